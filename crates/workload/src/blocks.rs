@@ -1,0 +1,363 @@
+//! One pattern of blocks, repeated: the [`Workload`].
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::pattern::Pattern;
+use crate::size::format_bytes;
+use crate::sync::SyncMethod;
+
+/// A value outside of what a workload takes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} must be {low} to {high}, not {value}")]
+pub struct OutOfRange {
+    what: &'static str,
+    low: String,
+    high: String,
+    value: String,
+}
+
+macro_rules! ranged {
+    ($(#[$doc:meta])* $name:ident, $inner:ty, $what:literal, $low:expr, $high:expr, $show:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name($inner);
+
+        impl $name {
+            /// The smallest value.
+            pub const MIN: $name = $name($low);
+            /// The largest value.
+            pub const MAX: $name = $name($high);
+
+            /// # Errors
+            /// When the value lies outside of [`Self::MIN`] to [`Self::MAX`].
+            pub fn new(value: u64) -> Result<$name, OutOfRange> {
+                if (u64::from($low as $inner)..=u64::from($high as $inner)).contains(&value) {
+                    Ok($name(value as $inner))
+                } else {
+                    let show: fn(u64) -> String = $show;
+                    Err(OutOfRange { what: $what, low: show(u64::from($low as $inner)), high: show(u64::from($high as $inner)), value: show(value) })
+                }
+            }
+
+            /// The plain number.
+            pub const fn get(self) -> $inner {
+                self.0
+            }
+        }
+    };
+}
+
+ranged!(
+    /// Bytes moved by one read or write: 512 B to 64 MiB.
+    BlockBytes, u32, "a block size", 512, 64 << 20, format_bytes
+);
+ranged!(
+    /// I/Os kept in flight by one job: 1 to 1024.
+    Depth, u32, "a depth", 1, 1024, |n| n.to_string()
+);
+ranged!(
+    /// Independent submitters, each with its own file handle: 1 to 256.
+    Jobs, u32, "a number of jobs", 1, 256, |n| n.to_string()
+);
+
+/// What the blocks lie on when the measurement starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Written through once beforehand, so that no allocation hides in a sync. What databases reach after a while.
+    Overwrite,
+    /// A file that starts empty and grows with each write: every sync carries the new size, too. At `size` it starts over, empty.
+    Append,
+    /// Space reserved by `fallocate` but never written: the first write to each extent converts it, and a sync carries that.
+    Preallocated,
+}
+
+impl Layout {
+    /// The name as plans write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layout::Overwrite => "overwrite",
+            Layout::Append => "append",
+            Layout::Preallocated => "preallocated",
+        }
+    }
+}
+
+/// What is in the buffers that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Content {
+    /// Zeros: the least work for a target that detects them (zram, thin provisioning), so rarely a fair test.
+    Zero,
+    /// Incompressible, different in each write: drives compress and deduplicate.
+    Random,
+    /// Each 4 KiB piece starts with incompressible bytes and ends with zeros; this percentage of it is zeros.
+    Compressible(#[schemars(range(min = 1, max = 99))] u8),
+}
+
+/// When a measurement ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// After this time.
+    Time(Duration),
+    /// After this many operations of each job (turns of the loop, for a step program).
+    Count(u64),
+    /// After a time and a count, whichever `until` says.
+    TimeAndCount {
+        /// Time since the measurement began.
+        time: Duration,
+        /// Operations of each job.
+        count: u64,
+        /// Whether the first of the two ends it, or the last.
+        until: Until,
+    },
+}
+
+/// Which of two limits ends a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Until {
+    /// The one that comes first.
+    First,
+    /// Not before both are reached: "at least 250 rounds and one second".
+    Both,
+}
+
+impl Limit {
+    /// The time limit, if there is one.
+    pub const fn time(self) -> Option<Duration> {
+        match self {
+            Limit::Time(time) | Limit::TimeAndCount { time, .. } => Some(time),
+            Limit::Count(_) => None,
+        }
+    }
+
+    /// The count limit, if there is one.
+    pub const fn count(self) -> Option<u64> {
+        match self {
+            Limit::Count(count) | Limit::TimeAndCount { count, .. } => Some(count),
+            Limit::Time(_) => None,
+        }
+    }
+
+    /// The same limit cut down to `time` and, where it counts, to `count`.
+    #[must_use]
+    pub fn shortened(self, time: Duration, count: u64) -> Limit {
+        match self {
+            Limit::Time(own) => Limit::Time(own.min(time)),
+            Limit::Count(own) => Limit::TimeAndCount { time, count: own.min(count), until: Until::First },
+            Limit::TimeAndCount { time: own_time, count: own_count, until } => {
+                Limit::TimeAndCount { time: own_time.min(time), count: own_count.min(count), until }
+            }
+        }
+    }
+}
+
+/// How long a workload runs before it is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct WarmUp(pub Duration);
+
+/// An offered load: operations begin when they are due, not when the last one ended, and latency counts from the moment at
+/// which an operation was due, so that a stall is charged to every request it delayed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rate {
+    /// Operations offered per second by each job; above 0, at most 10 million.
+    pub per_second: f64,
+    /// How the moments at which operations are due are spaced.
+    pub arrivals: Arrivals,
+}
+
+/// How offered operations are spaced in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    /// Evenly.
+    Constant,
+    /// Independently of each other (exponential gaps), as many clients arrive.
+    Poisson,
+}
+
+/// Which system interface carries the operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineChoice {
+    /// The one that adds the least: plain system calls at depth 1, io_uring above.
+    Auto,
+    /// `pwritev2` and `fsync` on the submitting thread; depth 1 only.
+    Psync,
+    /// io_uring with registered files and buffers.
+    IoUring,
+    /// The kernel's older asynchronous interface (`io_submit`), for kernels where io_uring is absent or switched off.
+    Libaio,
+}
+
+impl EngineChoice {
+    /// Every choice, in the order in which help lists them.
+    pub const ALL: [EngineChoice; 4] =
+        [EngineChoice::Auto, EngineChoice::Psync, EngineChoice::IoUring, EngineChoice::Libaio];
+
+    /// The name as plans and `--engine` write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EngineChoice::Auto => "auto",
+            EngineChoice::Psync => "psync",
+            EngineChoice::IoUring => "io_uring",
+            EngineChoice::Libaio => "libaio",
+        }
+    }
+
+    /// The choice of that name, or `None`.
+    pub fn from_name(name: &str) -> Option<EngineChoice> {
+        EngineChoice::ALL.into_iter().find(|choice| choice.name() == name)
+    }
+}
+
+/// One pattern of blocks, repeated until a limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// Which block comes next, and whether it is read or written.
+    pub pattern: Pattern,
+    /// Share of operations that read, 1 to 99; only looked at for mixed patterns.
+    pub read_percent: u8,
+    /// Bytes of one read or write.
+    pub block_bytes: BlockBytes,
+    /// I/Os each job keeps in flight.
+    pub depth: Depth,
+    /// Independent submitters.
+    pub jobs: Jobs,
+    /// How writes are made durable.
+    pub sync: SyncMethod,
+    /// One sync after this many writes of a job (fio's `fsync=N`); at least 1. Without meaning where each write syncs itself.
+    pub sync_every: u32,
+    /// Whether the page cache is bypassed (`O_DIRECT`).
+    pub direct: bool,
+    /// Whether cached pages of the file are dropped before the measurement; only matters when `direct` is off.
+    pub invalidate: bool,
+    /// What the blocks lie on.
+    pub layout: Layout,
+    /// What is written.
+    pub content: Content,
+    /// Bytes that all jobs together work on; each job has its own equal part.
+    pub size_bytes: u64,
+    /// When the measurement ends.
+    pub limit: Limit,
+    /// How long it runs before it is measured.
+    pub warm_up: WarmUp,
+    /// A fixed offered load, or as fast as it goes.
+    pub rate: Option<Rate>,
+    /// Decides offsets, mix, gaps and contents: the same seed issues the same operations.
+    pub seed: u64,
+    /// Which system interface carries it.
+    pub engine: EngineChoice,
+}
+
+impl Workload {
+    /// A workload of this pattern and block size with the defaults that plans have: depth 1, one job, direct, overwriting 1 GiB of
+    /// incompressible data for 5 s after half a second of warm-up, nothing synced.
+    ///
+    /// ```
+    /// use workload::{BlockBytes, Pattern, SyncMethod, Workload};
+    /// let mut journal = Workload::new(Pattern::RandWrite, BlockBytes::new(4096)?);
+    /// journal.sync = SyncMethod::Fsync;
+    /// assert_eq!(journal.title(), "randwrite 4 KiB, fsync=1, depth 1, jobs 1");
+    /// # Ok::<(), workload::OutOfRange>(())
+    /// ```
+    pub fn new(pattern: Pattern, block_bytes: BlockBytes) -> Workload {
+        Workload {
+            pattern,
+            read_percent: 50,
+            block_bytes,
+            depth: Depth::MIN,
+            jobs: Jobs::MIN,
+            sync: SyncMethod::None,
+            sync_every: 1,
+            direct: true,
+            invalidate: true,
+            layout: Layout::Overwrite,
+            content: Content::Random,
+            size_bytes: 1 << 30,
+            limit: Limit::Time(Duration::from_secs(5)),
+            warm_up: WarmUp(Duration::from_millis(500)),
+            rate: None,
+            seed: 1,
+            engine: EngineChoice::Auto,
+        }
+    }
+
+    /// The test's name where the plan gives none.
+    pub fn title(&self) -> String {
+        let mix = if self.pattern.is_mixed() { format!(" {}% reads", self.read_percent) } else { String::new() };
+        let sync = match self.sync {
+            SyncMethod::None => String::new(),
+            SyncMethod::Fsync | SyncMethod::Fdatasync => format!(", {}={}", self.sync.name(), self.sync_every),
+            per_write => format!(", {}", per_write.name()),
+        };
+        let layout = match self.layout {
+            Layout::Overwrite => String::new(),
+            other => format!(", {}", other.name()),
+        };
+        let buffered = if self.direct { "" } else { ", buffered" };
+        format!(
+            "{}{mix} {}{sync}{layout}{buffered}, depth {}, jobs {}",
+            self.pattern.name(),
+            format_bytes(u64::from(self.block_bytes.get())),
+            self.depth.get(),
+            self.jobs.get()
+        )
+    }
+
+    /// I/Os of one job that can really be in flight together. A job drains its writes before it syncs, because a sync covers only
+    /// writes that have completed; a depth above `sync_every` therefore gains a syncing job nothing.
+    pub fn depth_effective(&self) -> u32 {
+        match self.sync.call() {
+            Some(_) if self.pattern.writes() => self.depth.get().min(self.sync_every),
+            _ => self.depth.get(),
+        }
+    }
+
+    /// Bytes of each job's own part, a whole number of blocks and at least one.
+    pub fn size_per_job_bytes(&self) -> u64 {
+        let block = u64::from(self.block_bytes.get());
+        (self.size_bytes / u64::from(self.jobs.get()) / block).max(1) * block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workload() -> Workload {
+        Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap())
+    }
+
+    #[test]
+    fn a_depth_above_sync_every_gains_nothing() {
+        let mut fsync = workload();
+        fsync.depth = Depth::new(128).unwrap();
+        assert_eq!(fsync.depth_effective(), 128);
+        fsync.sync = SyncMethod::Fsync;
+        assert_eq!(fsync.depth_effective(), 1);
+        fsync.sync_every = 8;
+        assert_eq!(fsync.depth_effective(), 8);
+        fsync.sync = SyncMethod::ODsync;
+        assert_eq!(fsync.depth_effective(), 128);
+    }
+
+    #[test]
+    fn ranges_name_what_they_take() {
+        assert_eq!(BlockBytes::new(100).unwrap_err().to_string(), "a block size must be 512 B to 64 MiB, not 100 B");
+        assert_eq!(Depth::new(0).unwrap_err().to_string(), "a depth must be 1 to 1024, not 0");
+        assert_eq!(Jobs::new(257).unwrap_err().to_string(), "a number of jobs must be 1 to 256, not 257");
+    }
+
+    #[test]
+    fn each_job_gets_whole_blocks() {
+        let mut odd = workload();
+        odd.size_bytes = 10_000;
+        assert_eq!(odd.size_per_job_bytes(), 8192);
+        odd.jobs = Jobs::new(8).unwrap();
+        assert_eq!(odd.size_per_job_bytes(), 4096);
+    }
+}

@@ -1,0 +1,1 @@
+//! The subset of fio job files that flushmark reads.

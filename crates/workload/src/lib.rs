@@ -1,0 +1,35 @@
+//! The words for what to do to a drive, and nothing that does it: this crate performs no I/O.
+//!
+//! A [`Plan`] is a list of [`Test`]s. Each test's [`Work`] is either a [`Workload`] (one pattern of blocks, repeated) or a
+//! [`StepProgram`] (a loop over writes and syncs on several files, the way software commits).
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`size`] | byte sizes and durations as people write them |
+//! | [`pattern`] | which block comes next: `read`, `randwrite`, … |
+//! | [`sync`] | how a write is made durable: `fsync`, `o_dsync`, … |
+//! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
+//! | [`steps`] | the [`StepProgram`] and its one-line notation |
+//! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
+//! | [`fio`] | the subset of fio's job files that flushmark reads |
+//! | [`suites`] | the built-in plans |
+//!
+//! Suites are plans in the same TOML that a person writes; the engine, the models and the reports see only [`Plan`].
+
+pub mod blocks;
+pub mod fio;
+pub mod pattern;
+pub mod plan;
+pub mod size;
+pub mod steps;
+pub mod suites;
+pub mod sync;
+
+pub use blocks::{
+    Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Until, WarmUp, Workload,
+};
+pub use pattern::Pattern;
+pub use plan::{Plan, Table, Test, Work};
+pub use size::{ByteSize, format_bytes};
+pub use steps::{FileSpec, OpenFlag, Placement, Step, StepProgram};
+pub use sync::{SyncCall, SyncMethod};

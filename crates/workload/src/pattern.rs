@@ -1,0 +1,91 @@
+//! Which block comes next.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The order in which blocks are touched, and what is done to them. The names are fio's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// One block after the other, from the start; wraps around at the end.
+    Read,
+    /// One block after the other, from the start; wraps around at the end.
+    Write,
+    /// Uniformly random, aligned to the block size, with repetition.
+    RandRead,
+    /// Uniformly random, aligned to the block size, with repetition.
+    RandWrite,
+    /// Sequential reads and writes mixed by a ratio; each direction goes on from the same position.
+    Rw,
+    /// Random reads and writes mixed by a ratio.
+    RandRw,
+}
+
+impl Pattern {
+    /// Every pattern, in the order in which help lists them.
+    pub const ALL: [Pattern; 6] =
+        [Pattern::Read, Pattern::Write, Pattern::RandRead, Pattern::RandWrite, Pattern::Rw, Pattern::RandRw];
+
+    /// The name as plans and fio write it.
+    ///
+    /// ```
+    /// assert_eq!(workload::Pattern::RandWrite.name(), "randwrite");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        match self {
+            Pattern::Read => "read",
+            Pattern::Write => "write",
+            Pattern::RandRead => "randread",
+            Pattern::RandWrite => "randwrite",
+            Pattern::Rw => "rw",
+            Pattern::RandRw => "randrw",
+        }
+    }
+
+    /// The pattern of that name, or `None`. `readwrite` is fio's other word for `rw`.
+    pub fn from_name(name: &str) -> Option<Pattern> {
+        let name = if name == "readwrite" { "rw" } else { name };
+        Pattern::ALL.into_iter().find(|pattern| pattern.name() == name)
+    }
+
+    /// Whether any of its operations writes.
+    pub const fn writes(self) -> bool {
+        !matches!(self, Pattern::Read | Pattern::RandRead)
+    }
+
+    /// Whether any of its operations reads.
+    pub const fn reads(self) -> bool {
+        !matches!(self, Pattern::Write | Pattern::RandWrite)
+    }
+
+    /// Whether reads and writes are mixed by a ratio.
+    pub const fn is_mixed(self) -> bool {
+        matches!(self, Pattern::Rw | Pattern::RandRw)
+    }
+
+    /// Whether the next block is drawn at random.
+    pub const fn is_random(self) -> bool {
+        matches!(self, Pattern::RandRead | Pattern::RandWrite | Pattern::RandRw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back_to_its_pattern() {
+        for pattern in Pattern::ALL {
+            assert_eq!(Pattern::from_name(pattern.name()), Some(pattern));
+        }
+        assert_eq!(Pattern::from_name("readwrite"), Some(Pattern::Rw));
+        assert_eq!(Pattern::from_name("trim"), None);
+    }
+
+    #[test]
+    fn a_mixed_pattern_both_reads_and_writes() {
+        for pattern in Pattern::ALL {
+            assert_eq!(pattern.is_mixed(), pattern.reads() && pattern.writes());
+        }
+    }
+}

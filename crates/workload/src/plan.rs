@@ -1,0 +1,192 @@
+//! A plan: the list of tests that a run works through.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::blocks::{Limit, WarmUp, Workload};
+use crate::steps::StepProgram;
+
+/// The form in which a person reads a plan's results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Table {
+    /// One row a test.
+    Tests,
+    /// `diskinfo -S`: size, usec/IO, MB/s.
+    Slog,
+    /// Sync latency by size and method, then w/s, MB/s and sync latency of each test.
+    FsyncStudy,
+    /// `pg_test_fsync`: ops/s and usecs/op, with percentiles.
+    Wal,
+    /// Commits a second and p99 of each program.
+    Commits,
+    /// Ceph's tests: where one test was run with two sync methods, the worse is the verdict.
+    CephDisk,
+    /// Write-cache matrix: pattern and depth by sync method.
+    WriteCache,
+    /// Reads by depth.
+    ReadScaling,
+}
+
+impl Table {
+    /// Every form, in the order in which the reference lists them.
+    pub const ALL: [Table; 8] = [
+        Table::Tests,
+        Table::Slog,
+        Table::FsyncStudy,
+        Table::Wal,
+        Table::Commits,
+        Table::CephDisk,
+        Table::WriteCache,
+        Table::ReadScaling,
+    ];
+
+    /// The name as plans write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Table::Tests => "tests",
+            Table::Slog => "slog",
+            Table::FsyncStudy => "fsync-study",
+            Table::Wal => "wal",
+            Table::Commits => "commits",
+            Table::CephDisk => "ceph-disk",
+            Table::WriteCache => "write-cache",
+            Table::ReadScaling => "read-scaling",
+        }
+    }
+
+    /// The form of that name, or `None`.
+    pub fn from_name(name: &str) -> Option<Table> {
+        Table::ALL.into_iter().find(|table| table.name() == name)
+    }
+}
+
+/// What a test does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// One pattern of blocks.
+    Blocks(Workload),
+    /// A loop over steps on files.
+    Steps(StepProgram),
+}
+
+impl Work {
+    /// When the measurement ends.
+    pub const fn limit(&self) -> Limit {
+        match self {
+            Work::Blocks(workload) => workload.limit,
+            Work::Steps(program) => program.limit,
+        }
+    }
+
+    /// How long it runs before it is measured.
+    pub const fn warm_up(&self) -> WarmUp {
+        match self {
+            Work::Blocks(workload) => workload.warm_up,
+            Work::Steps(program) => program.warm_up,
+        }
+    }
+
+    /// Independent submitters.
+    pub const fn jobs(&self) -> u32 {
+        match self {
+            Work::Blocks(workload) => workload.jobs.get(),
+            Work::Steps(program) => program.jobs.get(),
+        }
+    }
+
+    /// Bytes of storage that it works on, all jobs together.
+    pub fn size_bytes(&self) -> u64 {
+        match self {
+            Work::Blocks(workload) => workload.size_per_job_bytes() * u64::from(workload.jobs.get()),
+            Work::Steps(program) => program.size_per_job_bytes() * u64::from(program.jobs.get()),
+        }
+    }
+}
+
+/// A named piece of work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// Unique within the plan.
+    pub name: String,
+    /// What it does.
+    pub work: Work,
+}
+
+/// A list of tests and what they are for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What `run` calls it.
+    pub name: String,
+    /// The question it answers, one sentence.
+    pub answers: String,
+    /// Where its tests come from: a tool, a document, an address. Empty for a person's own plan.
+    pub source: String,
+    /// How its results are shown.
+    pub table: Table,
+    /// Where it runs when the command line names no target (fio's `filename` or `directory`).
+    pub target: Option<String>,
+    /// The tests, in order; at least one.
+    pub tests: Vec<Test>,
+}
+
+/// A smoke run spends this long on all of a plan's tests together.
+const SMOKE_TIME: Duration = Duration::from_secs(2);
+/// A smoke run works on no more than this.
+const SMOKE_BYTES: u64 = 16 << 20;
+/// A smoke test repeats no more often than this where a count decides.
+const SMOKE_COUNT: u64 = 8;
+
+impl Plan {
+    /// Time that the plan's tests ask for, warm-up included. A test that ends by a count alone adds nothing: how long it takes is
+    /// what is being measured.
+    pub fn time_asked(&self) -> Duration {
+        let time = |test: &Test| test.work.warm_up().0 + test.work.limit().time().unwrap_or_default();
+        self.tests.iter().map(time).sum()
+    }
+
+    /// The same tests cut down to seconds for the whole plan: shows that everything works, measures nothing that may be quoted.
+    #[must_use]
+    pub fn smoke(mut self) -> Plan {
+        let time = SMOKE_TIME / u32::try_from(self.tests.len()).unwrap_or(u32::MAX).max(1);
+        let time = time.clamp(Duration::from_millis(10), Duration::from_millis(200));
+        for test in &mut self.tests {
+            match &mut test.work {
+                Work::Blocks(workload) => {
+                    workload.limit = workload.limit.shortened(time, SMOKE_COUNT);
+                    workload.warm_up = WarmUp::default();
+                    let least = u64::from(workload.block_bytes.get()) * u64::from(workload.jobs.get());
+                    workload.size_bytes = workload.size_bytes.min(SMOKE_BYTES.max(least));
+                }
+                Work::Steps(program) => {
+                    program.limit = program.limit.shortened(time, SMOKE_COUNT);
+                    program.warm_up = WarmUp::default();
+                    let least = u64::from(program.write_bytes_max());
+                    for file in &mut program.files {
+                        file.size_bytes = file.size_bytes.min(SMOKE_BYTES.max(least));
+                    }
+                }
+            }
+        }
+        self
+    }
+
+    /// Cuts the time of every test that ends by time to `time`.
+    #[must_use]
+    pub fn with_time(mut self, time: Duration) -> Plan {
+        let changed = |limit| match limit {
+            Limit::Time(_) => Limit::Time(time),
+            Limit::TimeAndCount { count, until, .. } => Limit::TimeAndCount { time, count, until },
+            count @ Limit::Count(_) => count,
+        };
+        for test in &mut self.tests {
+            match &mut test.work {
+                Work::Blocks(workload) => workload.limit = changed(workload.limit),
+                Work::Steps(program) => program.limit = changed(program.limit),
+            }
+        }
+        self
+    }
+}

@@ -1,0 +1,129 @@
+//! How a write is made durable.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The way a workload makes its writes durable.
+///
+/// What the kernel does with each differs by target (`block/fops.c`, `fs/iomap/direct-io.c`): on a raw block device a synchronous
+/// direct write with `O_DSYNC` goes out as a FUA write *and then* a FLUSH, while the same through io_uring is the FUA write alone; on a
+/// filesystem a FUA write suffices only for a pure overwrite, and only with `O_DSYNC`, never with `O_SYNC`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncMethod {
+    /// Writes are not made durable: the control row.
+    None,
+    /// `fsync(2)` after the writes.
+    Fsync,
+    /// `fdatasync(2)` after the writes: leaves out metadata that is not needed to read the data back.
+    Fdatasync,
+    /// The file is opened with `O_SYNC`: each write returns when it is durable, metadata included.
+    OSync,
+    /// The file is opened with `O_DSYNC`: each write returns when its data is durable.
+    ODsync,
+    /// Each write carries `RWF_DSYNC`; the same promise as `O_DSYNC`, asked per write.
+    RwfDsync,
+    /// A write and an `fsync` submitted together to io_uring as a linked pair: one system call a commit, but always through
+    /// a kernel worker thread (`io_uring/sync.c` refuses to run it inline).
+    LinkedFsync,
+    /// As [`SyncMethod::LinkedFsync`], with `fdatasync`.
+    LinkedFdatasync,
+}
+
+/// A sync as a call of its own, as a step program makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SyncCall {
+    /// `fsync(2)`
+    Fsync,
+    /// `fdatasync(2)`
+    Fdatasync,
+}
+
+impl SyncCall {
+    /// The system call's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SyncCall::Fsync => "fsync",
+            SyncCall::Fdatasync => "fdatasync",
+        }
+    }
+}
+
+impl SyncMethod {
+    /// Every method, in the order in which help lists them.
+    pub const ALL: [SyncMethod; 8] = [
+        SyncMethod::None,
+        SyncMethod::Fsync,
+        SyncMethod::Fdatasync,
+        SyncMethod::OSync,
+        SyncMethod::ODsync,
+        SyncMethod::RwfDsync,
+        SyncMethod::LinkedFsync,
+        SyncMethod::LinkedFdatasync,
+    ];
+
+    /// The name as plans write it.
+    ///
+    /// ```
+    /// assert_eq!(workload::SyncMethod::ODsync.name(), "o_dsync");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        match self {
+            SyncMethod::None => "none",
+            SyncMethod::Fsync => "fsync",
+            SyncMethod::Fdatasync => "fdatasync",
+            SyncMethod::OSync => "o_sync",
+            SyncMethod::ODsync => "o_dsync",
+            SyncMethod::RwfDsync => "rwf_dsync",
+            SyncMethod::LinkedFsync => "linked_fsync",
+            SyncMethod::LinkedFdatasync => "linked_fdatasync",
+        }
+    }
+
+    /// The method of that name, or `None`.
+    pub fn from_name(name: &str) -> Option<SyncMethod> {
+        SyncMethod::ALL.into_iter().find(|method| method.name() == name)
+    }
+
+    /// The call made after the writes, for the methods that make one on their own.
+    pub const fn call(self) -> Option<SyncCall> {
+        match self {
+            SyncMethod::Fsync => Some(SyncCall::Fsync),
+            SyncMethod::Fdatasync => Some(SyncCall::Fdatasync),
+            _ => None,
+        }
+    }
+
+    /// The call that is linked behind each write, for the linked methods.
+    pub const fn linked_call(self) -> Option<SyncCall> {
+        match self {
+            SyncMethod::LinkedFsync => Some(SyncCall::Fsync),
+            SyncMethod::LinkedFdatasync => Some(SyncCall::Fdatasync),
+            _ => None,
+        }
+    }
+
+    /// Whether every single write is durable when it completes, so that `sync_every` has no meaning.
+    pub const fn is_per_write(self) -> bool {
+        !matches!(self, SyncMethod::None | SyncMethod::Fsync | SyncMethod::Fdatasync)
+    }
+
+    /// Whether anything is made durable at all.
+    pub const fn is_durable(self) -> bool {
+        !matches!(self, SyncMethod::None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back_to_its_method() {
+        for method in SyncMethod::ALL {
+            assert_eq!(SyncMethod::from_name(method.name()), Some(method));
+            assert_eq!(serde_json::to_value(method).unwrap(), method.name());
+        }
+    }
+}

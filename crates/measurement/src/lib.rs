@@ -1,1 +1,29 @@
-//! measurement
+//! What came out of a workload: histograms, series, steady state, and the result document that keeps them. No I/O.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`histogram`] | a latency distribution that merges without loss and travels as text |
+//! | [`series`] | what happened second by second |
+//! | [`steady_state`] | whether a series has settled (SNIA PTS) |
+//! | [`proof`] | what the device saw, against what was claimed |
+//! | [`result`] | one test's result |
+//! | [`finding`] | a sentence of judgement with its evidence, and fitness grades |
+//! | [`document`] | the whole run as one JSON document, and its schema |
+//!
+//! The engine (and later the models) fill a [`TestResult`]; `judge` reads it; `report` and `store` carry the [`RunDocument`].
+
+pub mod document;
+pub mod finding;
+pub mod histogram;
+pub mod proof;
+pub mod result;
+pub mod series;
+pub mod steady_state;
+
+pub use document::{RunDocument, Skipped, TargetRecord};
+pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
+pub use histogram::{Histogram, LatencySummary};
+pub use proof::{DeviceProof, Proof};
+pub use result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
+pub use series::Series;
+pub use steady_state::SteadyState;

@@ -1,0 +1,68 @@
+//! The whole run as one JSON document: what `--format json` prints, what is kept and what reports draw.
+//!
+//! Additions are free; a rename or a removal is a new version of [`SCHEMA`].
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::{Finding, Fitness, Use};
+use crate::result::TestResult;
+
+/// The name and version of the document.
+pub const SCHEMA: &str = "flushmark/run/1";
+
+/// Where a run went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetRecord {
+    /// As the person wrote it.
+    pub given: String,
+    /// What it is: `directory`, `file`, `block-device` or `null`.
+    pub kind: String,
+}
+
+/// A test that could not run here, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Skipped {
+    /// The test's name in its plan.
+    pub test: String,
+    /// Why, one sentence.
+    pub because: String,
+}
+
+/// One run: every result with what is needed to read it years later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunDocument {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The version that measured.
+    pub flushmark: String,
+    /// When it began, UTC, RFC 3339.
+    pub started_at: String,
+    /// The plan's name.
+    pub suite: String,
+    /// Whether this was a smoke run, whose numbers mean nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub smoke: bool,
+    /// Where it ran.
+    pub target: TargetRecord,
+    /// The machine.
+    pub host: drive::HostFacts,
+    /// The filesystem and drive beneath the target; `null` where there is none.
+    pub drive: Option<drive::Place>,
+    /// The measured tests, in order.
+    pub results: Vec<TestResult>,
+    /// Tests that could not run here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
+    /// What the numbers and facts say.
+    pub findings: Vec<Finding>,
+    /// What the storage is fit for.
+    pub fitness: BTreeMap<Use, Fitness>,
+}
+
+/// The JSON Schema of [`RunDocument`].
+pub fn json_schema() -> schemars::Schema {
+    schemars::schema_for!(RunDocument)
+}

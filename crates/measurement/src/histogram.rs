@@ -1,0 +1,240 @@
+//! Latency distributions.
+//!
+//! HdrHistogram's layout: 3 significant digits from 1 ns to 1 h, so that one histogram holds a null target's nanoseconds and a disk's
+//! stalled minute, and histograms of many jobs, runs and hosts add up to true percentiles.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The smallest latency told apart from zero.
+pub const LOWEST_NS: u64 = 1;
+/// The largest latency kept; longer ones count as this.
+pub const HIGHEST_NS: u64 = 3_600_000_000_000;
+/// Significant decimal digits of every recorded latency.
+pub const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// A distribution of latencies in nanoseconds.
+///
+/// ```
+/// let mut histogram = measurement::Histogram::new();
+/// histogram.record(1_500);
+/// histogram.record_n(2_000, 3);
+/// assert_eq!(histogram.count(), 4);
+/// assert_eq!(histogram.quantile_ns(0.5), 2_000);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+/// A histogram's text could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("not an HdrHistogram (V2 deflate, base64): {0}")]
+pub struct NotAHistogram(String);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram::new()
+    }
+}
+
+impl Histogram {
+    /// An empty one.
+    pub fn new() -> Histogram {
+        let bounds = hdrhistogram::Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS);
+        Histogram(bounds.expect("constant bounds that HdrHistogram takes"))
+    }
+
+    /// Adds one latency; above [`HIGHEST_NS`] it counts as that.
+    pub fn record(&mut self, latency_ns: u64) {
+        self.0.saturating_record(latency_ns);
+    }
+
+    /// Adds the same latency `times` times.
+    pub fn record_n(&mut self, latency_ns: u64, times: u64) {
+        self.0.saturating_record_n(latency_ns, times);
+    }
+
+    /// Adds all of another histogram's latencies, without loss.
+    pub fn merge(&mut self, other: &Histogram) {
+        // Cannot fail: both have the same bounds.
+        let _ = self.0.add(&other.0);
+    }
+
+    /// How many latencies it holds.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The latency below or at which this share (0 to 1) of all lies; 0 when empty.
+    pub fn quantile_ns(&self, quantile: f64) -> u64 {
+        self.0.value_at_quantile(quantile).min(self.0.max())
+    }
+
+    /// The arithmetic mean, exact to the bucket; 0 when empty.
+    pub fn mean_ns(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// The share of latencies at or below `latency_ns`; 1 when empty.
+    pub fn share_at_or_below(&self, latency_ns: u64) -> f64 {
+        if self.is_empty() {
+            return 1.0;
+        }
+        self.0.count_between(0, latency_ns) as f64 / self.count() as f64
+    }
+
+    /// The non-empty buckets, lowest first: each one's lowest latency and its count.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0.iter_recorded().map(|step| (self.0.lowest_equivalent(step.value_iterated_to()), step.count_at_value()))
+    }
+
+    /// The figures that a person reads, or `None` when empty.
+    pub fn summary(&self) -> Option<LatencySummary> {
+        let us = |ns: u64| ns as f64 / 1e3;
+        let quantile = |q| us(self.quantile_ns(q));
+        (!self.is_empty()).then(|| LatencySummary {
+            mean: self.mean_ns() / 1e3,
+            min: us(self.0.min()),
+            p50: quantile(0.50),
+            p90: quantile(0.90),
+            p99: quantile(0.99),
+            p99_9: quantile(0.999),
+            p99_99: quantile(0.9999),
+            max: us(self.0.max()),
+            count: self.count(),
+        })
+    }
+
+    /// HdrHistogram V2, deflated, base64: what other HdrHistogram readers take.
+    pub fn to_text(&self) -> String {
+        let mut bytes = Vec::new();
+        // Writing to memory does not fail, and the counts are 64 bit, as the format's are.
+        let _ = V2DeflateSerializer::new().serialize(&self.0, &mut bytes);
+        BASE64.encode(bytes)
+    }
+
+    /// # Errors
+    /// When the text is no such histogram.
+    pub fn from_text(text: &str) -> Result<Histogram, NotAHistogram> {
+        let bytes = BASE64.decode(text).map_err(|error| NotAHistogram(error.to_string()))?;
+        let read =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| NotAHistogram(error.to_string()))?;
+        let mut histogram = Histogram::new();
+        histogram.0.add(read).map_err(|error| NotAHistogram(error.to_string()))?;
+        Ok(histogram)
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_text())
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Histogram, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Histogram::from_text(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "HdrHistogram V2 deflate, base64; values in nanoseconds"
+        })
+    }
+}
+
+/// A distribution in a few figures, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencySummary {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p99_9: f64,
+    /// 99.99th percentile.
+    pub p99_99: f64,
+    /// Largest.
+    pub max: f64,
+    /// How many latencies.
+    pub count: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn merging_loses_nothing(a in prop::collection::vec(1u64..HIGHEST_NS, 1..50), b in prop::collection::vec(1u64..HIGHEST_NS, 1..50)) {
+            let fill = |values: &[u64]| {
+                let mut histogram = Histogram::new();
+                for &value in values {
+                    histogram.record(value);
+                }
+                histogram
+            };
+            let mut merged = fill(&a);
+            merged.merge(&fill(&b));
+            let together: Vec<u64> = a.iter().chain(&b).copied().collect();
+            prop_assert_eq!(merged, fill(&together));
+        }
+
+        #[test]
+        fn text_reads_back(values in prop::collection::vec(1u64..HIGHEST_NS, 0..50)) {
+            let mut histogram = Histogram::new();
+            for &value in &values {
+                histogram.record(value);
+            }
+            prop_assert_eq!(Histogram::from_text(&histogram.to_text()).unwrap(), histogram);
+        }
+
+        #[test]
+        fn three_digits_are_kept(value in 1u64..HIGHEST_NS) {
+            let mut histogram = Histogram::new();
+            histogram.record(value);
+            let kept = histogram.quantile_ns(0.5);
+            prop_assert!(kept.abs_diff(value) as f64 <= value as f64 / 1000.0);
+        }
+
+        #[test]
+        fn foreign_text_is_refused_not_fatal(text in "\\PC{0,60}") {
+            let _ = Histogram::from_text(&text);
+        }
+    }
+
+    #[test]
+    fn more_than_an_hour_counts_as_an_hour() {
+        let mut histogram = Histogram::new();
+        histogram.record(u64::MAX);
+        assert_eq!(histogram.count(), 1);
+        assert!(histogram.quantile_ns(1.0) >= HIGHEST_NS - HIGHEST_NS / 1000);
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_summary() {
+        assert_eq!(Histogram::new().summary(), None);
+    }
+}

@@ -1,0 +1,42 @@
+//! What the device saw, against what was claimed.
+//!
+//! The kernel counts writes and flushes of every block device in `/sys/block/DEV/stat`, readable without root. Read before and after a
+//! test, they show whether the syncs that a workload claims became flushes. The counters are the whole device's: what other programs
+//! did in that time is in them, too.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was asked of the kernel, and what arrived at the device.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Proof {
+    /// Reads that completed with their full length.
+    pub reads: u64,
+    /// Writes that completed with their full length.
+    pub writes: u64,
+    /// `fsync` and `fdatasync` calls that returned success.
+    pub syncs: u64,
+    /// Commits: writes made durable, by whichever method.
+    pub commits: u64,
+    /// What the device counted meanwhile; `null` where no block device stands beneath the target.
+    pub device: Option<DeviceProof>,
+}
+
+/// What the device counted while the test ran.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceProof {
+    /// Completed reads.
+    pub reads: u64,
+    /// Completed writes, as the device received them (merged or split by the kernel).
+    pub writes: u64,
+    /// Bytes written to the device.
+    pub bytes_written: u64,
+    /// Completed FLUSH CACHE commands; `null` on kernels older than 5.5, which do not count them.
+    pub flushes: Option<u64>,
+    /// Mean time of a flush, as the kernel counts it (in whole milliseconds, added up), where there were any.
+    pub flush_mean_us: Option<f64>,
+    /// Flushes for each commit, where there were commits.
+    pub flushes_per_commit: Option<f64>,
+    /// Device writes for each write of the workload, where there were any: journals and metadata raise it, merging lowers it.
+    pub writes_per_write: Option<f64>,
+}

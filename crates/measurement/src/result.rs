@@ -1,0 +1,262 @@
+//! One test's result.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use workload::{Arrivals, Content, FileSpec, Layout, Pattern, Rate, SyncMethod, Test, Work, Workload};
+
+use crate::histogram::{Histogram, LatencySummary};
+use crate::proof::Proof;
+use crate::series::Series;
+use crate::steady_state::SteadyState;
+
+/// What was done, as the result document says it: flat, so that a program finds each word at one place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadRecord {
+    /// The pattern of blocks; `null` for a step program.
+    pub pattern: Option<Pattern>,
+    /// Share of operations that read, for mixed patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_percent: Option<u8>,
+    /// Bytes of one read or write; for a step program, bytes written in one turn.
+    pub block_bytes: u64,
+    /// I/Os that each job was asked to keep in flight.
+    pub depth: u32,
+    /// Independent submitters.
+    pub jobs: u32,
+    /// How writes were made durable; `null` for a step program, whose steps say it.
+    pub sync: Option<SyncMethod>,
+    /// One sync after this many writes.
+    pub sync_every: u32,
+    /// Whether the page cache was bypassed, as it really was: a target that refuses `O_DIRECT` makes this `false`.
+    pub direct: bool,
+    /// What the blocks lay on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
+    /// What was written.
+    pub content: Content,
+    /// Bytes that all jobs together worked on, as it really was: little free space makes it smaller than asked.
+    pub size_bytes: u64,
+    /// The drive's write cache during the test: `unchanged` as it was found.
+    pub write_cache: WriteCache,
+    /// Offered load of each job, where it was fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateRecord>,
+    /// Decides offsets, mix, gaps and contents.
+    pub seed: u64,
+    /// A step program's files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileSpec>,
+    /// A step program's steps, one turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+}
+
+/// A fixed offered load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateRecord {
+    /// Operations per second of each job.
+    pub per_second: f64,
+    /// How they were spaced.
+    pub arrivals: Arrivals,
+}
+
+/// The setting of the drive's volatile write cache during a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WriteCache {
+    /// As it was found.
+    Unchanged,
+}
+
+impl WorkloadRecord {
+    /// As a test asks for it. The engine corrects `direct` and `size_bytes` to what it really did.
+    pub fn of(test: &Test) -> WorkloadRecord {
+        match &test.work {
+            Work::Blocks(workload) => WorkloadRecord::of_blocks(workload),
+            Work::Steps(program) => WorkloadRecord {
+                pattern: None,
+                read_percent: None,
+                block_bytes: program.turn_bytes(),
+                depth: 1,
+                jobs: program.jobs.get(),
+                sync: None,
+                sync_every: 1,
+                direct: program.files.iter().any(|file| file.direct),
+                layout: None,
+                content: program.content,
+                size_bytes: test.work.size_bytes(),
+                write_cache: WriteCache::Unchanged,
+                rate: None,
+                seed: program.seed,
+                files: program.files.clone(),
+                steps: program.steps.iter().map(|step| step.notation(&program.files)).collect(),
+            },
+        }
+    }
+
+    fn of_blocks(workload: &Workload) -> WorkloadRecord {
+        WorkloadRecord {
+            pattern: Some(workload.pattern),
+            read_percent: workload.pattern.is_mixed().then_some(workload.read_percent),
+            block_bytes: u64::from(workload.block_bytes.get()),
+            depth: workload.depth.get(),
+            jobs: workload.jobs.get(),
+            sync: Some(workload.sync),
+            sync_every: workload.sync_every,
+            direct: workload.direct,
+            layout: Some(workload.layout),
+            content: workload.content,
+            size_bytes: workload.size_per_job_bytes() * u64::from(workload.jobs.get()),
+            write_cache: WriteCache::Unchanged,
+            rate: workload.rate.map(|Rate { per_second, arrivals }| RateRecord { per_second, arrivals }),
+            seed: workload.seed,
+            files: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+}
+
+/// Why a test ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "why")]
+pub enum Ended {
+    /// Its limit was reached.
+    Limit,
+    /// A signal asked for the end; what was measured until then counts.
+    Interrupted,
+    /// An error; what was measured until then counts.
+    Failed {
+        /// What happened, one sentence.
+        error: String,
+    },
+}
+
+/// Processor time that the engine's own process spent during the measurement, kernel work on its behalf included.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuUse {
+    /// Seconds in user mode.
+    pub user_s: f64,
+    /// Seconds in the kernel.
+    pub system_s: f64,
+}
+
+/// Whole distributions. Each is `null` where the test has no such operation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Histograms {
+    /// Of reads.
+    pub read: Option<Histogram>,
+    /// Of writes, without a sync that follows them.
+    pub write: Option<Histogram>,
+    /// Of sync calls.
+    pub sync: Option<Histogram>,
+    /// Of commits: first byte submitted to durability confirmed.
+    pub commit: Option<Histogram>,
+}
+
+/// One test's result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TestResult {
+    /// The test's name in its plan.
+    pub test: String,
+    /// What was done.
+    pub workload: WorkloadRecord,
+    /// The interface that carried it: `psync`, `io_uring`, `libaio` or `null`.
+    pub engine: String,
+    /// Seconds measured, warm-up excluded.
+    pub elapsed_s: f64,
+    /// Reads and writes completed; for a step program, turns.
+    pub ops: u64,
+    /// `ops` per second.
+    pub iops: f64,
+    /// Data moved per second.
+    pub mib_per_s: f64,
+    /// Commits per second, where anything was made durable.
+    pub commits_per_s: Option<f64>,
+    /// Read latency.
+    pub read_us: Option<LatencySummary>,
+    /// Write latency.
+    pub write_us: Option<LatencySummary>,
+    /// Latency of the sync call, where there is one apart from the write.
+    pub sync_us: Option<LatencySummary>,
+    /// Latency of a write together with what makes it durable; for a step program, of one turn.
+    pub commit_us: Option<LatencySummary>,
+    /// The distributions themselves.
+    pub histograms: Histograms,
+    /// Second by second.
+    pub series: Series,
+    /// Whether it settled; `null` when it was too short to tell.
+    pub steady_state: Option<SteadyState>,
+    /// What was asked of the kernel, and what the device saw.
+    pub proof: Proof,
+    /// Processor time spent.
+    pub cpu: CpuUse,
+    /// Why it ended.
+    pub ended: Ended,
+    /// What differs from what was asked, and why; one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What an engine hands over: [`TestResult::new`] derives the rest from it.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// What was done, corrected to what it really was.
+    pub workload: WorkloadRecord,
+    /// The interface that carried it.
+    pub engine: &'static str,
+    /// Seconds measured.
+    pub elapsed_s: f64,
+    /// Turns of a step program's loop; `None` for a pattern of blocks, whose operations are its reads and writes.
+    pub turns: Option<u64>,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// The distributions.
+    pub histograms: Histograms,
+    /// Second by second.
+    pub series: Series,
+    /// What was asked of the kernel, and what the device saw.
+    pub proof: Proof,
+    /// Processor time spent.
+    pub cpu: CpuUse,
+    /// Why it ended.
+    pub ended: Ended,
+    /// What differs from what was asked.
+    pub notes: Vec<String>,
+}
+
+impl TestResult {
+    /// The result of a test from what its engine measured.
+    pub fn new(test: &str, measured: Measured) -> TestResult {
+        let Measured { workload, engine, elapsed_s, turns, bytes, histograms, series, proof, cpu, ended, notes } =
+            measured;
+        let ops = turns.unwrap_or(proof.reads + proof.writes);
+        let per_second = |count: f64| if elapsed_s > 0.0 { count / elapsed_s } else { 0.0 };
+        let summary = |histogram: &Option<Histogram>| histogram.as_ref().and_then(Histogram::summary);
+        TestResult {
+            test: test.to_owned(),
+            workload,
+            engine: engine.to_owned(),
+            elapsed_s,
+            ops,
+            iops: per_second(ops as f64),
+            mib_per_s: per_second(bytes as f64) / f64::from(1 << 20),
+            commits_per_s: histograms.commit.as_ref().map(|commits| per_second(commits.count() as f64)),
+            read_us: summary(&histograms.read),
+            write_us: summary(&histograms.write),
+            sync_us: summary(&histograms.sync),
+            commit_us: summary(&histograms.commit),
+            steady_state: SteadyState::of(&series),
+            histograms,
+            series,
+            proof,
+            cpu,
+            ended,
+            notes,
+        }
+    }
+
+    /// The latency that an application waits for: of the commit where there is one, else of the write, else of the read.
+    pub fn headline_us(&self) -> Option<LatencySummary> {
+        self.commit_us.or(self.write_us).or(self.read_us)
+    }
+}

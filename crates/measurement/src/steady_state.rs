@@ -1,0 +1,172 @@
+//! Whether a measurement has settled.
+//!
+//! SNIA Solid State Storage Performance Test Specification 2.0.2, section 2.1.24: within a window of five consecutive rounds, the
+//! tracked value's range is at most 20 % of its average *and* the best straight line through it rises or falls by at most 10 % of the
+//! average over the window. The specification's rounds are minutes; here a run is cut into equal rounds of whole intervals, at most 25 of them, as
+//! many as the specification allows.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::series::Series;
+
+/// Rounds in a window.
+const WINDOW_ROUNDS: usize = 5;
+/// Rounds that a run is cut into, at most.
+const ROUNDS_MAX: usize = 25;
+/// Largest range within a window, as a share of its average.
+const RANGE_MAX: f64 = 0.20;
+/// Largest rise or fall of the fitted line over a window, as a share of its average.
+const SLOPE_MAX: f64 = 0.10;
+
+/// The verdict on a whole run: both operations per second and commit latency must have settled in the last window.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SteadyState {
+    /// Whether the last five rounds hold for both.
+    pub reached: bool,
+    /// Length of a round.
+    pub round_s: f64,
+    /// Seconds into the measurement at which the first window that holds for both began, if any does.
+    pub since_s: Option<f64>,
+    /// The last window of operations per second.
+    pub iops: Window,
+    /// The last window of commit latency (its median per round); `null` where a round saw no commit.
+    pub commit: Option<Window>,
+}
+
+/// How a tracked value moves within a window.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Window {
+    /// Average over the window, in the value's own unit.
+    pub average: f64,
+    /// Largest minus smallest, as a percentage of the average.
+    pub range_percent: f64,
+    /// Rise or fall of the fitted line over the window, as a percentage of the average.
+    pub slope_percent: f64,
+}
+
+impl Window {
+    /// Over these rounds, or `None` if their average is not above zero.
+    fn over(rounds: &[f64]) -> Option<Window> {
+        let count = rounds.len() as f64;
+        let average = rounds.iter().sum::<f64>() / count;
+        if average <= 0.0 || !average.is_finite() {
+            return None;
+        }
+        let largest = rounds.iter().copied().fold(f64::MIN, f64::max);
+        let smallest = rounds.iter().copied().fold(f64::MAX, f64::min);
+        let middle = (count - 1.0) / 2.0;
+        let (mut covariance, mut variance) = (0.0, 0.0);
+        for (index, value) in rounds.iter().enumerate() {
+            let offset = index as f64 - middle;
+            covariance += offset * (value - average);
+            variance += offset * offset;
+        }
+        let excursion = (covariance / variance).abs() * (count - 1.0);
+        Some(Window {
+            average,
+            range_percent: (largest - smallest) / average * 100.0,
+            slope_percent: excursion / average * 100.0,
+        })
+    }
+
+    fn holds(&self) -> bool {
+        self.range_percent <= RANGE_MAX * 100.0 && self.slope_percent <= SLOPE_MAX * 100.0
+    }
+}
+
+impl SteadyState {
+    /// Judges a series, or `None` when it is too short for one window.
+    pub fn of(series: &Series) -> Option<SteadyState> {
+        let intervals = series.iops.len();
+        let per_round = intervals.div_ceil(ROUNDS_MAX).max(1);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let iops: Vec<f64> = series.iops.chunks_exact(per_round).map(mean).collect();
+        if iops.len() < WINDOW_ROUNDS {
+            return None;
+        }
+        let commit: Vec<Option<f64>> = series
+            .commit_p50_us
+            .chunks_exact(per_round)
+            .map(|round| round.iter().copied().collect::<Option<Vec<f64>>>().map(|round| mean(&round)))
+            .collect();
+        let windows = |start: usize| {
+            let rounds = start..start + WINDOW_ROUNDS;
+            let latencies: Option<Vec<f64>> =
+                commit.get(rounds.clone()).and_then(|rounds| rounds.iter().copied().collect());
+            (Window::over(&iops[rounds]), latencies.and_then(|latencies| Window::over(&latencies)))
+        };
+        let holds = |start: usize| match windows(start) {
+            (Some(iops), Some(commit)) => iops.holds() && commit.holds(),
+            _ => false,
+        };
+        let last = iops.len() - WINDOW_ROUNDS;
+        let round_s = per_round as f64 * series.interval_s;
+        let (last_iops, last_commit) = windows(last);
+        Some(SteadyState {
+            reached: holds(last),
+            round_s,
+            since_s: (0..=last).find(|&start| holds(start)).map(|start| start as f64 * round_s),
+            iops: last_iops.unwrap_or(Window { average: 0.0, range_percent: 0.0, slope_percent: 0.0 }),
+            commit: last_commit,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(iops: &[f64]) -> Series {
+        let latency: Vec<_> = iops.iter().map(|&iops| (iops > 0.0).then(|| 1e6 / iops)).collect();
+        Series { interval_s: 1.0, iops: iops.to_vec(), commit_p50_us: latency.clone(), commit_p99_us: latency }
+    }
+
+    #[test]
+    fn a_flat_series_is_steady_from_its_start() {
+        let steady = SteadyState::of(&series(&[100.0; 8])).unwrap();
+        assert!(steady.reached);
+        assert_eq!(steady.since_s, Some(0.0));
+    }
+
+    #[test]
+    fn a_cliff_is_seen_and_so_is_the_calm_after_it() {
+        let steady = SteadyState::of(&series(&[500.0, 500.0, 500.0, 100.0, 100.0, 100.0, 100.0, 100.0])).unwrap();
+        assert!(steady.reached);
+        assert_eq!(steady.since_s, Some(3.0));
+    }
+
+    #[test]
+    fn a_slow_decline_within_the_range_is_caught_by_the_slope() {
+        // 9 % below and above the average: the range of 18 % would pass, the line falls by 18 %.
+        let steady = SteadyState::of(&series(&[109.0, 104.5, 100.0, 95.5, 91.0])).unwrap();
+        assert!(steady.iops.range_percent < 20.0 && steady.iops.slope_percent > 10.0);
+        assert!(!steady.reached);
+    }
+
+    #[test]
+    fn the_specification_s_arithmetic() {
+        let window = Window::over(&[10.0, 12.0, 11.0, 13.0, 14.0]).unwrap();
+        // Least squares by hand: slope 0.9 a round, so 3.6 over the window; average 12.
+        assert!((window.slope_percent - 30.0).abs() < 1e-9);
+        assert!((window.range_percent - 100.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_stalled_second_is_not_steady() {
+        let steady = SteadyState::of(&series(&[100.0, 100.0, 0.0, 100.0, 100.0])).unwrap();
+        assert!(!steady.reached);
+        assert_eq!(steady.commit, None);
+    }
+
+    #[test]
+    fn four_seconds_are_too_few() {
+        assert_eq!(SteadyState::of(&series(&[1.0; 4])), None);
+    }
+
+    #[test]
+    fn a_long_run_is_cut_into_at_most_25_rounds() {
+        let steady = SteadyState::of(&series(&[100.0; 120])).unwrap();
+        assert!((steady.round_s - 5.0).abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,194 @@
+//! The TOML form of a drive.
+//!
+//! One file a drive, `drives/NAME.toml`:
+//!
+//! | key | what it says |
+//! | --- | --- |
+//! | `drive` | the name that commands take, equal to the file's |
+//! | `label` | the name as people read it |
+//! | `class` | `enterprise-nvme`, `enterprise-sata`, `consumer-nvme`, `consumer-sata`, `cloud-local`, `cloud-volume`, `disk` |
+//! | `source`, `source_url` | who measured and published, and where to read it |
+//! | `power_loss_protection` | `yes`, `no` or `unknown` |
+//! | `power_loss_protection_source` | who says so; left out exactly when `unknown` |
+//! | `[[table]]` | a table of the source: its name in `workload`, its tests in `rows` |
+//!
+//! and a row, on one line, leaving out what was not published:
+//!
+//! | key | what it says |
+//! | --- | --- |
+//! | `pattern`, `block`, `depth`, `jobs` | as in plans: `"randwrite"`, `"4 KiB"`, `1`, `1` |
+//! | `sync` | a sync method as in plans, or `flush`: a FLUSH CACHE after each write |
+//! | `sync_every` | one sync after this many writes; left out exactly when `sync` is `none` |
+//! | `write_cache` | `on`, `off` or `default` |
+//! | `iops`, `mib_per_s`, `write_us`, `sync_us` | the figures; at least one |
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use workload::{ByteSize, Pattern};
+
+use crate::drive::{Class, Drive, PowerLossProtection};
+use crate::row::{PublishedSync, Row, WriteCache};
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../drives/", $name, ".toml")))),*] };
+}
+
+/// Every file of `drives/`: its name and its text.
+const FILES: &[(&str, &str)] = embedded![
+    "crucial-t500-2tb-ext4",
+    "gcp-hyperdisk-balanced-1tb-ext4",
+    "gcp-local-nvme-x2-raid0-ext4",
+    "intel-710-sata",
+    "kioxia-cd6-3840gb",
+    "micron-5100-eco-960gb",
+    "samsung-950-pro-nvme",
+    "samsung-980-1tb",
+    "samsung-990-pro-ext4",
+    "samsung-pm9a3-ext4",
+    "seagate-nytro-1351-3840gb",
+];
+
+static DRIVES: LazyLock<Vec<Drive>> = LazyLock::new(|| {
+    // The files are part of the program: a bad one is a bug, and a test reads each.
+    FILES
+        .iter()
+        .map(|(name, text)| parse(text).unwrap_or_else(|error| panic!("the embedded drives/{name}.toml: {error}")))
+        .collect()
+});
+
+/// Every drive of the catalogue, by name.
+pub fn drives() -> &'static [Drive] {
+    &DRIVES
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DriveFile {
+    drive: String,
+    label: String,
+    class: Class,
+    source: String,
+    source_url: String,
+    power_loss_protection: PowerLossProtection,
+    power_loss_protection_source: Option<String>,
+    table: Vec<TableFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableFile {
+    workload: String,
+    rows: Vec<RowFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RowFile {
+    pattern: String,
+    block: String,
+    depth: u32,
+    jobs: u32,
+    sync: String,
+    sync_every: Option<u32>,
+    write_cache: WriteCache,
+    iops: Option<f64>,
+    mib_per_s: Option<f64>,
+    write_us: Option<f64>,
+    sync_us: Option<f64>,
+}
+
+/// What is wrong with a drive's file.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum BadDriveFile {
+    /// Not TOML, a key too many, one too few, or a value of the wrong kind.
+    #[error("{0}")]
+    Form(#[from] toml::de::Error),
+    /// A row whose values do not go together.
+    #[error("row {row} of table `{table}`: {what}")]
+    Row {
+        /// The table's name.
+        table: String,
+        /// From 1.
+        row: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// A claim without its source, or a source without a claim.
+    #[error(
+        "power_loss_protection is `{0}`: `yes` and `no` need a power_loss_protection_source, `unknown` must have none"
+    )]
+    UnsourcedClaim(&'static str),
+}
+
+/// Reads a drive's file.
+///
+/// # Errors
+/// When it is not of the form above.
+pub fn parse(text: &str) -> Result<Drive, BadDriveFile> {
+    let file: DriveFile = toml::from_str(text)?;
+    let known = file.power_loss_protection != PowerLossProtection::Unknown;
+    if known != file.power_loss_protection_source.is_some() {
+        return Err(BadDriveFile::UnsourcedClaim(file.power_loss_protection.label()));
+    }
+    let mut rows = Vec::new();
+    for table in file.table {
+        for (index, row) in table.rows.into_iter().enumerate() {
+            let row = row.read(&table.workload).map_err(|what| BadDriveFile::Row {
+                table: table.workload.clone(),
+                row: index + 1,
+                what,
+            })?;
+            rows.push(row);
+        }
+    }
+    Ok(Drive {
+        name: file.drive,
+        label: file.label,
+        class: file.class,
+        power_loss_protection: file.power_loss_protection,
+        power_loss_protection_source: file.power_loss_protection_source,
+        source: file.source,
+        source_url: file.source_url,
+        rows,
+    })
+}
+
+impl RowFile {
+    fn read(self, workload: &str) -> Result<Row, String> {
+        let pattern = Pattern::from_name(&self.pattern).ok_or(format!("`{}` is no pattern", self.pattern))?;
+        let ByteSize(block_bytes) = self.block.parse().map_err(|error| format!("{error}"))?;
+        let sync = PublishedSync::from_name(&self.sync).ok_or(format!("`{}` is no sync method", self.sync))?;
+        if sync.is_durable() != self.sync_every.is_some() {
+            return Err(format!("sync `{}` and sync_every do not go together", self.sync));
+        }
+        let figures = [self.iops, self.mib_per_s, self.write_us, self.sync_us];
+        if figures.iter().all(Option::is_none) {
+            return Err("it has no figure".to_owned());
+        }
+        if let Some(figure) = figures.iter().flatten().find(|figure| !(**figure > 0.0 && figure.is_finite())) {
+            return Err(format!("{figure} is no measured figure"));
+        }
+        if block_bytes == 0 || self.depth == 0 || self.jobs == 0 || self.sync_every == Some(0) {
+            return Err("block, depth, jobs and sync_every start at 1".to_owned());
+        }
+        Ok(Row {
+            workload: workload.to_owned(),
+            pattern,
+            block_bytes,
+            depth: self.depth,
+            jobs: self.jobs,
+            sync,
+            sync_every: self.sync_every,
+            write_cache: self.write_cache,
+            iops: self.iops,
+            mib_per_s: self.mib_per_s,
+            write_us: self.write_us,
+            sync_us: self.sync_us,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

@@ -1,0 +1,457 @@
+//! A block device as sysfs describes it, with the layers beneath it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::system_root::Attributes;
+use crate::{DeviceNumber, DriveError, SystemRoot, Transport};
+
+/// More layers than any real stack has. A tree of sysfs that is broken (or hostile) ends here.
+const LAYERS_MAX: usize = 256;
+
+/// Sysfs counts sizes and starts in units of 512 bytes, whatever the device's own block size
+/// (Documentation/ABI/stable/sysfs-block).
+const SECTOR_BYTES: u64 = 512;
+
+/// One block device: a disk, a partition, or a layer such as LVM, dm-crypt or software RAID.
+///
+/// What sysfs does not tell is `None`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockDevice {
+    /// Its number.
+    pub device: DeviceNumber,
+    /// The kernel's name: `nvme0n1p2`, `sda`, `dm-3`.
+    pub name: String,
+    /// The path under which people know it: `/dev/sda2`, `/dev/mapper/vg-root`.
+    #[serde(with = "crate::lossy_path")]
+    #[schemars(with = "String")]
+    pub path: PathBuf,
+    /// Where it lies on its disk, if it is a partition. All that follows, except the size, the holders and `read_only`,
+    /// is then the disk's.
+    pub partition: Option<Partition>,
+    /// How the disk is attached.
+    pub transport: Transport,
+    /// What the layer does, if it is one: `lvm`, `crypt`, `mpath`, `raid1`.
+    pub layer: Option<String>,
+    /// The drive's model, without padding.
+    pub model: Option<String>,
+    /// The drive's vendor; SCSI says `ATA` for all SATA drives.
+    pub vendor: Option<String>,
+    /// The drive's serial number, where this user may read it.
+    pub serial: Option<String>,
+    /// The firmware's revision.
+    pub firmware: Option<String>,
+    /// Size in bytes.
+    pub size_bytes: Option<u64>,
+    /// Whether the kernel refuses writes.
+    pub read_only: Option<bool>,
+    /// Block sizes, cache and scheduler.
+    pub queue: Queue,
+    /// What the drive itself told its driver about its cache (`write back`, `write through`, `none`...), where the driver
+    /// passes it on (SCSI, virtio). It differs from [`Queue::write_cache`] when somebody has overridden the kernel's view.
+    pub cache_type: Option<String>,
+    /// The file behind a loop device.
+    #[serde(with = "crate::lossy_path::option")]
+    #[schemars(with = "Option<String>")]
+    pub backing_file: Option<PathBuf>,
+    /// The devices directly below, each with its own layers; empty for a drive.
+    pub layers: Vec<BlockDevice>,
+    /// Kernel names of the devices built on top of this one.
+    pub holders: Vec<String>,
+}
+
+/// A partition's place on its disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Partition {
+    /// From 1.
+    pub number: Option<u32>,
+    /// Where it starts on the disk, in bytes.
+    pub start_bytes: Option<u64>,
+    /// The disk's kernel name.
+    pub disk: String,
+    /// The disk's number.
+    pub disk_device: Option<DeviceNumber>,
+}
+
+/// What the kernel believes about a drive's volatile cache. A belief: the drive may have been told otherwise behind the
+/// kernel's back, and a drive with power-loss protection may announce a cache that loses nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteCache {
+    /// A volatile cache: the kernel sends flushes.
+    WriteBack,
+    /// None: the kernel sends no flushes, a completed write counts as durable.
+    WriteThrough,
+}
+
+/// The request queue of the whole disk: Documentation/ABI/stable/sysfs-block.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Queue {
+    /// The smallest write, and the alignment that direct I/O must keep.
+    pub logical_block_bytes: Option<u64>,
+    /// The smallest write that the drive does without reading first.
+    pub physical_block_bytes: Option<u64>,
+    /// The smallest write that the drive likes (a RAID's chunk).
+    pub minimum_io_bytes: Option<u64>,
+    /// The write that it likes best (a RAID's stripe); `None` when not told.
+    pub optimal_io_bytes: Option<u64>,
+    /// The largest request that reaches the drive in one piece.
+    pub max_request_bytes: Option<u64>,
+    /// As told: virtual disks often claim to rotate.
+    pub rotational: Option<bool>,
+    /// The I/O scheduler in use: `none`, `mq-deadline`, `kyber`, `bfq`.
+    pub scheduler: Option<String>,
+    /// Requests that the scheduler's queue holds.
+    pub nr_requests: Option<u64>,
+    /// Whether flushes are sent.
+    pub write_cache: Option<WriteCache>,
+    /// Whether a single write can go past the cache (Force Unit Access); without it, the kernel flushes instead.
+    pub fua: Option<bool>,
+    /// `host-managed` or `host-aware` for a zoned device; `None` for an ordinary one.
+    pub zoned: Option<String>,
+}
+
+impl BlockDevice {
+    /// Reads all that `root` tells of a device.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::NoSuchDevice`] when `/sys/dev/block` does not list it.
+    pub fn read(root: &SystemRoot, device: DeviceNumber) -> Result<Self, DriveError> {
+        let place = sysfs_place(root, device).ok_or(DriveError::NoSuchDevice { device })?;
+        Ok(Reader { left: LAYERS_MAX }.read(&place, &mut Vec::new()))
+    }
+
+    /// The number of the whole disk: the device's own, unless it is a partition.
+    pub fn disk_device(&self) -> DeviceNumber {
+        self.partition.as_ref().and_then(|partition| partition.disk_device).unwrap_or(self.device)
+    }
+
+    /// The devices at the bottom of the stack, each disk once: the drives that must hold the bytes in the end.
+    pub fn drives(&self) -> Vec<&BlockDevice> {
+        let mut drives = Vec::new();
+        self.collect_drives(&mut drives);
+        drives
+    }
+
+    fn collect_drives<'a>(&'a self, drives: &mut Vec<&'a BlockDevice>) {
+        for layer in &self.layers {
+            layer.collect_drives(drives);
+        }
+        if self.layers.is_empty() && !drives.iter().any(|drive| drive.disk_device() == self.disk_device()) {
+            drives.push(self);
+        }
+    }
+
+    /// The disks at which the kernel counts the flushes that a sync on this device causes: itself, or for a layer that
+    /// hands flushes on without counting them, the drives below. Empty where nobody counts (zram).
+    pub fn flush_counting_devices(&self) -> Vec<DeviceNumber> {
+        if self.transport.counts_flushes() {
+            return vec![self.disk_device()];
+        }
+        let drives = self.drives().into_iter().filter(|drive| drive.transport.counts_flushes());
+        drives.map(BlockDevice::disk_device).collect()
+    }
+}
+
+/// The directory of a device in sysfs, links followed.
+pub(crate) fn sysfs_place(root: &SystemRoot, device: DeviceNumber) -> Option<PathBuf> {
+    fs::canonicalize(root.path(format!("sys/dev/block/{device}"))).ok()
+}
+
+/// The directory of the whole disk, given the directory of a disk or a partition: sysfs nests a partition in its disk.
+pub(crate) fn disk_place(place: &Path) -> &Path {
+    match place.parent() {
+        Some(parent) if place.join("partition").exists() => parent,
+        _ => place,
+    }
+}
+
+/// Walks down a stack of devices, never in circles and never without end.
+struct Reader {
+    left: usize,
+}
+
+impl Reader {
+    /// `above` holds the devices that lead here.
+    fn read(&mut self, place: &Path, above: &mut Vec<PathBuf>) -> BlockDevice {
+        self.left = self.left.saturating_sub(1);
+        let disk_place = disk_place(place);
+        let own = Attributes { directory: place.to_owned() };
+        let disk = Attributes { directory: disk_place.to_owned() };
+        let name = file_name(place);
+        let transport = Transport::of_sysfs_path(disk_place);
+
+        above.push(place.to_owned());
+        let mut layers = Vec::new();
+        for slave in disk.entries("slaves") {
+            let below = fs::canonicalize(disk_place.join("slaves").join(slave));
+            if let Ok(below) = below
+                && self.left > 0
+                && !above.contains(&below)
+            {
+                layers.push(self.read(&below, above));
+            }
+        }
+        above.pop();
+
+        BlockDevice {
+            device: own.parsed("dev").unwrap_or(DeviceNumber { major: 0, minor: 0 }),
+            path: device_path(&name, &own),
+            partition: (place != disk_place).then(|| Partition {
+                number: own.parsed("partition"),
+                start_bytes: own.parsed::<u64>("start").and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
+                disk: file_name(disk_place),
+                disk_device: disk.parsed("dev"),
+            }),
+            transport,
+            layer: layer(&disk),
+            // MMC calls its model a name.
+            model: disk.text("device/model").or_else(|| disk.text("device/name")),
+            // virtio's is the number of its PCI vendor and not a name.
+            vendor: disk.text("device/vendor").filter(|vendor| !vendor.starts_with("0x")),
+            serial: serial(&disk),
+            firmware: ["device/firmware_rev", "device/rev", "device/fwrev"].iter().find_map(|file| disk.text(file)),
+            size_bytes: own.parsed::<u64>("size").and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
+            read_only: own.flag("ro"),
+            queue: Queue::read(&disk),
+            cache_type: disk.text("cache_type").or_else(|| scsi_cache_type(&disk)),
+            backing_file: disk.text("loop/backing_file").map(PathBuf::from),
+            layers,
+            holders: own.entries("holders"),
+            name,
+        }
+    }
+}
+
+fn file_name(place: &Path) -> String {
+    // sysfs cannot have a slash in a name and writes `!` for it (`cciss!c0d0`).
+    place.file_name().map(|name| name.to_string_lossy().replace('!', "/")).unwrap_or_default()
+}
+
+fn device_path(name: &str, own: &Attributes) -> PathBuf {
+    match own.text("dm/name") {
+        Some(mapped) => Path::new("/dev/mapper").join(mapped),
+        None => Path::new("/dev").join(name),
+    }
+}
+
+/// Device mapper's users prefix their UUIDs: `LVM-...`, `CRYPT-LUKS2-...`, `mpath-...`.
+fn layer(disk: &Attributes) -> Option<String> {
+    let mapped = disk.text("dm/uuid").and_then(|uuid| Some(uuid.split_once('-')?.0.to_lowercase()));
+    mapped.or_else(|| disk.text("md/level"))
+}
+
+fn serial(disk: &Attributes) -> Option<String> {
+    // virtio and NVMe-like drivers publish text; SCSI the raw Vital Product Data page 80h: four bytes of header, the
+    // last two of them the length, then ASCII (SPC-4, 7.8.12).
+    disk.text("device/serial").or_else(|| disk.text("serial")).or_else(|| {
+        let page = disk.bytes("device/vpd_pg80")?;
+        let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
+        let text = String::from_utf8_lossy(page.get(4..4 + length)?).trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    })
+}
+
+/// `device/scsi_disk/2:0:0:0/cache_type`.
+fn scsi_cache_type(disk: &Attributes) -> Option<String> {
+    let address = disk.entries("device/scsi_disk").into_iter().next()?;
+    disk.text(format!("device/scsi_disk/{address}/cache_type"))
+}
+
+impl Queue {
+    fn read(disk: &Attributes) -> Self {
+        let block_bytes = |file| disk.parsed::<u64>(file).filter(|bytes| bytes.is_power_of_two());
+        Queue {
+            logical_block_bytes: block_bytes("queue/logical_block_size"),
+            physical_block_bytes: block_bytes("queue/physical_block_size"),
+            minimum_io_bytes: disk.nonzero("queue/minimum_io_size"),
+            optimal_io_bytes: disk.nonzero("queue/optimal_io_size"),
+            max_request_bytes: disk.nonzero("queue/max_sectors_kb").and_then(|kib| kib.checked_mul(1024)),
+            rotational: disk.flag("queue/rotational"),
+            scheduler: disk.text("queue/scheduler").and_then(|text| chosen(&text)),
+            nr_requests: disk.nonzero("queue/nr_requests"),
+            write_cache: match disk.text("queue/write_cache").as_deref() {
+                Some("write back") => Some(WriteCache::WriteBack),
+                Some("write through") => Some(WriteCache::WriteThrough),
+                _ => None,
+            },
+            fua: disk.flag("queue/fua"),
+            zoned: disk.text("queue/zoned").filter(|zoned| zoned != "none"),
+        }
+    }
+}
+
+/// The scheduler in brackets, `none [mq-deadline] kyber`; or the only word, where there is no choice.
+fn chosen(text: &str) -> Option<String> {
+    let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let word = bracketed.map_or(text, |(word, _)| word).trim();
+    (!word.is_empty() && !word.contains(char::is_whitespace)).then(|| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::fixture::{self, Machine};
+
+    use super::*;
+
+    fn read(machine: &Machine, device: &str) -> BlockDevice {
+        BlockDevice::read(&machine.root(), device.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_partition_takes_its_queue_and_model_from_its_disk() {
+        let device = read(&fixture::laptop(), "259:2");
+        assert_eq!(device.name, "nvme0n1p2");
+        assert_eq!(device.path, Path::new("/dev/nvme0n1p2"));
+        assert_eq!(
+            device.partition,
+            Some(Partition {
+                number: Some(2),
+                start_bytes: Some(1050624 * 512),
+                disk: "nvme0n1".to_owned(),
+                disk_device: Some(DeviceNumber { major: 259, minor: 0 }),
+            })
+        );
+        assert_eq!(device.transport, Transport::Nvme);
+        assert_eq!(device.model.as_deref(), Some("Samsung SSD 980 PRO 1TB"));
+        assert_eq!(device.serial.as_deref(), Some("S5GXNX0R000000"));
+        assert_eq!(device.firmware.as_deref(), Some("5B2QGXA7"));
+        assert_eq!(device.size_bytes, Some(1952473088 * 512));
+        assert_eq!(device.queue.write_cache, Some(WriteCache::WriteBack));
+        assert_eq!(device.queue.fua, Some(true));
+        assert_eq!(device.queue.rotational, Some(false));
+        assert_eq!(device.queue.scheduler.as_deref(), Some("none"));
+        assert_eq!(device.queue.logical_block_bytes, Some(512));
+        assert_eq!(device.queue.optimal_io_bytes, None);
+        assert_eq!(device.queue.max_request_bytes, Some(128 * 1024));
+        assert_eq!(device.disk_device(), DeviceNumber { major: 259, minor: 0 });
+        assert_eq!(device.flush_counting_devices(), [DeviceNumber { major: 259, minor: 0 }]);
+    }
+
+    #[test]
+    fn a_stack_is_followed_down_to_its_drives() {
+        let volume = read(&fixture::raid_server(), "253:1");
+        assert_eq!(volume.path, Path::new("/dev/mapper/vg0-data"));
+        assert_eq!(volume.layer.as_deref(), Some("lvm"));
+        assert_eq!(volume.transport, Transport::DeviceMapper);
+        let crypt = &volume.layers[0];
+        assert_eq!((crypt.name.as_str(), crypt.layer.as_deref()), ("dm-0", Some("crypt")));
+        let raid = &crypt.layers[0];
+        assert_eq!((raid.name.as_str(), raid.layer.as_deref()), ("md0", Some("raid1")));
+        assert_eq!(raid.layers.iter().map(|leg| leg.name.as_str()).collect::<Vec<_>>(), ["sda2", "sdb2"]);
+
+        let drives = volume.drives();
+        assert_eq!(drives.len(), 2);
+        for drive in &drives {
+            assert_eq!(drive.transport, Transport::Sata);
+            assert_eq!(drive.model.as_deref(), Some("INTEL SSDSC2KB48"));
+            assert_eq!(drive.vendor.as_deref(), Some("ATA"));
+            assert_eq!(drive.firmware.as_deref(), Some("0132"));
+            assert_eq!(drive.cache_type.as_deref(), Some("write back"));
+            assert_eq!(drive.queue.fua, Some(false));
+        }
+        assert_eq!(drives[0].serial.as_deref(), Some("PHYF0001"));
+        assert_eq!(drives[0].holders, ["md0"]);
+        let (sda, sdb) = (DeviceNumber { major: 8, minor: 0 }, DeviceNumber { major: 8, minor: 16 });
+        assert_eq!(volume.flush_counting_devices(), [sda, sdb]);
+    }
+
+    #[test]
+    fn a_cloud_disk_is_quoted_as_it_lies() {
+        let disk = read(&fixture::cloud_vm(), "254:0");
+        assert_eq!(disk.transport, Transport::Virtio);
+        assert_eq!(disk.queue.rotational, Some(true));
+        assert_eq!(disk.queue.scheduler.as_deref(), Some("mq-deadline"));
+        assert_eq!(disk.cache_type.as_deref(), Some("write back"));
+        assert_eq!((disk.vendor, disk.model, disk.partition), (None, None, None));
+    }
+
+    #[test]
+    fn a_loop_device_names_its_file() {
+        let machine = fixture::cloud_vm();
+        machine.disk("virtual/block/loop0", "7:0", &[("size", "2048"), ("loop/backing_file", "/srv/disk image")]);
+        let device = read(&machine, "7:0");
+        assert_eq!(device.transport, Transport::Loop);
+        assert_eq!(device.backing_file.as_deref(), Some(Path::new("/srv/disk image")));
+    }
+
+    #[test]
+    fn slaves_in_a_circle_end() {
+        let machine = Machine::new();
+        machine.disk("virtual/block/dm-0", "253:0", &[]);
+        machine.disk("virtual/block/dm-1", "253:1", &[]);
+        machine.stack("virtual/block/dm-0", "virtual/block/dm-1");
+        machine.stack("virtual/block/dm-1", "virtual/block/dm-0");
+        let device = read(&machine, "253:0");
+        assert_eq!(device.layers.len(), 1);
+        assert!(device.layers[0].layers.is_empty());
+    }
+
+    fn count(device: &BlockDevice) -> usize {
+        1 + device.layers.iter().map(count).sum::<usize>()
+    }
+
+    #[test]
+    fn a_stack_that_doubles_at_each_layer_ends() {
+        let machine = Machine::new();
+        let place = |level: usize, side: usize| format!("virtual/block/dm-{}", 2 * level + side);
+        for minor in 0..40 {
+            machine.disk(&format!("virtual/block/dm-{minor}"), &format!("253:{minor}"), &[]);
+        }
+        for level in 0..19 {
+            for (upper, lower) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                machine.stack(&place(level, upper), &place(level + 1, lower));
+            }
+        }
+        assert!(count(&read(&machine, "253:0")) <= LAYERS_MAX);
+    }
+
+    #[test]
+    fn a_device_that_sysfs_does_not_list_is_an_error() {
+        let error = BlockDevice::read(&Machine::new().root(), DeviceNumber { major: 8, minor: 0 }).unwrap_err();
+        insta::assert_snapshot!(error, @"/sys/dev/block does not list the block device 8:0: is sysfs mounted, and is the device still there?");
+    }
+
+    #[test]
+    fn a_device_without_any_attribute_has_no_facts() {
+        let machine = Machine::new();
+        machine.disk("virtual/block/mystery", "240:0", &[]);
+        let device = read(&machine, "240:0");
+        assert_eq!(device.transport, Transport::Unknown);
+        assert_eq!(device.queue, Queue::default());
+        assert_eq!((device.size_bytes, device.model, device.serial), (None, None, None));
+    }
+
+    #[test]
+    fn facts_survive_json() {
+        let volume = read(&fixture::raid_server(), "253:1");
+        let json = serde_json::to_string(&volume).unwrap();
+        assert_eq!(serde_json::from_str::<BlockDevice>(&json).unwrap(), volume);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn absurd_attributes_never_panic(value in prop::collection::vec(any::<u8>(), 0..24), number in any::<i128>()) {
+            let machine = Machine::new();
+            machine.disk("pci0000:00/host0/target0:0:0/0:0:0:0/block/sda", "8:0", &[]);
+            for file in [
+                "size", "ro", "start", "device/model", "device/serial", "device/vpd_pg80", "dm/uuid", "dm/name", "md/level",
+                "queue/scheduler", "queue/write_cache", "queue/logical_block_size", "queue/rotational",
+            ] {
+                machine.attribute("pci0000:00/host0/target0:0:0/0:0:0:0/block/sda", file, &value);
+            }
+            for file in ["queue/max_sectors_kb", "queue/physical_block_size", "queue/nr_requests", "queue/optimal_io_size"] {
+                machine.attribute("pci0000:00/host0/target0:0:0/0:0:0:0/block/sda", file, number.to_string().as_bytes());
+            }
+            let device = read(&machine, "8:0");
+            prop_assert!(serde_json::to_string(&device).is_ok());
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What of the host bears on latency.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::SystemRoot;
+
+/// Facts about the machine. Nothing that names its owner: no host name, no addresses, no serial numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFacts {
+    /// As `uname -r` prints it.
+    pub kernel_release: Option<String>,
+    /// The first CPU's model, as `/proc/cpuinfo` names it; ARM does not.
+    pub cpu_model: Option<String>,
+    /// CPUs that are online.
+    pub logical_cpus: Option<u32>,
+    /// Memory that the kernel manages, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// What the machine is, if it is virtual; `None` on bare metal, as far as one can see.
+    pub virtualisation: Option<Virtualisation>,
+    /// The maker of the machine or its imitation (DMI `sys_vendor`).
+    pub system_vendor: Option<String>,
+    /// The machine's model or its imitation (DMI `product_name`).
+    pub product_name: Option<String>,
+    /// The clock that times latencies: `tsc`, `kvm-clock`, `hpet`... All but `tsc` and `arch_sys_counter` may cost a
+    /// system call a reading.
+    pub clocksource: Option<String>,
+    /// The frequency governor of the first CPU that has one: `performance`, `powersave`, `schedutil`...
+    pub cpu_governor: Option<String>,
+}
+
+/// The kind of virtual machine, so far as it shows itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Virtualisation {
+    /// Amazon's Nitro or Xen instances.
+    AmazonEc2,
+    /// Google Compute Engine.
+    GoogleCompute,
+    /// Microsoft Hyper-V, and so Azure.
+    HyperV,
+    /// VMware.
+    VmWare,
+    /// VirtualBox.
+    VirtualBox,
+    /// Xen.
+    Xen,
+    /// QEMU or KVM, and the clouds built from them.
+    Kvm,
+    /// Apple's or Parallels' hypervisors.
+    Parallels,
+    /// Some hypervisor: the CPU says so (x86 `hypervisor` flag) and nothing else does.
+    Unnamed,
+}
+
+impl HostFacts {
+    /// Reads what `root` tells; what it does not tell is `None`.
+    pub fn read(root: &SystemRoot) -> Self {
+        let all = root.attributes("");
+        let cpuinfo = all.text("proc/cpuinfo").unwrap_or_default();
+        let system_vendor = all.text("sys/class/dmi/id/sys_vendor");
+        let product_name = all.text("sys/class/dmi/id/product_name");
+        HostFacts {
+            kernel_release: all.text("proc/sys/kernel/osrelease"),
+            cpu_model: field(&cpuinfo, "model name").map(str::to_owned),
+            logical_cpus: online_cpus(&all.text("sys/devices/system/cpu/online").unwrap_or_default())
+                .or_else(|| u32::try_from(cpuinfo.lines().filter(|line| line.starts_with("processor")).count()).ok())
+                .filter(|&count| count > 0),
+            memory_bytes: all.text("proc/meminfo").as_deref().and_then(total_memory_bytes),
+            virtualisation: virtualisation(
+                all.text("sys/hypervisor/type").as_deref(),
+                &format!(
+                    "{} {}",
+                    system_vendor.as_deref().unwrap_or_default(),
+                    product_name.as_deref().unwrap_or_default()
+                ),
+                field(&cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+            ),
+            system_vendor,
+            product_name,
+            clocksource: all.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            cpu_governor: all
+                .entries("sys/devices/system/cpu")
+                .into_iter()
+                .find_map(|cpu| all.text(format!("sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"))),
+        }
+    }
+}
+
+/// The value of the first `name : value` line.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (found, value) = line.split_once(':')?;
+        (found.trim() == name && !value.trim().is_empty()).then(|| value.trim())
+    })
+}
+
+fn total_memory_bytes(meminfo: &str) -> Option<u64> {
+    field(meminfo, "MemTotal")?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Counts a CPU list such as `0-3,8-11`; `None` when it is none.
+fn online_cpus(list: &str) -> Option<u32> {
+    list.split(',').try_fold(0u32, |total, range| {
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
+        total.checked_add(to.checked_sub(from)?.checked_add(1)?)
+    })
+}
+
+/// The firmware's own words first, because a cloud's name says more than its hypervisor's; the bare flag last.
+fn virtualisation(hypervisor_type: Option<&str>, dmi: &str, hypervisor_flag: bool) -> Option<Virtualisation> {
+    const WORDS: &[(&str, Virtualisation)] = &[
+        ("Google Compute Engine", Virtualisation::GoogleCompute),
+        ("VMware", Virtualisation::VmWare),
+        ("VirtualBox", Virtualisation::VirtualBox),
+        ("innotek", Virtualisation::VirtualBox),
+        ("Parallels", Virtualisation::Parallels),
+        ("Apple Virtualization", Virtualisation::Parallels),
+        ("Xen", Virtualisation::Xen),
+        ("QEMU", Virtualisation::Kvm),
+        ("KVM", Virtualisation::Kvm),
+        ("OpenStack", Virtualisation::Kvm),
+        ("DigitalOcean", Virtualisation::Kvm),
+        ("Hetzner", Virtualisation::Kvm),
+        ("Alibaba Cloud", Virtualisation::Kvm),
+    ];
+    // Amazon's and Microsoft's names stand on bare metal too (`m5.metal`, Surface): these need the CPU's word as well.
+    // Graviton has no such flag, but its bare-metal instances say so in the name.
+    let amazon = dmi.contains("Amazon EC2") && !dmi.contains(".metal");
+    let microsoft = dmi.contains("Microsoft Corporation") && dmi.contains("Virtual Machine");
+    let named = || WORDS.iter().find(|(word, _)| dmi.contains(word)).map(|(_, kind)| *kind);
+    if amazon {
+        Some(Virtualisation::AmazonEc2)
+    } else if microsoft {
+        Some(Virtualisation::HyperV)
+    } else if let Some(kind) = named() {
+        Some(kind)
+    } else if hypervisor_type == Some("xen") {
+        Some(Virtualisation::Xen)
+    } else {
+        hypervisor_flag.then_some(Virtualisation::Unnamed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::fixture::{self, Machine};
+
+    use super::*;
+
+    #[test]
+    fn a_laptop_is_bare_metal() {
+        let host = HostFacts::read(&fixture::laptop().root());
+        insta::assert_snapshot!(serde_json::to_string_pretty(&host).unwrap(), @r#"
+        {
+          "kernel_release": "6.8.0-45-generic",
+          "cpu_model": "12th Gen Intel(R) Core(TM) i7-1260P",
+          "logical_cpus": 2,
+          "memory_bytes": 16543383552,
+          "virtualisation": null,
+          "system_vendor": "LENOVO",
+          "product_name": "21CBCTO1WW",
+          "clocksource": "tsc",
+          "cpu_governor": "powersave"
+        }
+        "#);
+    }
+
+    #[test]
+    fn a_cloud_instance_is_named_after_its_cloud() {
+        let host = HostFacts::read(&fixture::cloud_vm().root());
+        assert_eq!(host.virtualisation, Some(Virtualisation::AmazonEc2));
+        assert_eq!(host.product_name.as_deref(), Some("m7a.large"));
+        assert_eq!(host.logical_cpus, Some(1));
+    }
+
+    #[test]
+    fn nothing_told_is_nothing_known() {
+        assert_eq!(HostFacts::read(&Machine::new().root()), HostFacts::default());
+    }
+
+    #[test]
+    fn hypervisors_are_told_from_bare_metal() {
+        for (kind, dmi, flag, expected) in [
+            (None, "QEMU Standard PC (Q35 + ICH9, 2009)", true, Some(Virtualisation::Kvm)),
+            (None, "Google Google Compute Engine", true, Some(Virtualisation::GoogleCompute)),
+            (None, "Microsoft Corporation Virtual Machine", true, Some(Virtualisation::HyperV)),
+            (None, "Microsoft Corporation Surface Laptop 5", false, None),
+            (None, "VMware, Inc. VMware Virtual Platform", true, Some(Virtualisation::VmWare)),
+            (None, "innotek GmbH VirtualBox", true, Some(Virtualisation::VirtualBox)),
+            (Some("xen"), " ", false, Some(Virtualisation::Xen)),
+            (None, "Amazon EC2 m7g.large", false, Some(Virtualisation::AmazonEc2)),
+            (None, "Amazon EC2 m5.metal", false, None),
+            (None, " ", true, Some(Virtualisation::Unnamed)),
+            (None, "Dell Inc. PowerEdge R740", false, None),
+        ] {
+            assert_eq!(virtualisation(kind, dmi, flag), expected, "{dmi}");
+        }
+    }
+
+    #[test]
+    fn cpu_lists_are_counted() {
+        assert_eq!(online_cpus("0-3,8-11"), Some(8));
+        assert_eq!(online_cpus("0"), Some(1));
+        for malformed in ["", "3-1", "a-b", "0-4294967295,0"] {
+            assert_eq!(online_cpus(malformed), None, "{malformed}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,200}") {
+            let _ = (online_cpus(&text), total_memory_bytes(&text), field(&text, "flags"));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Paths in the result document.
+//!
+//! A Linux path is bytes; JSON is text. `serde`'s own `PathBuf` refuses a path that is no UTF-8, and one odd mount point
+//! would then cost the whole document. Here such bytes become U+FFFD in the document alone.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serializer};
+
+pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    String::deserialize(deserializer).map(PathBuf::from)
+}
+
+/// The same for a path that may be missing.
+pub(crate) mod option {
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    // The signature is serde's: `with` hands over a reference to the field, an `Option`.
+    #[allow(clippy::ref_option)]
+    pub(crate) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        match path {
+            Some(path) => serializer.collect_str(&path.display()),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<String>::deserialize(deserializer)?.map(PathBuf::from))
+    }
+}

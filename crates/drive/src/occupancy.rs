@@ -1,0 +1,370 @@
+//! Who uses a raw block device.
+//!
+//! A device is in use when it is mounted, swapped on or built upon; when one of its partitions is; when anything stacked on
+//! those is; or, for a partition, when the whole disk is. The kernel's tables name the user. They show this process's mount
+//! namespace alone, and ZFS as well as filesystems over several devices stand in none of them under each device's name, so
+//! the last word has the kernel itself: opening a block device with `O_EXCL` fails with `EBUSY` while anybody
+//! has claimed it (open(2)).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::block::{disk_place, sysfs_place};
+use crate::mount::unescape;
+use crate::system_root::Attributes;
+use crate::{DeviceNumber, DriveError, MountTable, SystemRoot};
+
+/// One reason not to overwrite a device (or a file, see [`file_occupancy`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(rename_all = "kebab-case", tag = "by")]
+#[non_exhaustive]
+pub enum Occupied {
+    /// A filesystem on it is mounted.
+    #[error("{} is mounted on {}", .device.display(), .mount_point.display())]
+    Mount {
+        /// The device asked for, a partition of it, or what is stacked on it.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        device: PathBuf,
+        /// Where.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        mount_point: PathBuf,
+    },
+    /// A mounted filesystem has it as one of its devices.
+    #[error("{} belongs to the Btrfs filesystem {uuid}, which is mounted", .device.display())]
+    Btrfs {
+        /// Which device.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        device: PathBuf,
+        /// Which filesystem.
+        uuid: String,
+    },
+    /// The kernel swaps on it.
+    #[error("{} is in use as swap", .device.display())]
+    Swap {
+        /// Which device or file.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        device: PathBuf,
+    },
+    /// Another block device is built on it: RAID, LVM, dm-crypt, bcache...
+    #[error("{} is held by {}", .device.display(), .holder.display())]
+    Holder {
+        /// Which device.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        device: PathBuf,
+        /// By which.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        holder: PathBuf,
+    },
+    /// A loop device shows it as a disk.
+    #[error("{} is attached to {}", .device.display(), .loop_device.display())]
+    Loop {
+        /// Which device or file.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        device: PathBuf,
+        /// To which loop device.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        loop_device: PathBuf,
+    },
+    /// Somebody has claimed it whom no table names: ZFS, Ceph, another mount namespace, another program.
+    #[error("{} is claimed for exclusive use by another program or filesystem", .device.display())]
+    Claim {
+        /// Which device.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        device: PathBuf,
+    },
+}
+
+/// Everything that speaks against overwriting the block device; empty when nothing does.
+///
+/// True at this moment only: whoever goes on to write keeps the device open with `O_EXCL` meanwhile.
+///
+/// # Errors
+///
+/// [`DriveError::NoSuchDevice`] when sysfs does not list the device, [`DriveError::Table`] or
+/// [`DriveError::MalformedMount`] when a table cannot be read: not to know is not to be free.
+pub fn occupancy(root: &SystemRoot, device: DeviceNumber) -> Result<Vec<Occupied>, DriveError> {
+    let place = sysfs_place(root, device).ok_or(DriveError::NoSuchDevice { device })?;
+    let mounts = MountTable::read(root)?;
+    let swaps = swap_paths(root)?;
+    let loops = loop_devices(root);
+
+    let mut family = Family { root, loops: &loops, members: BTreeMap::new(), found: Vec::new() };
+    family.add(&place);
+    if disk_place(&place) != place {
+        family.add_alone(disk_place(&place));
+    }
+    let Family { members, mut found, .. } = family;
+
+    for mount in mounts.mounts() {
+        let by_source = root.device_at(&mount.source);
+        for (number, path) in &members {
+            if mount.device == *number || by_source == Some(*number) {
+                found.push(Occupied::Mount { device: path.clone(), mount_point: mount.mount_point.clone() });
+            }
+        }
+    }
+    for swap in swaps.iter().filter_map(|path| root.device_at(path)) {
+        if let Some(path) = members.get(&swap) {
+            found.push(Occupied::Swap { device: path.clone() });
+        }
+    }
+    if found.is_empty() {
+        let own = members.get(&device).cloned().unwrap_or_default();
+        let node = root.path(Path::new("/dev").join(place.file_name().unwrap_or_default()));
+        if claimed(&node) {
+            found.push(Occupied::Claim { device: own });
+        }
+    }
+    Ok(found)
+}
+
+/// What speaks against overwriting a regular file, given its canonical path: it is a swap file, or a loop device shows it
+/// as a disk.
+///
+/// # Errors
+///
+/// [`DriveError::Table`] when the swap table cannot be read.
+pub fn file_occupancy(root: &SystemRoot, path: &Path) -> Result<Vec<Occupied>, DriveError> {
+    let device = path.to_owned();
+    let mut found: Vec<Occupied> = loop_devices(root)
+        .into_iter()
+        .filter(|(_, backing_file)| backing_file == path)
+        .map(|(name, _)| Occupied::Loop { device: device.clone(), loop_device: Path::new("/dev").join(name) })
+        .collect();
+    if swap_paths(root)?.iter().any(|swap| swap == path) {
+        found.push(Occupied::Swap { device });
+    }
+    Ok(found)
+}
+
+/// The devices whose use is use of the one asked for.
+struct Family<'a> {
+    root: &'a SystemRoot,
+    loops: &'a [(String, PathBuf)],
+    members: BTreeMap<DeviceNumber, PathBuf>,
+    found: Vec<Occupied>,
+}
+
+impl Family<'_> {
+    /// Adds a device, its partitions, and all that is built on these.
+    fn add(&mut self, place: &Path) {
+        if self.add_alone(place) {
+            let names = Attributes { directory: place.to_owned() }.entries("");
+            for partition in names.iter().map(|name| place.join(name)).filter(|dir| dir.join("partition").exists()) {
+                self.add(&partition);
+            }
+        }
+    }
+
+    /// Adds a device and all that is built on it, but not its partitions. False when it was there already.
+    fn add_alone(&mut self, place: &Path) -> bool {
+        let own = Attributes { directory: place.to_owned() };
+        let Some(number) = own.parsed("dev") else { return false };
+        let path = path_of(place, &own);
+        if self.members.insert(number, path.clone()).is_some() {
+            return false;
+        }
+        for holder in own.entries("holders") {
+            if let Ok(holder) = fs::canonicalize(place.join("holders").join(&holder)) {
+                let holder_path = path_of(&holder, &Attributes { directory: holder.clone() });
+                self.found.push(Occupied::Holder { device: path.clone(), holder: holder_path });
+                self.add(&holder);
+            } else {
+                self.found.push(Occupied::Holder { device: path.clone(), holder: Path::new("/dev").join(holder) });
+            }
+        }
+        for (name, backing_file) in self.loops {
+            if self.root.device_at(backing_file) == Some(number) {
+                let loop_device = Path::new("/dev").join(name);
+                self.found.push(Occupied::Loop { device: path.clone(), loop_device });
+                if let Ok(loop_place) = fs::canonicalize(self.root.path("sys/class/block").join(name)) {
+                    self.add(&loop_place);
+                }
+            }
+        }
+        self.find_btrfs(place, &path);
+        true
+    }
+
+    /// A mounted Btrfs lists each of its devices; the mount table only one of them.
+    fn find_btrfs(&mut self, place: &Path, path: &Path) {
+        let Some(name) = place.file_name() else { return };
+        let filesystems = self.root.attributes("sys/fs/btrfs");
+        for uuid in filesystems.entries("") {
+            if filesystems.exists(Path::new(&uuid).join("devices").join(name)) {
+                self.found.push(Occupied::Btrfs { device: path.to_owned(), uuid });
+            }
+        }
+    }
+}
+
+fn path_of(place: &Path, own: &Attributes) -> PathBuf {
+    let name = place.file_name().map(|name| name.to_string_lossy().replace('!', "/")).unwrap_or_default();
+    own.text("dm/name").map_or_else(|| Path::new("/dev").join(name), |mapped| Path::new("/dev/mapper").join(mapped))
+}
+
+/// Names of attached loop devices, each with its file.
+fn loop_devices(root: &SystemRoot) -> Vec<(String, PathBuf)> {
+    let devices = root.attributes("sys/class/block");
+    let names = devices.entries("").into_iter().filter(|name| name.starts_with("loop"));
+    names.filter_map(|name| Some((name.clone(), devices.text(format!("{name}/loop/backing_file"))?.into()))).collect()
+}
+
+/// The first column of `/proc/swaps`. A kernel without swap has no such file.
+fn swap_paths(root: &SystemRoot) -> Result<Vec<PathBuf>, DriveError> {
+    let path = root.path("proc/swaps");
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(DriveError::Table { path, source }),
+    };
+    let lines = bytes.split(|&byte| byte == b'\n').skip(1).filter(|line| line.starts_with(b"/"));
+    let column = |line: &[u8]| line.split(u8::is_ascii_whitespace).next().unwrap_or_default().to_owned();
+    Ok(lines.map(|line| std::ffi::OsString::from_vec(unescape(&column(line))).into()).collect())
+}
+
+/// Asks the kernel. Only `EBUSY` says that the device is claimed; without the right to open it nothing is learnt, and
+/// nothing could be overwritten either.
+fn claimed(node: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    matches!(rustix::fs::open(node, flags, Mode::empty()), Err(rustix::io::Errno::BUSY))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{self, Machine};
+
+    use super::*;
+
+    fn reasons(machine: &Machine, device: &str) -> String {
+        let found = occupancy(&machine.root(), device.parse().unwrap()).unwrap();
+        found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_disk_is_as_busy_as_its_partitions() {
+        insta::assert_snapshot!(reasons(&fixture::laptop(), "259:0"), @"
+        /dev/nvme0n1p2 is mounted on /
+        /dev/nvme0n1p1 is mounted on /boot/efi
+        /dev/nvme0n1p3 is in use as swap
+        ");
+    }
+
+    #[test]
+    fn a_partition_answers_for_itself_and_not_for_its_siblings() {
+        let machine = fixture::laptop();
+        insta::assert_snapshot!(reasons(&machine, "259:3"), @"/dev/nvme0n1p3 is in use as swap");
+        machine.swaps("");
+        assert_eq!(reasons(&machine, "259:3"), "");
+    }
+
+    #[test]
+    fn a_partition_is_busy_when_its_whole_disk_is() {
+        let machine = fixture::laptop();
+        machine.swaps("").mounts("1 1 259:0 / /old rw - ext2 /dev/nvme0n1 rw\n");
+        insta::assert_snapshot!(reasons(&machine, "259:3"), @"/dev/nvme0n1 is mounted on /old");
+    }
+
+    #[test]
+    fn a_stack_is_busy_from_bottom_to_top() {
+        let machine = fixture::raid_server();
+        insta::assert_snapshot!(reasons(&machine, "8:0"), @"
+        /dev/sda2 is held by /dev/md0
+        /dev/md0 is held by /dev/mapper/secret
+        /dev/mapper/secret is held by /dev/mapper/vg0-data
+        /dev/mapper/vg0-data is mounted on /srv/data
+        ");
+        insta::assert_snapshot!(reasons(&machine, "253:1"), @"/dev/mapper/vg0-data is mounted on /srv/data");
+        assert_eq!(reasons(&machine, "8:1"), "");
+    }
+
+    #[test]
+    fn a_mount_is_found_by_its_source_when_its_number_is_anonymous() {
+        let machine = fixture::laptop();
+        machine.swaps("").mounts("1 1 0:44 /@ / rw - btrfs /dev/disk/by-uuid/12-34 rw\n");
+        machine.file("dev/nvme0n1p3", "");
+        machine.link("dev/disk/by-uuid/12-34", "dev/nvme0n1p3");
+        insta::assert_snapshot!(reasons(&machine, "259:3"), @"/dev/nvme0n1p3 is mounted on /");
+    }
+
+    #[test]
+    fn each_device_of_a_mounted_btrfs_is_busy() {
+        let machine = fixture::raid_server();
+        machine.attribute("../fs/btrfs/3a4b/devices/sdb1", "size", b"1");
+        insta::assert_snapshot!(reasons(&machine, "8:17"), @"/dev/sdb1 belongs to the Btrfs filesystem 3a4b, which is mounted");
+    }
+
+    #[test]
+    fn a_loop_device_on_a_block_device_is_followed() {
+        let machine = fixture::raid_server();
+        machine.disk("virtual/block/loop3", "7:3", &[("loop/backing_file", "/dev/sda1")]);
+        machine.mounts("1 1 7:3 / /mnt/old rw - ext4 /dev/loop3 rw\n");
+        insta::assert_snapshot!(reasons(&machine, "8:1"), @"
+        /dev/sda1 is attached to /dev/loop3
+        /dev/loop3 is mounted on /mnt/old
+        ");
+    }
+
+    #[test]
+    fn holders_in_a_circle_end() {
+        let machine = Machine::new();
+        machine.mounts("").swaps("");
+        machine.disk("virtual/block/dm-0", "253:0", &[]).disk("virtual/block/dm-1", "253:1", &[]);
+        machine.stack("virtual/block/dm-0", "virtual/block/dm-1");
+        machine.stack("virtual/block/dm-1", "virtual/block/dm-0");
+        assert_eq!(occupancy(&machine.root(), "253:0".parse().unwrap()).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_free() {
+        let machine = Machine::new();
+        machine.disk("virtual/block/vdz", "254:9", &[]);
+        let device = "254:9".parse().unwrap();
+        assert!(matches!(occupancy(&machine.root(), device), Err(DriveError::Table { .. })));
+        machine.mounts("garbage\n");
+        assert!(matches!(occupancy(&machine.root(), device), Err(DriveError::MalformedMount { line: 1, .. })));
+        machine.mounts("");
+        assert!(occupancy(&machine.root(), device).unwrap().is_empty(), "a kernel without swap has no /proc/swaps");
+        let absent = "254:10".parse().unwrap();
+        assert!(matches!(occupancy(&machine.root(), absent), Err(DriveError::NoSuchDevice { .. })));
+        fs::create_dir(machine.root().path("proc/swaps")).unwrap();
+        assert!(matches!(occupancy(&machine.root(), device), Err(DriveError::Table { .. })));
+    }
+
+    #[test]
+    fn files_in_use_are_named() {
+        let machine = fixture::cloud_vm();
+        machine.swaps("/srv/swap\\040file file 100 0 -2\n");
+        machine.disk("virtual/block/loop0", "7:0", &[("loop/backing_file", "/srv/disk.img")]);
+        let reasons = |path: &str| {
+            let found = file_occupancy(&machine.root(), path.as_ref()).unwrap();
+            found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(reasons("/srv/swap file"), @"/srv/swap file is in use as swap");
+        insta::assert_snapshot!(reasons("/srv/disk.img"), @"/srv/disk.img is attached to /dev/loop0");
+        assert_eq!(reasons("/srv/other"), "");
+    }
+
+    #[test]
+    fn a_claim_has_words() {
+        let claim = Occupied::Claim { device: "/dev/sdb".into() };
+        insta::assert_snapshot!(claim, @"/dev/sdb is claimed for exclusive use by another program or filesystem");
+        assert_eq!(serde_json::to_string(&claim).unwrap(), r#"{"by":"claim","device":"/dev/sdb"}"#);
+    }
+}

@@ -110,6 +110,9 @@ pub struct Queue {
     pub write_cache: Option<WriteCache>,
     /// Whether a single write can go past the cache (Force Unit Access); without it, the kernel flushes instead.
     pub fua: Option<bool>,
+    /// Whether reads and writes are counted for this device at all (`queue/iostats`; off for zram by default). Flushes are
+    /// counted regardless: seen on a loop device under Linux 6.18.
+    pub counts_io: Option<bool>,
     /// `host-managed` or `host-aware` for a zoned device; `None` for an ordinary one.
     pub zoned: Option<String>,
 }
@@ -122,7 +125,7 @@ impl BlockDevice {
     /// [`DriveError::NoSuchDevice`] when `/sys/dev/block` does not list it.
     pub fn read(root: &SystemRoot, device: DeviceNumber) -> Result<Self, DriveError> {
         let place = sysfs_place(root, device).ok_or(DriveError::NoSuchDevice { device })?;
-        Ok(Reader { left: LAYERS_MAX }.read(&place, &mut Vec::new()))
+        Ok(Reader { left: LAYERS_MAX }.read(&place, device, &mut Vec::new()))
     }
 
     /// The number of the whole disk: the device's own, unless it is a partition.
@@ -177,30 +180,27 @@ struct Reader {
 
 impl Reader {
     /// `above` holds the devices that lead here.
-    fn read(&mut self, place: &Path, above: &mut Vec<PathBuf>) -> BlockDevice {
+    fn read(&mut self, place: &Path, device: DeviceNumber, above: &mut Vec<PathBuf>) -> BlockDevice {
         self.left = self.left.saturating_sub(1);
         let disk_place = disk_place(place);
         let own = Attributes { directory: place.to_owned() };
         let disk = Attributes { directory: disk_place.to_owned() };
-        let name = file_name(place);
         let transport = Transport::of_sysfs_path(disk_place);
 
         above.push(place.to_owned());
         let mut layers = Vec::new();
         for slave in disk.entries("slaves") {
-            let below = fs::canonicalize(disk_place.join("slaves").join(slave));
-            if let Ok(below) = below
-                && self.left > 0
-                && !above.contains(&below)
-            {
-                layers.push(self.read(&below, above));
+            let Ok(below) = fs::canonicalize(disk_place.join("slaves").join(slave)) else { continue };
+            let Some(number) = (Attributes { directory: below.clone() }).parsed("dev") else { continue };
+            if self.left > 0 && !above.contains(&below) {
+                layers.push(self.read(&below, number, above));
             }
         }
         above.pop();
 
         BlockDevice {
-            device: own.parsed("dev").unwrap_or(DeviceNumber { major: 0, minor: 0 }),
-            path: device_path(&name, &own),
+            device,
+            path: device_path(place),
             partition: (place != disk_place).then(|| Partition {
                 number: own.parsed("partition"),
                 start_bytes: own.parsed::<u64>("start").and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
@@ -222,7 +222,7 @@ impl Reader {
             backing_file: disk.text("loop/backing_file").map(PathBuf::from),
             layers,
             holders: own.entries("holders"),
-            name,
+            name: file_name(place),
         }
     }
 }
@@ -232,10 +232,11 @@ fn file_name(place: &Path) -> String {
     place.file_name().map(|name| name.to_string_lossy().replace('!', "/")).unwrap_or_default()
 }
 
-fn device_path(name: &str, own: &Attributes) -> PathBuf {
-    match own.text("dm/name") {
+/// The path under which people know the device in this directory of sysfs.
+pub(crate) fn device_path(place: &Path) -> PathBuf {
+    match (Attributes { directory: place.to_owned() }).text("dm/name") {
         Some(mapped) => Path::new("/dev/mapper").join(mapped),
-        None => Path::new("/dev").join(name),
+        None => Path::new("/dev").join(file_name(place)),
     }
 }
 
@@ -280,6 +281,7 @@ impl Queue {
                 _ => None,
             },
             fua: disk.flag("queue/fua"),
+            counts_io: disk.flag("queue/iostats"),
             zoned: disk.text("queue/zoned").filter(|zoned| zoned != "none"),
         }
     }

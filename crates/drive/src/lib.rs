@@ -7,7 +7,7 @@
 //! | [`mount`] | `/proc/self/mountinfo`: which mount holds a path; [`mount_options`] says which options touch durability |
 //! | [`block`] | a block device, its queue, and the layers beneath it; [`transport`] names the bus |
 //! | [`counters`] | what a device has done so far, flushes among it |
-//! | [`occupancy`] | who uses a raw device; [`signature`] names what lies on one that nobody uses |
+//! | [`mod@occupancy`] | who uses a raw device; [`signature`] names what lies on one that nobody uses |
 //! | [`host`] | kernel, CPU, memory, hypervisor, clock |
 //!
 //! Facts only: what they mean for a commit is `judge`'s business, and printing them is `report`'s.
@@ -51,7 +51,7 @@ pub use error::DriveError;
 pub use host::{HostFacts, Virtualisation};
 pub use mount::{Mount, MountTable};
 pub use mount_options::JournalMode;
-pub use occupancy::{Occupied, occupancy};
+pub use occupancy::{Occupied, file_occupancy, occupancy};
 pub use place::{Backing, DirectIo, NoBlockDevice, Place, PlaceKind, Space};
 pub use signature::{DeviceEdges, Signature, SignatureKind, read_signatures, signatures};
 pub use system_root::SystemRoot;

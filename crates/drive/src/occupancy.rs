@@ -16,7 +16,7 @@ use rustix::fs::{Mode, OFlags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::block::{disk_place, sysfs_place};
+use crate::block::{device_path, disk_place, sysfs_place};
 use crate::mount::unescape;
 use crate::system_root::Attributes;
 use crate::{DeviceNumber, DriveError, MountTable, SystemRoot};
@@ -176,13 +176,13 @@ impl Family<'_> {
     fn add_alone(&mut self, place: &Path) -> bool {
         let own = Attributes { directory: place.to_owned() };
         let Some(number) = own.parsed("dev") else { return false };
-        let path = path_of(place, &own);
+        let path = device_path(place);
         if self.members.insert(number, path.clone()).is_some() {
             return false;
         }
         for holder in own.entries("holders") {
             if let Ok(holder) = fs::canonicalize(place.join("holders").join(&holder)) {
-                let holder_path = path_of(&holder, &Attributes { directory: holder.clone() });
+                let holder_path = device_path(&holder);
                 self.found.push(Occupied::Holder { device: path.clone(), holder: holder_path });
                 self.add(&holder);
             } else {
@@ -212,11 +212,6 @@ impl Family<'_> {
             }
         }
     }
-}
-
-fn path_of(place: &Path, own: &Attributes) -> PathBuf {
-    let name = place.file_name().map(|name| name.to_string_lossy().replace('!', "/")).unwrap_or_default();
-    own.text("dm/name").map_or_else(|| Path::new("/dev").join(name), |mapped| Path::new("/dev/mapper").join(mapped))
 }
 
 /// Names of attached loop devices, each with its file.

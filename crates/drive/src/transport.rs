@@ -140,6 +140,7 @@ impl Transport {
                 | Transport::Zram
                 | Transport::Ram
                 | Transport::Pmem
+                | Transport::Zvol
         )
     }
 }

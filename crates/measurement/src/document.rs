@@ -62,7 +62,14 @@ pub struct RunDocument {
     pub fitness: BTreeMap<Use, Fitness>,
 }
 
-/// The JSON Schema of [`RunDocument`].
+/// The JSON Schema (draft 2020-12) of [`RunDocument`]. The repository keeps it as `schemas/run-1.json`.
+///
+/// It takes unknown keys, because additions are free: a reader of today's schema accepts tomorrow's document.
 pub fn json_schema() -> schemars::Schema {
-    schemars::schema_for!(RunDocument)
+    let mut schema = schemars::schema_for!(RunDocument);
+    schema.insert("title".to_owned(), format!("flushmark run document, {SCHEMA}").into());
+    if let Some(name) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
+        name.insert("const".to_owned(), SCHEMA.into());
+    }
+    schema
 }

@@ -1,0 +1,193 @@
+//! The result document and its published schema hold to each other, and both to what programs were promised.
+
+// A test outside of `mod tests`: a failed unwrap is a failed test.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use measurement::document::{SCHEMA, json_schema};
+use measurement::result::Measured;
+use measurement::{
+    Confidence, CpuUse, DeviceProof, Ended, Evidence, Finding, Fitness, Grade, Histogram, Histograms, Proof,
+    RunDocument, Series, Skipped, TargetRecord, TestResult, Use, WorkloadRecord,
+};
+use serde_json::Value;
+use workload::{BlockBytes, Pattern, SyncMethod, Test, Work, Workload};
+
+const COMMITTED: &str = include_str!("../../../schemas/run-1.json");
+
+/// As `cargo xtask docs` writes it.
+fn generated() -> String {
+    format!("{}\n", serde_json::to_string_pretty(&json_schema()).unwrap())
+}
+
+#[test]
+fn the_committed_schema_is_the_generated_one() {
+    // `assert!` and not `assert_eq!`: the difference of two such texts helps nobody, `git diff` after the command does.
+    assert!(
+        COMMITTED == generated(),
+        "schemas/run-1.json is not what the types say. Run `cargo xtask docs`, look at the difference: additions are \
+         free, a rename or a removal needs a new version of the document."
+    );
+}
+
+fn histogram(latencies_ns: impl IntoIterator<Item = u64>) -> Histogram {
+    let mut histogram = Histogram::new();
+    latencies_ns.into_iter().for_each(|latency_ns| histogram.record(latency_ns));
+    histogram
+}
+
+fn document() -> RunDocument {
+    let mut workload = Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap());
+    workload.sync = SyncMethod::Fsync;
+    let test = Test { name: workload.title(), work: Work::Blocks(workload) };
+    let commits = 16_358;
+    let device = DeviceProof {
+        reads: 0,
+        writes: commits,
+        bytes_written: commits * 4096,
+        flushes: Some(commits),
+        flush_mean_us: Some(281.0),
+        flushes_per_commit: Some(1.0),
+        writes_per_write: Some(1.0),
+    };
+    let result = TestResult::new(
+        &test.name,
+        Measured {
+            workload: WorkloadRecord::of(&test),
+            engine: "psync",
+            elapsed_s: 5.0,
+            turns: None,
+            bytes: commits * 4096,
+            histograms: Histograms {
+                read: None,
+                write: Some(histogram((0..commits).map(|n| 20_000 + n))),
+                sync: Some(histogram((0..commits).map(|n| 280_000 + n))),
+                commit: Some(histogram((0..commits).map(|n| 300_000 + 2 * n))),
+            },
+            series: Series {
+                iops: vec![3271.0; 5],
+                commit_p50_us: vec![Some(305.0), None, Some(305.0), Some(305.0), Some(305.0)],
+                commit_p99_us: vec![Some(320.0), None, Some(320.0), Some(320.0), Some(320.0)],
+                ..Series::new()
+            },
+            proof: Proof { reads: 0, writes: commits, syncs: commits, commits, device: Some(device) },
+            cpu: CpuUse { user_s: 0.1, system_s: 0.4 },
+            ended: Ended::Limit,
+            notes: Vec::new(),
+        },
+    );
+    let fitness = Fitness { grade: Grade::Poor, because: "a commit takes 305 µs".to_owned() };
+    RunDocument {
+        schema: SCHEMA.to_owned(),
+        flushmark: "0.1.0".to_owned(),
+        started_at: "2026-11-20T19:30:00Z".to_owned(),
+        suite: "slog".to_owned(),
+        smoke: false,
+        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },
+        host: drive::HostFacts::default(),
+        drive: None,
+        results: vec![result],
+        skipped: vec![Skipped { test: "0.5 KiB".to_owned(), because: "below the logical block size".to_owned() }],
+        findings: vec![Finding {
+            id: "no-power-loss-protection".to_owned(),
+            title: "The drive has no power-loss protection".to_owned(),
+            evidence: vec![Evidence::number("fsync p50", 285.0, "us"), Evidence::fact("write cache", "write back")],
+            confidence: Confidence::High,
+            doubt: None,
+            advice: "Use a drive that has it.".to_owned(),
+        }],
+        fitness: Use::ALL.into_iter().map(|used| (used, fitness.clone())).collect::<BTreeMap<_, _>>(),
+    }
+}
+
+fn committed_validator() -> jsonschema::Validator {
+    jsonschema::validator_for(&serde_json::from_str(COMMITTED).unwrap()).unwrap()
+}
+
+fn problems(document: &Value) -> Vec<String> {
+    committed_validator().iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+#[test]
+fn a_document_is_valid_and_reads_back() {
+    let written = serde_json::to_value(document()).unwrap();
+    assert_eq!(problems(&written), Vec::<String>::new());
+    assert_eq!(serde_json::from_value::<RunDocument>(written).unwrap(), document());
+}
+
+#[test]
+fn a_later_document_with_more_keys_is_valid_too() {
+    let mut later = serde_json::to_value(document()).unwrap();
+    later["results"][0]["energy_j"] = 12.5.into();
+    later["lattice"] = "yes".into();
+    assert_eq!(problems(&later), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_no_such_document_is_refused() {
+    let refused = |change: &dyn Fn(&mut Value)| {
+        let mut document = serde_json::to_value(document()).unwrap();
+        change(&mut document);
+        assert!(!problems(&document).is_empty(), "{document}");
+    };
+    refused(&|document| document["schema"] = "flushmark/run/2".into());
+    refused(&|document| document["results"][0]["workload"]["pattern"] = "sideways".into());
+    refused(&|document| document["results"][0]["commit_us"]["p99"] = Value::Null);
+    refused(&|document| {
+        document.as_object_mut().unwrap().remove("results");
+    });
+}
+
+/// The keys that the design promises; programs are written against them.
+#[test]
+fn every_promised_key_is_there() {
+    let document = serde_json::to_value(document()).unwrap();
+    let summary = ["mean", "min", "p50", "p90", "p99", "p99_9", "p99_99", "max", "count"];
+    let mut promised: Vec<String> = [
+        "/schema",
+        "/flushmark",
+        "/started_at",
+        "/suite",
+        "/target/given",
+        "/target/kind",
+        "/host",
+        "/drive",
+        "/results/0/test",
+        "/results/0/engine",
+        "/results/0/elapsed_s",
+        "/results/0/ops",
+        "/results/0/iops",
+        "/results/0/mib_per_s",
+        "/results/0/read_us",
+        "/results/0/histograms/write",
+        "/results/0/histograms/sync",
+        "/results/0/histograms/commit",
+        "/results/0/series/interval_s",
+        "/results/0/series/iops",
+        "/results/0/series/commit_p99_us",
+        "/findings/0/id",
+        "/findings/0/title",
+        "/findings/0/evidence/0/what",
+        "/findings/0/evidence/0/value",
+        "/findings/0/evidence/0/unit",
+        "/findings/0/confidence",
+        "/findings/0/advice",
+        "/fitness/ceph-osd/grade",
+        "/fitness/ceph-osd/because",
+        "/fitness/zfs-slog/grade",
+        "/fitness/database-log/grade",
+        "/fitness/general/grade",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for key in ["pattern", "block_bytes", "depth", "jobs", "sync", "sync_every", "write_cache"] {
+        promised.push(format!("/results/0/workload/{key}"));
+    }
+    for latency in ["write_us", "sync_us", "commit_us"] {
+        promised.extend(summary.map(|figure| format!("/results/0/{latency}/{figure}")));
+    }
+    let missing: Vec<_> = promised.iter().filter(|pointer| document.pointer(pointer).is_none()).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert_eq!(document["results"][0]["workload"]["write_cache"], "unchanged");
+}

@@ -289,6 +289,15 @@ impl StepProgram {
         self.steps.iter().map(written).sum()
     }
 
+    /// Largest single write to one of the files; 1 for a file that is never written.
+    pub fn largest_write_bytes(&self, index: usize) -> u64 {
+        let bytes = |step: &Step| match *step {
+            Step::Write { file, bytes, .. } if file == index => u64::from(bytes),
+            _ => 1,
+        };
+        self.steps.iter().map(bytes).max().unwrap_or(1)
+    }
+
     /// Largest single write, the size of buffer that the program needs.
     pub fn write_bytes_max(&self) -> u32 {
         let bytes = |step: &Step| match *step {

@@ -1,0 +1,182 @@
+//! One job of a pattern of blocks, in its own thread: opens its file, sets up what carries it, and goes through its stage.
+
+use std::os::fd::AsFd as _;
+
+use rustix::fs::OFlags;
+use rustix::io::{Errno, ReadWriteFlags};
+use workload::{Layout, SyncMethod, Workload};
+
+use crate::access::{Region, generator};
+use crate::blocking::Blocking;
+use crate::buffers::Buffers;
+use crate::carrier::Carrier;
+use crate::clock::Clock;
+use crate::crew::{Phase, Report, Stage};
+use crate::disk::{Disk, FileDisk, NullDisk, Renewal};
+use crate::job::{Direction, Failure, JobEnd, Orders};
+use crate::libaio::Libaio;
+use crate::prepare::{Part, open_part};
+use crate::queue::{NullQueue, Queue};
+use crate::queued::Queued;
+use crate::target::Target;
+use crate::uring::{Uring, UringSetup};
+
+/// Memory that consecutive depth-1 writes rotate through, so that neighbours differ in more than their stamps.
+const POOL_BYTES: usize = 1 << 20;
+/// The warm-up draws from another stream, so that the measurement begins with the seed's own offsets.
+const WARM_UP_STREAM: u64 = 0x7761_726d;
+
+/// What a job works with.
+pub struct BlockJob<'a> {
+    /// Where.
+    pub target: &'a Target,
+    /// What.
+    pub workload: &'a Workload,
+    /// Through which interface.
+    pub carrier: Carrier,
+    /// The job's own part.
+    pub part: &'a Part,
+    /// Reads ticks.
+    pub clock: Clock,
+    /// Which job.
+    pub job: u32,
+}
+
+impl BlockJob<'_> {
+    /// Sets up, goes through the stage, and reports.
+    pub fn run(self, stage: Stage<'_>) -> Report {
+        self.carried(stage).unwrap_or_else(Report::failed)
+    }
+
+    fn carried(&self, stage: Stage<'_>) -> Result<Report, Failure> {
+        let depth = self.workload.depth_effective();
+        if self.carrier == Carrier::Null {
+            let block_bytes = self.workload.block_bytes.get() as usize;
+            return if depth == 1 {
+                self.blocking(&mut NullDisk, stage)
+            } else {
+                let buffers = self.buffers(depth as usize)?;
+                self.queued(NullQueue::new(depth, block_bytes), &mut NullDisk, buffers, Vec::new(), stage)
+            };
+        }
+        let (file, _) = open_part(self.target, &self.part.name, self.part.direct, self.open_flags())
+            .map_err(|_| Failure::Errno { operation: "opening the job's file", offset: None, errno: Errno::IO })?;
+        let write_flags =
+            if self.workload.sync == SyncMethod::RwfDsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
+        let renewal = match self.workload.layout {
+            Layout::Overwrite => Renewal::Unneeded,
+            Layout::Append => Renewal::Empty,
+            Layout::Preallocated => Renewal::Reserve(self.part.size_bytes),
+        };
+        let mut disk = FileDisk::new(file, write_flags, renewal);
+        match self.carrier {
+            Carrier::Psync | Carrier::Null => self.blocking(&mut disk, stage),
+            Carrier::IoUring => {
+                let buffers = self.buffers(depth as usize)?;
+                let linked = self.workload.sync.linked_call();
+                let uring = Uring::new(UringSetup { file: disk.as_fd(), depth, write_flags, linked }, &buffers)
+                    .map_err(|errno| setting_up("io_uring", errno))?;
+                let mut notes = Vec::new();
+                if !uring.has_registered_buffers() {
+                    notes.push(
+                        "the limit of locked memory (ulimit -l) forbade registered buffers; each I/O costs a little more CPU"
+                            .to_owned(),
+                    );
+                }
+                self.queued(uring, &mut disk, buffers, notes, stage)
+            }
+            Carrier::Libaio => {
+                let buffers = self.buffers(depth as usize)?;
+                let libaio = Libaio::new(disk.as_fd(), depth, write_flags, &buffers)
+                    .map_err(|errno| setting_up("libaio", errno))?;
+                self.queued(libaio, &mut disk, buffers, Vec::new(), stage)
+            }
+        }
+    }
+
+    fn open_flags(&self) -> OFlags {
+        match self.workload.sync {
+            SyncMethod::OSync => OFlags::SYNC,
+            SyncMethod::ODsync => OFlags::DSYNC,
+            _ => OFlags::empty(),
+        }
+    }
+
+    fn buffers(&self, slots: usize) -> Result<Buffers, Failure> {
+        let mut draws = generator(self.workload.seed, self.job);
+        let block_bytes = self.workload.block_bytes.get() as usize;
+        Buffers::new(slots, block_bytes, self.workload.content, &mut draws)
+            .map_err(|_| Failure::Errno { operation: "allocating memory", offset: None, errno: Errno::NOMEM })
+    }
+
+    fn orders(&self, phase: Phase) -> Orders {
+        let workload = self.workload;
+        let block_bytes = u64::from(workload.block_bytes.get());
+        let blocks = self.part.size_bytes / block_bytes;
+        Orders {
+            clock: self.clock,
+            region: Region { start: self.part.start, blocks, block_bytes },
+            random: workload.pattern.is_random(),
+            direction: match (workload.pattern.reads(), workload.pattern.writes()) {
+                (true, false) => Direction::Read,
+                (false, _) => Direction::Write,
+                (true, true) => Direction::Mixed(workload.read_percent),
+            },
+            sync: workload.sync.call(),
+            sync_every: workload.sync_every,
+            renew_every: (workload.layout != Layout::Overwrite).then_some(blocks),
+            rate: workload.rate,
+            seed: if phase == Phase::WarmUp { workload.seed ^ WARM_UP_STREAM } else { workload.seed },
+            job: self.job,
+        }
+    }
+
+    fn blocking<D: Disk>(&self, disk: &mut D, stage: Stage<'_>) -> Result<Report, Failure> {
+        let slots = (POOL_BYTES / self.workload.block_bytes.get() as usize).clamp(2, 64);
+        let mut buffers = self.buffers(slots)?;
+        Ok(stage.act(Vec::new(), |phase, bounds, tally, stop| {
+            let orders = self.orders(phase);
+            if let Err(end) = start_over(disk, &orders) {
+                return end;
+            }
+            Blocking { disk: &mut *disk, orders: &orders, bounds, buffers: &mut buffers, tally, stop }.run()
+        }))
+    }
+
+    fn queued<Q: Queue, D: Disk>(
+        &self,
+        mut queue: Q,
+        disk: &mut D,
+        mut buffers: Buffers,
+        notes: Vec<String>,
+        stage: Stage<'_>,
+    ) -> Result<Report, Failure> {
+        let linked = self.workload.sync.linked_call().is_some();
+        let report = stage.act(notes, |phase, bounds, tally, stop| {
+            let orders = self.orders(phase);
+            if let Err(end) = start_over(disk, &orders) {
+                return end;
+            }
+            let depth = self.workload.depth_effective();
+            let (queue, disk, buffers) = (&mut queue, &mut *disk, &mut buffers);
+            Queued { queue, disk, depth, linked, orders: &orders, bounds, buffers, tally, stop }.run()
+        });
+        // Before the buffers, whose memory the kernel may hold registered.
+        drop(queue);
+        Ok(report)
+    }
+}
+
+/// Each phase begins on a layout that nothing has used up.
+fn start_over(disk: &mut impl Disk, orders: &Orders) -> Result<(), JobEnd> {
+    if orders.renew_every.is_none() {
+        return Ok(());
+    }
+    let failure = |errno| Failure::Errno { operation: "emptying the file", offset: None, errno };
+    disk.renew().map_err(|errno| JobEnd { failure: Some(failure(errno)), ..JobEnd::new() })
+}
+
+fn setting_up(interface: &'static str, errno: Errno) -> Failure {
+    let operation = if interface == "io_uring" { "setting up io_uring" } else { "setting up libaio" };
+    Failure::Errno { operation, offset: None, errno }
+}

@@ -1,0 +1,279 @@
+//! The depth-1 loop: one operation at a time on the submitting thread.
+//!
+//! Per operation it draws an offset, stamps a buffer, makes the call between two readings of the clock, and counts the latency in one cell.
+//! The loop is compiled once for each order of blocks and direction, so that what a workload does not do costs it nothing.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::access::{Access, Random, Sequential, below, generator};
+use crate::buffers::Buffers;
+use crate::disk::Disk;
+use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
+use crate::pace::Pace;
+
+const READ: u8 = 0;
+const WRITE: u8 = 1;
+const MIXED: u8 = 2;
+
+/// One phase (warm-up or measurement) of a job at depth 1.
+pub struct Blocking<'a, D> {
+    /// Where the operations go.
+    pub disk: &'a mut D,
+    /// What to do.
+    pub orders: &'a Orders,
+    /// When to stop, and when it began, in ticks.
+    pub bounds: Bounds,
+    /// Memory to write from and read into.
+    pub buffers: &'a mut Buffers,
+    /// Where latencies are counted.
+    pub tally: &'a Tally,
+    /// Asked after each operation.
+    pub stop: &'a Stop,
+}
+
+impl<D: Disk> Blocking<'_, D> {
+    /// Runs until the bounds, a stop, or an error.
+    pub fn run(self) -> JobEnd {
+        let region = self.orders.region;
+        let draws = generator(self.orders.seed, self.orders.job);
+        match (self.orders.random, self.orders.direction) {
+            (false, Direction::Read) => self.work::<_, READ>(Sequential::new(region)),
+            (false, Direction::Write) => self.work::<_, WRITE>(Sequential::new(region)),
+            (false, Direction::Mixed(_)) => self.work::<_, MIXED>(Sequential::new(region)),
+            (true, Direction::Read) => self.work::<_, READ>(Random::new(region, draws)),
+            (true, Direction::Write) => self.work::<_, WRITE>(Random::new(region, draws)),
+            (true, Direction::Mixed(_)) => self.work::<_, MIXED>(Random::new(region, draws)),
+        }
+    }
+
+    fn work<A: Access, const DIRECTION: u8>(mut self, access: A) -> JobEnd {
+        let mut end = JobEnd::new();
+        end.failure = self.repeat::<A, DIRECTION>(access, &mut end).err();
+        end.bytes = (end.reads + end.writes) * self.orders.region.block_bytes;
+        end
+    }
+
+    fn repeat<A: Access, const DIRECTION: u8>(&mut self, mut access: A, end: &mut JobEnd) -> Result<(), Failure> {
+        let clock = self.orders.clock;
+        let block_bytes = self.orders.region.block_bytes as usize;
+        let mut mix = Mix::new(self.orders);
+        let mut pace = self.orders.rate.map(|rate| Pace::new(rate, clock, gap_generator(self.orders), clock.ticks()));
+        let mut until_renewal = self.orders.renew_every.unwrap_or(u64::MAX);
+        let mut unsynced = 0;
+        let mut commit_start = 0;
+        loop {
+            let offset = access.next();
+            let reads = DIRECTION == READ || (DIRECTION == MIXED && mix.next_reads());
+            if let Some(pace) = &mut pace {
+                while clock.ticks() < pace.due() {
+                    pace.wait(self.bounds.deadline());
+                    if self.stop.is_requested() || self.bounds.reached(clock.ticks(), end.reads + end.writes) {
+                        return Ok(());
+                    }
+                }
+            }
+            let begin;
+            let mut now;
+            if reads {
+                let block = self.buffers.slot_mut(0);
+                begin = take_due(&mut pace).unwrap_or_else(|| clock.ticks());
+                let moved = self.disk.read(block, offset);
+                now = clock.ticks();
+                Failure::check("read", offset, block_bytes, moved)?;
+                self.tally.read.record(clock.ns(now.saturating_sub(begin)));
+                end.reads += 1;
+            } else {
+                let block = self.buffers.next_stamped(offset);
+                begin = take_due(&mut pace).unwrap_or_else(|| clock.ticks());
+                let moved = self.disk.write(block, offset);
+                now = clock.ticks();
+                Failure::check("write", offset, block_bytes, moved)?;
+                self.tally.write.record(clock.ns(now.saturating_sub(begin)));
+                end.writes += 1;
+                if let Some(call) = self.orders.sync {
+                    if unsynced == 0 {
+                        commit_start = begin;
+                    }
+                    unsynced += 1;
+                    if unsynced == self.orders.sync_every {
+                        unsynced = 0;
+                        let synced = self.disk.sync(call);
+                        let durable = clock.ticks();
+                        synced.map_err(|errno| Failure::Errno { operation: call.name(), offset: None, errno })?;
+                        self.tally.sync.record(clock.ns(durable.saturating_sub(now)));
+                        self.tally.commit.record(clock.ns(durable.saturating_sub(commit_start)));
+                        end.syncs += 1;
+                        now = durable;
+                    }
+                }
+                until_renewal -= 1;
+                if until_renewal == 0 {
+                    until_renewal = self.orders.renew_every.unwrap_or(u64::MAX);
+                    self.disk
+                        .renew()
+                        .map_err(|errno| Failure::Errno { operation: "emptying the file", offset: None, errno })?;
+                }
+            }
+            if self.bounds.reached(now, end.reads + end.writes) || self.stop.is_requested() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The moment from which a paced operation's latency counts.
+#[inline]
+fn take_due(pace: &mut Option<Pace>) -> Option<u64> {
+    pace.as_mut().map(|pace| {
+        let due = pace.due();
+        pace.advance();
+        due
+    })
+}
+
+/// Draws whether the next operation of a mix reads.
+pub struct Mix {
+    generator: Xoshiro256PlusPlus,
+    read_percent: u64,
+}
+
+/// Streams of draws that belong to one job but not to its offsets, so that the mix and the gaps do not disturb them.
+const MIX_STREAM: u64 = 0x6d69_7800;
+const GAP_STREAM: u64 = 0x6761_7000;
+
+impl Mix {
+    /// Of a job's orders.
+    pub fn new(orders: &Orders) -> Mix {
+        let read_percent = match orders.direction {
+            Direction::Read => 100,
+            Direction::Write => 0,
+            Direction::Mixed(percent) => u64::from(percent),
+        };
+        Mix { generator: generator(orders.seed ^ MIX_STREAM, orders.job), read_percent }
+    }
+
+    /// Whether the next operation reads.
+    #[inline]
+    pub fn next_reads(&mut self) -> bool {
+        below(&mut self.generator, 100) < self.read_percent
+    }
+}
+
+/// The generator of a job's gaps between offered operations.
+pub fn gap_generator(orders: &Orders) -> Xoshiro256PlusPlus {
+    generator(orders.seed ^ GAP_STREAM, orders.job)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rustix::io::Errno;
+    use workload::{Arrivals, Content, Limit, Rate, SyncCall};
+
+    use super::*;
+    use crate::access::Region;
+    use crate::clock::Clock;
+    use crate::disk::NullDisk;
+    use crate::disk::failing::FailingDisk;
+
+    fn orders() -> Orders {
+        Orders {
+            clock: Clock::calibrated(),
+            region: Region { start: 0, blocks: 100, block_bytes: 4096 },
+            random: true,
+            direction: Direction::Write,
+            sync: None,
+            sync_every: 1,
+            renew_every: None,
+            rate: None,
+            seed: 1,
+            job: 0,
+        }
+    }
+
+    fn run(disk: &mut impl Disk, orders: &Orders, limit: Limit) -> (JobEnd, Tally) {
+        let tally = Tally::new();
+        let mut buffers = Buffers::new(4, 4096, Content::Random, &mut generator(1, 0)).unwrap();
+        let bounds = Bounds::new(limit, orders.clock, orders.clock.ticks());
+        let end = Blocking { disk, orders, bounds, buffers: &mut buffers, tally: &tally, stop: &Stop::new() }.run();
+        (end, tally)
+    }
+
+    #[test]
+    fn each_write_gets_its_sync_and_each_commit_is_counted_once() {
+        let mut orders = orders();
+        orders.sync = Some(SyncCall::Fsync);
+        orders.sync_every = 4;
+        let (end, tally) = run(&mut NullDisk, &orders, Limit::Count(42));
+        assert_eq!((end.writes, end.syncs, end.bytes), (42, 10, 42 * 4096));
+        assert_eq!((tally.write.count(), tally.sync.count(), tally.commit.count()), (42, 10, 10));
+    }
+
+    #[test]
+    fn an_error_in_the_middle_keeps_what_was_measured() {
+        let mut disk = FailingDisk { requests: 7, error: Errno::IO };
+        let mut orders = orders();
+        orders.sync = Some(SyncCall::Fdatasync);
+        let (end, tally) = run(&mut disk, &orders, Limit::Count(100));
+        assert_eq!((end.writes, end.syncs), (4, 3));
+        assert_eq!(tally.commit.count(), 3);
+        assert_eq!(end.failure, Some(Failure::Errno { operation: "fdatasync", offset: None, errno: Errno::IO }));
+    }
+
+    #[test]
+    fn a_mix_comes_near_its_ratio() {
+        let mut orders = orders();
+        orders.direction = Direction::Mixed(70);
+        let (end, _) = run(&mut NullDisk, &orders, Limit::Count(10_000));
+        assert_eq!(end.reads + end.writes, 10_000);
+        assert!((6_800..7_200).contains(&end.reads), "{}", end.reads);
+    }
+
+    #[test]
+    fn a_used_up_layout_is_renewed() {
+        let mut orders = orders();
+        orders.random = false;
+        orders.renew_every = Some(100);
+        // 100 writes, a renewal, 100 writes, then the second renewal fails.
+        let mut disk = FailingDisk { requests: 201, error: Errno::NOSPC };
+        let (end, _) = run(&mut disk, &orders, Limit::Count(1000));
+        assert_eq!(end.writes, 200);
+        assert!(matches!(end.failure, Some(Failure::Errno { operation: "emptying the file", .. })));
+    }
+
+    #[test]
+    fn an_offered_load_is_kept_and_a_stall_is_charged_to_what_it_delayed() {
+        struct Stalling(u32);
+        impl Disk for Stalling {
+            fn read(&mut self, block: &mut [u8], _: u64) -> Result<usize, Errno> {
+                Ok(block.len())
+            }
+            fn write(&mut self, block: &[u8], _: u64) -> Result<usize, Errno> {
+                self.0 += 1;
+                if self.0 == 50 {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                Ok(block.len())
+            }
+            fn sync(&mut self, _: SyncCall) -> Result<(), Errno> {
+                Ok(())
+            }
+            fn renew(&mut self) -> Result<(), Errno> {
+                Ok(())
+            }
+        }
+        let mut orders = orders();
+        orders.rate = Some(Rate { per_second: 1000.0, arrivals: Arrivals::Constant });
+        let begun = std::time::Instant::now();
+        let (end, tally) = run(&mut Stalling(0), &orders, Limit::Count(200));
+        assert_eq!(end.writes, 200);
+        assert!(begun.elapsed() >= Duration::from_millis(199));
+        // The stall of 50 ms delays the 50 operations that were due meanwhile: they waited 25 ms on average.
+        let mut cells = vec![0; crate::recorder::CELLS];
+        tally.write.add_to(&mut cells);
+        let late = crate::recorder::histogram_of(&cells);
+        let delayed = late.count() - (late.share_at_or_below(2_000_000) * late.count() as f64).round() as u64;
+        assert!(delayed >= 45, "{delayed} operations were charged");
+    }
+}

@@ -1,0 +1,186 @@
+//! The memory that a job writes from and reads into.
+//!
+//! One region of page-aligned memory, cut into slots of one block each. Contents are made once; before each write every 4 KiB piece of its
+//! slot is stamped with the write's number and offset, so that no two writes are alike for a drive that deduplicates, and so that a
+//! reader can tell which write it sees.
+
+use rand_core::Rng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use workload::Content;
+
+/// Compressing and deduplicating drives look at pieces of this size.
+const PIECE: usize = 4096;
+/// Bytes of a stamp: the write's number, then its offset, both little-endian.
+pub const STAMP: usize = 16;
+
+/// A job's slots.
+#[derive(Debug)]
+pub struct Buffers {
+    memory: *mut u8,
+    length: usize,
+    slot_bytes: usize,
+    content: Content,
+    writes: u64,
+}
+
+// SAFETY: the memory belongs to this value alone; the pointer is never shared outside of its borrows.
+#[expect(unsafe_code, reason = "owns its mapping, as a Box would")]
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// Maps `slots` slots of `slot_bytes` and fills them.
+    ///
+    /// # Errors
+    /// When the system has no such memory to give.
+    #[expect(unsafe_code, reason = "page-aligned memory comes from mmap")]
+    pub fn new(slots: usize, slot_bytes: usize, content: Content, generator: &mut Xoshiro256PlusPlus) -> std::io::Result<Buffers> {
+        // A slot begins on a page boundary, so that any logical block size is aligned.
+        let stride = slot_bytes.next_multiple_of(PIECE);
+        let length = stride.checked_mul(slots).ok_or(rustix::io::Errno::NOMEM)?;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choosing overlaps nothing.
+        let memory = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)?
+        };
+        let mut buffers = Buffers { memory: memory.cast(), length, slot_bytes, content, writes: 0 };
+        fill(buffers.all_mut(), content, generator);
+        Ok(buffers)
+    }
+
+    /// How many slots there are.
+    pub fn slots(&self) -> usize {
+        self.length / self.stride()
+    }
+
+    fn stride(&self) -> usize {
+        self.slot_bytes.next_multiple_of(PIECE)
+    }
+
+    #[expect(unsafe_code, reason = "a view of the owned mapping")]
+    fn all_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is `length` bytes, readable, writable, initialised by the kernel, and borrowed mutably through `self`.
+        unsafe { std::slice::from_raw_parts_mut(self.memory, self.length) }
+    }
+
+    /// A slot, to read into.
+    #[inline]
+    pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        let (start, bytes) = (slot * self.stride(), self.slot_bytes);
+        &mut self.all_mut()[start..start + bytes]
+    }
+
+    /// Makes a slot's content this write's own, and returns it.
+    #[inline]
+    pub fn stamped(&mut self, slot: usize, offset: u64) -> &[u8] {
+        let number = self.writes;
+        self.writes += 1;
+        let zero = self.content == Content::Zero;
+        let block = self.slot_mut(slot);
+        if !zero {
+            stamp(block, number, offset);
+        }
+        block
+    }
+
+    /// The next slot in turn, made this write's own: a pool that is larger than one write keeps consecutive writes apart in memory.
+    #[inline]
+    pub fn next_stamped(&mut self, offset: u64) -> &[u8] {
+        let slot = (self.writes % self.slots() as u64) as usize;
+        self.stamped(slot, offset)
+    }
+
+    /// The address of a slot, for the kernel's asynchronous interfaces, and its length in bytes.
+    pub fn address(&self, slot: usize) -> (u64, u32) {
+        (self.memory as u64 + (slot * self.stride()) as u64, self.slot_bytes as u32)
+    }
+
+    /// The whole region, to register with the kernel.
+    pub fn region(&self) -> (u64, usize) {
+        (self.memory as u64, self.length)
+    }
+}
+
+impl Drop for Buffers {
+    #[expect(unsafe_code, reason = "gives the mapping back")]
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made in `new` with this length, and no borrow of it outlives `self`.
+        let _ = unsafe { munmap(self.memory.cast(), self.length) };
+    }
+}
+
+/// Writes a block's number and offset into each of its 4 KiB pieces.
+#[inline]
+fn stamp(block: &mut [u8], number: u64, offset: u64) {
+    let mut mark = [0; STAMP];
+    for (index, piece) in block.chunks_mut(PIECE).enumerate() {
+        mark[..8].copy_from_slice(&number.to_le_bytes());
+        mark[8..].copy_from_slice(&(offset + (index * PIECE) as u64).to_le_bytes());
+        let room = piece.len().min(STAMP);
+        piece[..room].copy_from_slice(&mark[..room]);
+    }
+}
+
+/// Fills memory with the content asked for; the memory is zero before.
+pub fn fill(memory: &mut [u8], content: Content, generator: &mut Xoshiro256PlusPlus) {
+    let random_bytes = match content {
+        Content::Zero => return,
+        Content::Random => PIECE,
+        Content::Compressible(percent) => PIECE * usize::from(100 - percent.min(100)) / 100,
+    };
+    for piece in memory.chunks_mut(PIECE) {
+        let random_bytes = random_bytes.min(piece.len());
+        generator.fill_bytes(&mut piece[..random_bytes]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::generator;
+
+    fn buffers(slots: usize, slot_bytes: usize, content: Content) -> Buffers {
+        Buffers::new(slots, slot_bytes, content, &mut generator(1, 0)).unwrap()
+    }
+
+    #[test]
+    fn no_two_pieces_of_two_writes_are_alike() {
+        let mut buffers = buffers(2, 16384, Content::Random);
+        let mut seen = std::collections::HashSet::new();
+        for write in 0..6 {
+            let block = buffers.next_stamped(write % 2 * 16384).to_vec();
+            for piece in block.chunks(PIECE) {
+                assert!(seen.insert(piece.to_vec()), "write {write} repeats a piece");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stamp_tells_number_and_offset() {
+        let mut buffers = buffers(1, 8192, Content::Random);
+        buffers.next_stamped(0);
+        let block = buffers.next_stamped(40960);
+        assert_eq!(block[..8], 1u64.to_le_bytes());
+        assert_eq!(block[8..16], 40960u64.to_le_bytes());
+        assert_eq!(block[PIECE + 8..PIECE + 16], 45056u64.to_le_bytes());
+    }
+
+    #[test]
+    fn contents_compress_as_asked() {
+        let zeros = |content| {
+            let mut buffers = buffers(1, 1 << 20, content);
+            let block = buffers.next_stamped(0);
+            block.iter().filter(|&&byte| byte == 0).count() as f64 / block.len() as f64
+        };
+        assert!((zeros(Content::Zero) - 1.0).abs() < f64::EPSILON);
+        assert!(zeros(Content::Random) < 0.01);
+        assert!((zeros(Content::Compressible(70)) - 0.70).abs() < 0.02);
+    }
+
+    #[test]
+    fn odd_sizes_are_aligned_and_whole() {
+        let mut buffers = buffers(3, 2300, Content::Random);
+        assert_eq!(buffers.slots(), 3);
+        assert_eq!(buffers.next_stamped(0).len(), 2300);
+        assert_eq!(buffers.address(1).0 % PIECE as u64, 0);
+    }
+}

@@ -1,0 +1,265 @@
+//! The threads of one test, and the observer that looks on.
+//!
+//! Every job sets up, warms up and waits; the observer reads the device's counters and the processor time; all start together. So the counters
+//! hold what was measured and nothing else of ours.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use drive::{Counters, DeviceNumber, SystemRoot};
+use measurement::CpuUse;
+use workload::Limit;
+
+use crate::affinity;
+use crate::clock::Clock;
+use crate::cpu_time::cpu_use;
+use crate::error::EngineError;
+use crate::job::{Bounds, Failure, JobEnd, Stop, Tally};
+use crate::target::read_counters;
+use crate::watch::{Headline, Progress, Watch};
+
+/// How often a person's display is brought up to date, and a stop is passed on.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// What the jobs of a test have in common.
+pub struct Crew<'a> {
+    /// How many jobs.
+    pub jobs: u32,
+    /// When the measurement ends.
+    pub limit: Limit,
+    /// How long they run before it.
+    pub warm_up: Duration,
+    /// Reads ticks.
+    pub clock: Clock,
+    /// Whose latency the series follows.
+    pub headline: Headline,
+    /// Whose counters show what arrived.
+    pub devices: Vec<DeviceNumber>,
+    /// Below which they are read.
+    pub root: &'a SystemRoot,
+    /// The person's wish to stop.
+    pub stop: &'a Stop,
+}
+
+/// Which part of a job's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Not counted.
+    WarmUp,
+    /// Counted.
+    Measurement,
+}
+
+/// What a job hands over at its end.
+pub struct Report {
+    /// What it did.
+    pub end: JobEnd,
+    /// What differs from what was asked.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// A job that did nothing.
+    pub fn failed(failure: Failure) -> Report {
+        Report { end: JobEnd { failure: Some(failure), ..JobEnd::new() }, notes: Vec::new() }
+    }
+}
+
+/// What is left when all jobs are done.
+pub struct Finished {
+    /// Seconds from the start to the last job's last operation.
+    pub elapsed_s: f64,
+    /// How each job ended.
+    pub ends: Vec<JobEnd>,
+    /// What differs from what was asked.
+    pub notes: Vec<String>,
+    /// The tallies and the series.
+    pub watch: Watch,
+    /// What the devices counted meanwhile.
+    pub counters: Option<Counters>,
+    /// Processor time spent meanwhile.
+    pub cpu: CpuUse,
+}
+
+impl Crew<'_> {
+    /// Has `work` done by every job in a thread of its own, and looks on.
+    ///
+    /// # Errors
+    /// When the system gives too few threads.
+    pub fn measure(
+        &self,
+        observe: &mut dyn FnMut(&Progress),
+        work: &(dyn Fn(u32, Stage<'_>) -> Report + Sync),
+    ) -> Result<Finished, EngineError> {
+        let clock = self.clock;
+        let tallies: Vec<Arc<Tally>> = (0..self.jobs).map(|_| Arc::new(Tally::new())).collect();
+        let gate = Gate::default();
+        let halt = Stop::new();
+        let cpus = affinity::allowed();
+        let pins = cpus.len() > 1 && self.jobs as usize <= cpus.len();
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for job in 0..self.jobs {
+                let tally = Arc::clone(&tallies[job as usize]);
+                let stage = Stage {
+                    limit: self.limit,
+                    warm_up: self.warm_up,
+                    clock,
+                    tally,
+                    halt: &halt,
+                    gate: &gate,
+                    announced: false,
+                };
+                let (sender, cpu) = (sender.clone(), cpus.get(job as usize).copied().filter(|_| pins));
+                let body = move || {
+                    if let Some(cpu) = cpu {
+                        affinity::pin(cpu);
+                    }
+                    let report = work(job, stage);
+                    // The observer stays until every job has reported or is gone.
+                    let _ = sender.send((report, clock.ticks()));
+                };
+                match std::thread::Builder::new().name(format!("job {job}")).spawn_scoped(scope, body) {
+                    Ok(thread) => threads.push(thread),
+                    Err(source) => {
+                        halt.request();
+                        gate.open(clock.ticks());
+                        return Err(EngineError::Threads { job, jobs: self.jobs, source });
+                    }
+                }
+            }
+            drop(sender);
+            observe(&Progress { elapsed_s: -self.warm_up.as_secs_f64(), iops: None, commit_p99_us: None });
+            while !gate.wait_for_warm(self.jobs) {
+                if self.stop.is_requested() {
+                    halt.request();
+                }
+            }
+            let counters_before = read_counters(self.root, &self.devices);
+            let cpu_before = cpu_use();
+            let begun = clock.ticks();
+            gate.open(begun);
+
+            let mut watch = Watch::new(tallies.clone(), self.headline, clock, begun);
+            let (mut ends, mut notes, mut last) = (Vec::new(), Vec::new(), begun);
+            while ends.len() < self.jobs as usize {
+                match receiver.recv_timeout(GLANCE) {
+                    Ok((report, finished)) => {
+                        let report: Report = report;
+                        last = last.max(finished);
+                        if report.end.failure.is_some() {
+                            // The others would go on measuring a target that is broken.
+                            halt.request();
+                        }
+                        notes.extend(report.notes);
+                        ends.push(report.end);
+                    }
+                    Err(RecvTimeoutError::Timeout) => observe(&watch.look()),
+                    Err(RecvTimeoutError::Disconnected) => ends.push(Report::failed(Failure::Panic).end),
+                }
+                if self.stop.is_requested() {
+                    halt.request();
+                }
+            }
+            watch.look();
+            let cpu = cpu_use();
+            let counters = counters_before.and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
+            // A job that panicked is known by its missing report.
+            threads.into_iter().for_each(|thread| drop(thread.join()));
+            notes.sort();
+            notes.dedup();
+            Ok(Finished {
+                elapsed_s: clock.ns(last.saturating_sub(begun)) as f64 / 1e9,
+                ends,
+                notes,
+                watch,
+                counters,
+                cpu: CpuUse { user_s: cpu.user_s - cpu_before.user_s, system_s: cpu.system_s - cpu_before.system_s },
+            })
+        })
+    }
+}
+
+/// Where jobs wait until all are warm and the observer has read its counters.
+#[derive(Debug, Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    warm: u32,
+    start: Option<u64>,
+}
+
+impl Gate {
+    /// A job is warm, or will never be.
+    fn announce(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).warm += 1;
+        self.changed.notify_all();
+    }
+
+    /// Whether all jobs have announced themselves, after waiting a little for it.
+    fn wait_for_warm(&self, jobs: u32) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(state, GLANCE, |state| state.warm < jobs);
+        waited.unwrap_or_else(PoisonError::into_inner).0.warm >= jobs
+    }
+
+    /// Lets everybody through.
+    fn open(&self, start: u64) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).start = Some(start);
+        self.changed.notify_all();
+    }
+
+    /// Waits until it is open; returns when the measurement began.
+    fn pass(&self) -> u64 {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.changed.wait_while(state, |state| state.start.is_none());
+        state.unwrap_or_else(PoisonError::into_inner).start.unwrap_or_default()
+    }
+}
+
+/// One job's way through warm-up and measurement.
+pub struct Stage<'a> {
+    limit: Limit,
+    warm_up: Duration,
+    clock: Clock,
+    tally: Arc<Tally>,
+    halt: &'a Stop,
+    gate: &'a Gate,
+    announced: bool,
+}
+
+impl Stage<'_> {
+    /// Calls `phase` for the warm-up, if there is one, and then for the measurement.
+    pub fn act(mut self, notes: Vec<String>, mut phase: impl FnMut(Phase, Bounds, &Tally, &Stop) -> JobEnd) -> Report {
+        if !self.warm_up.is_zero() {
+            let bounds = Bounds::new(Limit::Time(self.warm_up), self.clock, self.clock.ticks());
+            let end = phase(Phase::WarmUp, bounds, &Tally::new(), self.halt);
+            if let Some(failure) = end.failure {
+                return Report::failed(failure);
+            }
+        }
+        self.announced = true;
+        self.gate.announce();
+        let start = self.gate.pass();
+        if self.halt.is_requested() {
+            return Report { end: JobEnd::new(), notes };
+        }
+        let bounds = Bounds::new(self.limit, self.clock, start);
+        Report { end: phase(Phase::Measurement, bounds, &self.tally, self.halt), notes }
+    }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        // Whatever kept the job from being warm, a panic included: nobody waits for it.
+        if !self.announced {
+            self.gate.announce();
+        }
+    }
+}

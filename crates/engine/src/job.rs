@@ -1,0 +1,251 @@
+//! One job: what it is told, what it counts, and how it ended.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use workload::{Limit, Rate, SyncCall, Until};
+
+use crate::access::Region;
+use crate::clock::Clock;
+use crate::recorder::Recorder;
+
+/// Whether operations read, write, or are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Every operation reads.
+    Read,
+    /// Every operation writes.
+    Write,
+    /// This percentage reads, the others write.
+    Mixed(u8),
+}
+
+/// When a job stops, in ticks and operations.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    deadline: u64,
+    count: u64,
+    both: bool,
+}
+
+impl Bounds {
+    /// A limit that begins to run at `start`.
+    pub fn new(limit: Limit, clock: Clock, start: u64) -> Bounds {
+        let deadline = |time: Duration| start.saturating_add(clock.ticks_of(time));
+        match limit {
+            Limit::Time(time) => Bounds { deadline: deadline(time), count: u64::MAX, both: false },
+            Limit::Count(count) => Bounds { deadline: u64::MAX, count, both: false },
+            Limit::TimeAndCount { time, count, until } => {
+                Bounds { deadline: deadline(time), count, both: until == Until::Both }
+            }
+        }
+    }
+
+    /// Whether a job that has done `ops` operations at `now` is done.
+    #[inline]
+    pub fn reached(&self, now: u64, ops: u64) -> bool {
+        let (late, enough) = (now >= self.deadline, ops >= self.count);
+        (late || enough) && (!self.both || (late && enough))
+    }
+
+    /// How many more operations may be started after `started` of them.
+    pub fn room(&self, started: u64) -> u64 {
+        if self.both { u64::MAX } else { self.count.saturating_sub(started) }
+    }
+
+    /// The moment past which nothing needs to be waited for.
+    pub fn deadline(&self) -> u64 {
+        if self.both { u64::MAX } else { self.deadline }
+    }
+}
+
+/// What a job is told.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    /// Reads ticks.
+    pub clock: Clock,
+    /// The job's own part of the target.
+    pub region: Region,
+    /// Whether blocks are drawn at random.
+    pub random: bool,
+    /// Whether operations read or write.
+    pub direction: Direction,
+    /// The call that follows the writes, if one does.
+    pub sync: Option<SyncCall>,
+    /// Writes before each such call; at least 1.
+    pub sync_every: u32,
+    /// Writes after which the file starts over, for layouts that are used up by writing.
+    pub renew_every: Option<u64>,
+    /// A fixed offered load.
+    pub rate: Option<Rate>,
+    /// Decides offsets, mix and gaps.
+    pub seed: u64,
+    /// Which of the jobs this is.
+    pub job: u32,
+}
+
+/// What a job counts while others look on.
+#[derive(Debug)]
+pub struct Tally {
+    /// Read latencies.
+    pub read: Recorder,
+    /// Write latencies.
+    pub write: Recorder,
+    /// Sync latencies.
+    pub sync: Recorder,
+    /// Latencies from the first write of a commit to its durability, where that takes a call of its own.
+    pub commit: Recorder,
+}
+
+impl Tally {
+    /// All empty.
+    pub fn new() -> Tally {
+        Tally { read: Recorder::new(), write: Recorder::new(), sync: Recorder::new(), commit: Recorder::new() }
+    }
+}
+
+/// Asks jobs to stop, once and for all.
+#[derive(Debug, Default)]
+pub struct Stop(AtomicBool);
+
+impl Stop {
+    /// Nobody has asked yet.
+    pub const fn new() -> Stop {
+        Stop(AtomicBool::new(false))
+    }
+
+    /// Asks every job to stop after the operation it is in.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether anyone has asked.
+    #[inline]
+    pub fn is_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a job did, and how it ended.
+#[derive(Debug)]
+pub struct JobEnd {
+    /// Reads that completed whole.
+    pub reads: u64,
+    /// Writes that completed whole.
+    pub writes: u64,
+    /// Sync calls that returned success.
+    pub syncs: u64,
+    /// Turns of a step program.
+    pub turns: u64,
+    /// Bytes of all those reads and writes.
+    pub bytes: u64,
+    /// The error that ended it, if one did.
+    pub failure: Option<Failure>,
+}
+
+impl JobEnd {
+    /// Nothing done yet.
+    pub const fn new() -> JobEnd {
+        JobEnd { reads: 0, writes: 0, syncs: 0, turns: 0, bytes: 0, failure: None }
+    }
+}
+
+/// An operation that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The kernel reported an error.
+    Errno {
+        /// What was asked: `write`, `read`, `fsync`…
+        operation: &'static str,
+        /// At which offset, where there is one.
+        offset: Option<u64>,
+        /// The error.
+        errno: Errno,
+    },
+    /// Fewer bytes were moved than asked, without an error.
+    Short {
+        /// What was asked.
+        operation: &'static str,
+        /// At which offset.
+        offset: u64,
+        /// Bytes moved.
+        moved: u64,
+        /// Bytes asked.
+        asked: u64,
+    },
+    /// The thread's code panicked; its measurements are gone.
+    Panic,
+}
+
+impl Failure {
+    /// Checks that an operation moved all of its bytes.
+    #[inline]
+    pub fn check(operation: &'static str, offset: u64, asked: usize, moved: Result<usize, Errno>) -> Result<(), Failure> {
+        match moved {
+            Ok(moved) if moved == asked => Ok(()),
+            Ok(moved) => Err(Failure::Short { operation, offset, moved: moved as u64, asked: asked as u64 }),
+            Err(errno) => Err(Failure::Errno { operation, offset: Some(offset), errno }),
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Errno { operation, offset, errno } => {
+                write!(f, "{operation}")?;
+                if let Some(offset) = offset {
+                    write!(f, " at offset {offset}")?;
+                }
+                write!(f, " failed: {}", plain(*errno))
+            }
+            Failure::Short { operation, offset, moved, asked } => {
+                write!(f, "{operation} at offset {offset} moved {moved} of {asked} bytes")
+            }
+            Failure::Panic => f.write_str("a job of the engine broke down; this is a defect of flushmark"),
+        }
+    }
+}
+
+/// The system's words for an error, without Rust's error number suffix.
+pub fn plain(errno: Errno) -> String {
+    match errno {
+        Errno::NOSPC => "the disk is full (ENOSPC)".to_owned(),
+        Errno::IO => "the device reported an I/O error (EIO)".to_owned(),
+        Errno::ROFS => "the filesystem is read-only (EROFS)".to_owned(),
+        Errno::DQUOT => "the disk quota is used up (EDQUOT)".to_owned(),
+        other => {
+            let text = std::io::Error::from(other).to_string();
+            text.split(" (os error").next().unwrap_or_default().to_lowercase()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_of_limits_ends_at_the_first_or_at_both() {
+        let clock = Clock::calibrated();
+        let second = Duration::from_secs(1);
+        let pair = |until| Bounds::new(Limit::TimeAndCount { time: second, count: 250, until }, clock, 0);
+        let late = clock.ticks_of(second) + 1;
+        let (first, both) = (pair(Until::First), pair(Until::Both));
+        assert!(!first.reached(0, 249) && first.reached(0, 250) && first.reached(late, 0));
+        assert!(!both.reached(late, 249) && !both.reached(0, 1000) && both.reached(late, 250));
+    }
+
+    #[test]
+    fn failures_are_sentences() {
+        let errno = |operation, errno| Failure::Errno { operation, offset: Some(8192), errno }.to_string();
+        insta::assert_snapshot!(errno("write", Errno::NOSPC), @"write at offset 8192 failed: the disk is full (ENOSPC)");
+        insta::assert_snapshot!(errno("read", Errno::IO), @"read at offset 8192 failed: the device reported an I/O error (EIO)");
+        insta::assert_snapshot!(errno("write", Errno::INVAL), @"write at offset 8192 failed: invalid argument");
+        let fsync = Failure::Errno { operation: "fsync", offset: None, errno: Errno::IO };
+        insta::assert_snapshot!(fsync.to_string(), @"fsync failed: the device reported an I/O error (EIO)");
+        let short = Failure::Short { operation: "write", offset: 4096, moved: 512, asked: 4096 };
+        insta::assert_snapshot!(short.to_string(), @"write at offset 4096 moved 512 of 4096 bytes");
+    }
+}

@@ -1,0 +1,66 @@
+//! Whether the system can give what a workload asks for.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::error::EngineError;
+
+/// Files that the program has open besides those of its jobs, with room for libraries.
+const OTHER_FILES: u64 = 32;
+
+/// Raises the limit of open files as far as it may be, or says that it is too low.
+///
+/// # Errors
+/// When even the hard limit is below what the jobs need.
+pub fn open_files(jobs: u32, files_per_job: u64) -> Result<(), EngineError> {
+    let needed = u64::from(jobs) * files_per_job + OTHER_FILES;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if maximum.is_some_and(|maximum| maximum < needed) {
+        return Err(EngineError::OpenFiles { jobs, needed, limit: maximum.unwrap_or(needed) });
+    }
+    let raised = Rlimit { current: Some(needed), maximum };
+    setrlimit(Resource::Nofile, raised).map_err(|_| EngineError::OpenFiles { jobs, needed, limit: current.unwrap_or(0) })
+}
+
+/// Checks that the jobs' buffers fit into half of the memory that is available: a measurement must not push a production machine into
+/// swapping.
+///
+/// # Errors
+/// When they do not.
+pub fn memory(jobs: u32, depth: u32, block_bytes: u64) -> Result<(), EngineError> {
+    let needed_bytes = u64::from(jobs) * u64::from(depth) * block_bytes;
+    match available_bytes() {
+        Some(available) if needed_bytes > available / 2 => {
+            Err(EngineError::NoMemory { jobs, depth, block_bytes, needed_bytes, available_bytes: available / 2 })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `MemAvailable` of `/proc/meminfo`.
+fn available_bytes() -> Option<u64> {
+    let table = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_workload_is_refused_with_its_figures() {
+        let error = memory(256, 1024, 64 << 20).unwrap_err();
+        assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_0000, .. }), "{error}");
+        assert!(memory(1, 1, 4096).is_ok());
+    }
+
+    #[test]
+    fn a_few_files_are_always_there() {
+        assert!(open_files(1, 2).is_ok());
+        assert!(matches!(open_files(256, 1 << 40), Err(EngineError::OpenFiles { .. })));
+    }
+}

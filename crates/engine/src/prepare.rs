@@ -1,0 +1,248 @@
+//! Gets a target ready for one test: how large each job's part may be, and what lies on it.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Advice, FallocateFlags, OFlags, fadvise, fallocate, fdatasync, fsync, ftruncate};
+use rustix::io::{Errno, pwrite};
+use workload::{Content, Layout};
+
+use crate::access::generator;
+use crate::buffers::Buffers;
+use crate::error::EngineError;
+use crate::job::Stop;
+use crate::target::{Kind, Target};
+
+/// Test files are written through in pieces of this size: large enough to go at the drive's speed.
+const PIECE_BYTES: usize = 1 << 20;
+/// A run never asks for less than this in a directory: below it there is nothing to measure.
+const TOTAL_BYTES_MIN: u64 = 1 << 20;
+
+/// One part of the target, for one job or one file of a step program.
+#[derive(Debug, Clone)]
+pub struct PartSpec {
+    /// The file's name in a directory.
+    pub name: String,
+    /// Bytes asked for, a multiple of `unit_bytes`.
+    pub size_bytes: u64,
+    /// The part stays a multiple of this when it must be made smaller.
+    pub unit_bytes: u64,
+    /// What must lie on it.
+    pub layout: Layout,
+    /// Whether the page cache is bypassed.
+    pub direct: bool,
+    /// Whether cached pages are dropped when it is ready.
+    pub invalidate: bool,
+    /// What it is filled with.
+    pub content: Content,
+}
+
+/// A part that is ready.
+#[derive(Debug)]
+pub struct Part {
+    /// The file's name in a directory.
+    pub name: String,
+    /// Where it begins within the file or device.
+    pub start: u64,
+    /// Its size, which may be less than asked for.
+    pub size_bytes: u64,
+    /// Whether `O_DIRECT` works on it; `false` also when nobody asked.
+    pub direct: bool,
+    /// Multiple of which direct offsets and lengths must be.
+    pub alignment_bytes: u64,
+}
+
+/// How a test's parts are made ready.
+#[derive(Debug, Clone, Copy)]
+pub struct Preparation<'a> {
+    /// Writing test files through ends after this time; the parts are then as large as what was written.
+    pub time_max: Option<Duration>,
+    /// Decides the contents.
+    pub seed: u64,
+    /// Asked after each piece.
+    pub stop: &'a Stop,
+}
+
+/// Parts that are ready, and what about them differs from what was asked.
+#[derive(Debug)]
+pub struct Prepared {
+    /// In the order of the specifications.
+    pub parts: Vec<Part>,
+    /// One sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Makes every part ready.
+///
+/// # Errors
+/// Without space, without permission, or when writing fails.
+pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>) -> Result<Prepared, EngineError> {
+    let mut notes = Vec::new();
+    let sizes = sizes(target, specs, &mut notes)?;
+    let begun = Instant::now();
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (spec, size_bytes) in specs.iter().zip(sizes) {
+        let failed = |action| move |errno| EngineError::Call { action, path: target.path().to_owned(), errno };
+        let mut part = Part { name: spec.name.clone(), start: 0, size_bytes, direct: false, alignment_bytes: 1 };
+        match target.kind() {
+            Kind::Null => {}
+            Kind::Existing(_) => {
+                part.start = start;
+                start += size_bytes;
+                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())?;
+                part.direct = direct;
+                part.alignment_bytes = target.alignment_bytes(&file);
+                part.start = part.start.next_multiple_of(spec.unit_bytes);
+            }
+            Kind::Directory { scratch, .. } => {
+                if spec.layout != Layout::Overwrite {
+                    scratch.remove(&spec.name);
+                }
+                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())?;
+                part.direct = direct;
+                part.alignment_bytes = target.alignment_bytes(&file);
+                match spec.layout {
+                    Layout::Append => {}
+                    Layout::Preallocated => fallocate(&file, FallocateFlags::empty(), 0, size_bytes)
+                        .and_then(|()| fsync(&file))
+                        .map_err(failed("reserve space (fallocate) in"))?,
+                    Layout::Overwrite => {
+                        let left = preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
+                        let filler = Filler { preparation, content: spec.content, time_left: left };
+                        let written = filler.fill(&file, size_bytes).map_err(failed("write the test file in"))?;
+                        part.size_bytes = written.min(size_bytes) / spec.unit_bytes * spec.unit_bytes;
+                    }
+                }
+                // The file's own name must be durable, or the first fsync pays for the directory.
+                fsync(scratch.directory()).map_err(failed("sync"))?;
+                if spec.invalidate {
+                    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+                }
+            }
+        }
+        if spec.direct && !part.direct && target.kind_name() != "null" {
+            notes.push("this filesystem has no O_DIRECT; measured through the page cache instead".to_owned());
+        }
+        if preparation.stop.is_requested() {
+            return Err(EngineError::Interrupted);
+        }
+        if part.size_bytes < spec.unit_bytes {
+            let needed_bytes = spec.unit_bytes;
+            return Err(EngineError::TooSmall { path: target.path().to_owned(), size_bytes: part.size_bytes, needed_bytes });
+        }
+        if part.size_bytes < size_bytes {
+            notes.push(format!(
+                "worked on {} MiB instead of {} MiB, which is what could be written through in the time for preparation",
+                part.size_bytes >> 20,
+                size_bytes >> 20
+            ));
+        }
+        parts.push(part);
+    }
+    notes.dedup();
+    Ok(Prepared { parts, notes })
+}
+
+/// Opens a part's file, with `O_DIRECT` if asked and if the filesystem has it.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Result<(OwnedFd, bool), EngineError> {
+    let open = |flags: OFlags| match target.kind() {
+        Kind::Null => Err(Errno::NOENT),
+        Kind::Directory { scratch, .. } => scratch.open(name, flags | OFlags::RDWR),
+        Kind::Existing(existing) => {
+            let access = if existing.writable { OFlags::RDWR } else { OFlags::RDONLY };
+            rustix::fs::open(&existing.path, flags | access | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+        }
+    };
+    let failed = |errno| EngineError::opening(target.path(), errno);
+    if direct {
+        match open(flags | OFlags::DIRECT) {
+            Ok(file) => return Ok((file, true)),
+            Err(Errno::INVAL) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    open(flags).map(|file| (file, false)).map_err(failed)
+}
+
+/// How large each part may be: as asked, or all of them smaller by the same factor.
+fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result<Vec<u64>, EngineError> {
+    let asked: u64 = specs.iter().map(|spec| spec.size_bytes).sum();
+    let least: u64 = specs.iter().map(|spec| spec.unit_bytes).sum();
+    let room = match target.kind() {
+        Kind::Null => return Ok(specs.iter().map(|spec| spec.size_bytes).collect()),
+        Kind::Directory { place, budget_bytes, .. } => {
+            let needed_bytes = least.max(TOTAL_BYTES_MIN.min(asked));
+            if *budget_bytes < needed_bytes {
+                let free_bytes = place.space.map_or(0, |space| space.available_bytes);
+                return Err(EngineError::NoSpace { path: target.path().to_owned(), free_bytes, needed_bytes });
+            }
+            *budget_bytes
+        }
+        Kind::Existing(existing) => {
+            // Parts begin on multiples of their unit: in the worst case each loses one unit to that.
+            let room = existing.size_bytes.saturating_sub(if specs.len() > 1 { least } else { 0 });
+            if room < least {
+                return Err(EngineError::TooSmall {
+                    path: existing.path.clone(),
+                    size_bytes: existing.size_bytes,
+                    needed_bytes: if specs.len() > 1 { 2 * least } else { least },
+                });
+            }
+            room
+        }
+    };
+    if asked <= room {
+        return Ok(specs.iter().map(|spec| spec.size_bytes).collect());
+    }
+    notes.push(format!(
+        "worked on {} MiB instead of {} MiB: {}",
+        room >> 20,
+        asked >> 20,
+        if target.kind_name() == "directory" { "flushmark takes at most half of what is free" } else { "there is no more" }
+    ));
+    let share = |spec: &PartSpec| {
+        let bytes = (u128::from(spec.size_bytes) * u128::from(room) / u128::from(asked)) as u64;
+        (bytes / spec.unit_bytes).max(1) * spec.unit_bytes
+    };
+    Ok(specs.iter().map(share).collect())
+}
+
+/// Writes a file through, so that no allocation or conversion of unwritten extents hides in a later sync.
+struct Filler<'a> {
+    preparation: Preparation<'a>,
+    content: Content,
+    time_left: Option<Duration>,
+}
+
+impl Filler<'_> {
+    /// Writes what is missing up to `size_bytes` and makes it durable; returns the bytes that are there.
+    fn fill(&self, file: &OwnedFd, size_bytes: u64) -> Result<u64, Errno> {
+        let there = rustix::fs::fstat(file)?.st_size as u64;
+        if there >= size_bytes {
+            return Ok(there);
+        }
+        let begun = Instant::now();
+        let mut draws = generator(self.preparation.seed, 0);
+        let mut buffers = Buffers::new(4, PIECE_BYTES, self.content, &mut draws).map_err(|_| Errno::NOMEM)?;
+        let mut written = there / PIECE_BYTES as u64 * PIECE_BYTES as u64;
+        while written < size_bytes {
+            if self.preparation.stop.is_requested() || self.time_left.is_some_and(|left| begun.elapsed() >= left) {
+                break;
+            }
+            // The file ends on a whole piece: direct I/O would refuse an odd rest.
+            let moved = pwrite(file.as_fd(), buffers.next_stamped(written), written)?;
+            if moved != PIECE_BYTES {
+                return Err(Errno::NOSPC);
+            }
+            written += PIECE_BYTES as u64;
+        }
+        ftruncate(file, written)?;
+        fdatasync(file)?;
+        fsync(file)?;
+        Ok(written)
+    }
+}

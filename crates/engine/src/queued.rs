@@ -1,0 +1,452 @@
+//! The loop for depth: many operations in flight from one thread.
+//!
+//! Free slots are filled, one system call hands them over and waits, and what has finished frees its slots again. The clock is read once for
+//! each batch handed over and once for each batch that came back. The loop is compiled once for each order of blocks and direction, with
+//! and without the parts that only some workloads have (offered load, sync calls, layouts that are used up).
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::access::{Access, Random, Sequential, generator};
+use crate::blocking::{Mix, gap_generator};
+use crate::buffers::Buffers;
+use crate::disk::Disk;
+use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
+use crate::pace::Pace;
+use crate::queue::{Completion, Operation, Queue};
+
+const READ: u8 = 0;
+const WRITE: u8 = 1;
+const MIXED: u8 = 2;
+
+/// A wait looks up this often, so that a stop is noticed on a device that does not answer.
+const LOOK_UP: Duration = Duration::from_millis(200);
+
+/// One phase (warm-up or measurement) of a job at depth.
+pub struct Queued<'a, Q, D> {
+    /// Where the operations go.
+    pub queue: &'a mut Q,
+    /// The same storage for calls that are made while nothing is in flight: syncs and renewals.
+    pub disk: &'a mut D,
+    /// Slots, one block of memory each.
+    pub depth: u32,
+    /// Whether a sync is linked behind each write.
+    pub linked: bool,
+    /// What to do.
+    pub orders: &'a Orders,
+    /// When to stop.
+    pub bounds: Bounds,
+    /// Memory to write from and read into.
+    pub buffers: &'a mut Buffers,
+    /// Where latencies are counted.
+    pub tally: &'a Tally,
+    /// Asked after each batch.
+    pub stop: &'a Stop,
+}
+
+impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
+    /// Runs until the bounds, a stop, or an error; nothing is in flight afterwards.
+    pub fn run(self) -> JobEnd {
+        let plain = self.orders.rate.is_none() && self.orders.sync.is_none() && self.orders.renew_every.is_none();
+        if plain && !self.linked { self.ordered::<true>() } else { self.ordered::<false>() }
+    }
+
+    fn ordered<const PLAIN: bool>(self) -> JobEnd {
+        let region = self.orders.region;
+        let draws = generator(self.orders.seed, self.orders.job);
+        match (self.orders.random, self.orders.direction) {
+            (false, Direction::Read) => self.work::<_, READ, PLAIN>(Sequential::new(region)),
+            (false, Direction::Write) => self.work::<_, WRITE, PLAIN>(Sequential::new(region)),
+            (false, Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(Sequential::new(region)),
+            (true, Direction::Read) => self.work::<_, READ, PLAIN>(Random::new(region, draws)),
+            (true, Direction::Write) => self.work::<_, WRITE, PLAIN>(Random::new(region, draws)),
+            (true, Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(Random::new(region, draws)),
+        }
+    }
+
+    fn work<A: Access, const DIRECTION: u8, const PLAIN: bool>(mut self, access: A) -> JobEnd {
+        let mut end = JobEnd::new();
+        let mut flight = Flight::new(self.depth);
+        end.failure = self.repeat::<A, DIRECTION, PLAIN>(access, &mut flight, &mut end).err();
+        if end.failure.is_some() {
+            self.drain(&mut flight);
+        }
+        end.bytes = (end.reads + end.writes) * self.orders.region.block_bytes;
+        end
+    }
+
+    fn repeat<A: Access, const DIRECTION: u8, const PLAIN: bool>(
+        &mut self,
+        mut access: A,
+        flight: &mut Flight,
+        end: &mut JobEnd,
+    ) -> Result<(), Failure> {
+        let clock = self.orders.clock;
+        let mut mix = Mix::new(self.orders);
+        let mut pace = self.orders.rate.map(|rate| Pace::new(rate, clock, gap_generator(self.orders), clock.ticks()));
+        let mut group = Group::new(self.orders);
+        let mut started = 0;
+        let mut now = clock.ticks();
+        loop {
+            let stopping = self.bounds.reached(now, end.reads + end.writes) || self.stop.is_requested();
+            let mut room = if stopping { 0 } else { self.bounds.room(started) };
+            while room > 0 && (PLAIN || !group.is_full()) {
+                let due = if PLAIN { None } else { pace.as_ref().map(Pace::due) };
+                if due.is_some_and(|due| due > now) {
+                    break;
+                }
+                let Some(slot) = flight.free.pop() else { break };
+                let offset = access.next();
+                let reads = DIRECTION == READ || (DIRECTION == MIXED && mix.next_reads());
+                if reads {
+                    self.queue.push(slot, Operation::Read, offset);
+                } else {
+                    self.buffers.stamped(slot as usize, offset);
+                    self.queue.push(slot, Operation::Write, offset);
+                }
+                flight.begin(slot, reads, offset, due);
+                if !PLAIN {
+                    group.add(reads);
+                    if let Some(pace) = &mut pace {
+                        pace.advance();
+                    }
+                }
+                started += 1;
+                room -= 1;
+            }
+            now = clock.ticks();
+            flight.stamp(now);
+            if !PLAIN && !reads_only::<DIRECTION>() {
+                group.note_begin(now);
+            }
+            if flight.count == 0 {
+                if !PLAIN && group.is_full() {
+                    now = self.close(&mut group, now, end)?;
+                    continue;
+                }
+                let Some(pace) = pace.as_ref().filter(|_| !stopping && self.bounds.room(started) > 0) else {
+                    return Ok(());
+                };
+                pace.wait(self.bounds.deadline());
+                now = clock.ticks();
+                continue;
+            }
+            let until_due = if PLAIN || stopping { None } else { pace.as_ref().map(|pace| pace.due().saturating_sub(now)) };
+            let timeout = until_due.map(|ticks| Duration::from_nanos(clock.ns(ticks)).min(LOOK_UP));
+            self.submit(timeout)?;
+            now = clock.ticks();
+            while let Some(completion) = self.queue.next_completion() {
+                self.count(completion, now, flight, end)?;
+            }
+        }
+    }
+
+    fn submit(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
+        self.queue
+            .submit_and_wait(1, timeout)
+            .map_err(|errno| Failure::Errno { operation: "submitting", offset: None, errno })
+    }
+
+    #[inline]
+    fn count(&self, completion: Completion, now: u64, flight: &mut Flight, end: &mut JobEnd) -> Result<(), Failure> {
+        let clock = self.orders.clock;
+        let slot = &mut flight.slots[completion.slot as usize];
+        let elapsed = clock.ns(now.saturating_sub(slot.begun));
+        if completion.linked_sync {
+            flight.free.push(completion.slot);
+            flight.count -= 1;
+            if completion.moved == Err(Errno::CANCELED) {
+                // The write before it failed, and said so itself.
+                return Ok(());
+            }
+            completion.moved.map_err(|errno| Failure::Errno { operation: "fsync", offset: None, errno })?;
+            self.tally.sync.record(clock.ns(now - slot.written));
+            self.tally.commit.record(elapsed);
+            end.syncs += 1;
+            return Ok(());
+        }
+        let reads = slot.reads;
+        let offset = slot.offset;
+        slot.written = now;
+        if !self.linked || reads {
+            flight.free.push(completion.slot);
+            flight.count -= 1;
+        }
+        let operation = if reads { "read" } else { "write" };
+        Failure::check(operation, offset, self.orders.region.block_bytes as usize, completion.moved)?;
+        if reads {
+            self.tally.read.record(elapsed);
+            end.reads += 1;
+        } else {
+            self.tally.write.record(elapsed);
+            end.writes += 1;
+        }
+        Ok(())
+    }
+
+    /// Nothing is in flight, and the group of writes is full: makes them durable, renews a layout that is used up, or both. Returns the time.
+    fn close(&mut self, group: &mut Group, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
+        let clock = self.orders.clock;
+        let mut done = now;
+        if let (Some(call), true) = (self.orders.sync, group.needs_sync()) {
+            let synced = self.disk.sync(call);
+            done = clock.ticks();
+            synced.map_err(|errno| Failure::Errno { operation: call.name(), offset: None, errno })?;
+            self.tally.sync.record(clock.ns(done.saturating_sub(now)));
+            self.tally.commit.record(clock.ns(done.saturating_sub(group.begun)));
+            end.syncs += 1;
+        }
+        if group.needs_renewal() {
+            self.disk
+                .renew()
+                .map_err(|errno| Failure::Errno { operation: "emptying the file", offset: None, errno })?;
+            done = clock.ticks();
+        }
+        group.close();
+        Ok(done)
+    }
+
+    /// Waits for what is still in flight after a failure, so that its memory can be given back.
+    fn drain(&mut self, flight: &mut Flight) {
+        while flight.count > 0 && self.queue.submit_and_wait(1, None).is_ok() {
+            while let Some(completion) = self.queue.next_completion() {
+                let last = completion.linked_sync || !self.linked || flight.slots[completion.slot as usize].reads;
+                flight.count -= u32::from(last);
+            }
+        }
+    }
+}
+
+const fn reads_only<const DIRECTION: u8>() -> bool {
+    DIRECTION == READ
+}
+
+/// One slot's operation.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    begun: u64,
+    written: u64,
+    offset: u64,
+    reads: bool,
+}
+
+/// What is in flight.
+#[derive(Debug)]
+struct Flight {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Slots prepared in the present batch whose latency counts from when the batch is handed over.
+    batch: Vec<u32>,
+    count: u32,
+}
+
+impl Flight {
+    fn new(depth: u32) -> Flight {
+        Flight {
+            slots: vec![Slot::default(); depth as usize],
+            free: (0..depth).rev().collect(),
+            batch: Vec::with_capacity(depth as usize),
+            count: 0,
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, slot: u32, reads: bool, offset: u64, due: Option<u64>) {
+        self.slots[slot as usize] = Slot { begun: due.unwrap_or(0), written: 0, offset, reads };
+        if due.is_none() {
+            self.batch.push(slot);
+        }
+        self.count += 1;
+    }
+
+    #[inline]
+    fn stamp(&mut self, now: u64) {
+        for slot in self.batch.drain(..) {
+            self.slots[slot as usize].begun = now;
+        }
+    }
+}
+
+/// The writes between two moments at which nothing may be in flight: before a sync, which covers only what has completed, and before a
+/// layout is renewed.
+#[derive(Debug)]
+struct Group {
+    sync_every: Option<u32>,
+    renew_every: Option<u64>,
+    unsynced: u32,
+    unrenewed: u64,
+    begun: u64,
+    begins: bool,
+}
+
+impl Group {
+    fn new(orders: &Orders) -> Group {
+        Group {
+            sync_every: orders.sync.map(|_| orders.sync_every),
+            renew_every: orders.renew_every,
+            unsynced: 0,
+            unrenewed: 0,
+            begun: 0,
+            begins: false,
+        }
+    }
+
+    fn add(&mut self, reads: bool) {
+        if !reads {
+            self.begins |= self.unsynced == 0;
+            self.unsynced += 1;
+            self.unrenewed += 1;
+        }
+    }
+
+    fn note_begin(&mut self, now: u64) {
+        if std::mem::take(&mut self.begins) {
+            self.begun = now;
+        }
+    }
+
+    fn needs_sync(&self) -> bool {
+        self.sync_every.is_some_and(|every| self.unsynced >= every)
+    }
+
+    fn needs_renewal(&self) -> bool {
+        self.renew_every.is_some_and(|every| self.unrenewed >= every)
+    }
+
+    fn is_full(&self) -> bool {
+        self.needs_sync() || self.needs_renewal()
+    }
+
+    fn close(&mut self) {
+        if self.needs_sync() {
+            self.unsynced = 0;
+        }
+        if self.needs_renewal() {
+            self.unrenewed = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use workload::{Content, Limit, SyncCall};
+
+    use super::*;
+    use crate::access::Region;
+    use crate::clock::Clock;
+    use crate::disk::NullDisk;
+    use crate::queue::NullQueue;
+
+    fn orders() -> Orders {
+        Orders {
+            clock: Clock::calibrated(),
+            region: Region { start: 0, blocks: 1000, block_bytes: 4096 },
+            random: true,
+            direction: Direction::Write,
+            sync: None,
+            sync_every: 1,
+            renew_every: None,
+            rate: None,
+            seed: 1,
+            job: 0,
+        }
+    }
+
+    fn run(queue: &mut impl Queue, depth: u32, linked: bool, orders: &Orders, count: u64) -> (JobEnd, Tally) {
+        let tally = Tally::new();
+        let mut buffers = Buffers::new(depth as usize, 4096, Content::Random, &mut generator(1, 0)).unwrap();
+        let bounds = Bounds::new(Limit::Count(count), orders.clock, orders.clock.ticks());
+        let job = Queued {
+            queue,
+            disk: &mut NullDisk,
+            depth,
+            linked,
+            orders,
+            bounds,
+            buffers: &mut buffers,
+            tally: &tally,
+            stop: &Stop::new(),
+        };
+        (job.run(), tally)
+    }
+
+    /// Answers in reverse order, checks that no more is in flight than the depth, and fails one request.
+    #[derive(Default)]
+    struct Checking {
+        in_flight: Vec<(u32, Operation)>,
+        most: usize,
+        answered: u64,
+        fail_at: Option<u64>,
+        linked: bool,
+        answers: Vec<Completion>,
+    }
+
+    impl Queue for Checking {
+        fn push(&mut self, slot: u32, operation: Operation, _: u64) {
+            assert!(!self.in_flight.iter().any(|&(other, _)| other == slot), "slot {slot} is in flight already");
+            self.in_flight.push((slot, operation));
+            self.most = self.most.max(self.in_flight.len());
+        }
+
+        fn submit_and_wait(&mut self, _: u32, _: Option<Duration>) -> Result<(), Errno> {
+            if let Some((slot, operation)) = self.in_flight.pop() {
+                self.answered += 1;
+                let failed = self.fail_at == Some(self.answered);
+                if self.linked && operation == Operation::Write {
+                    let moved = if failed { Err(Errno::CANCELED) } else { Ok(0) };
+                    self.answers.push(Completion { slot, linked_sync: true, moved });
+                }
+                let moved = if failed { Err(Errno::IO) } else { Ok(4096) };
+                self.answers.push(Completion { slot, linked_sync: false, moved });
+            }
+            Ok(())
+        }
+
+        fn next_completion(&mut self) -> Option<Completion> {
+            self.answers.pop()
+        }
+    }
+
+    #[test]
+    fn keeps_the_depth_and_counts_every_operation() {
+        let mut queue = Checking::default();
+        let (end, tally) = run(&mut queue, 8, false, &orders(), 500);
+        assert_eq!((end.writes, tally.write.count(), queue.most), (500, 500, 8));
+    }
+
+    #[test]
+    fn drains_before_each_sync() {
+        let mut orders = orders();
+        orders.sync = Some(SyncCall::Fdatasync);
+        orders.sync_every = 5;
+        let mut queue = Checking::default();
+        let (end, tally) = run(&mut queue, 8, false, &orders, 500);
+        assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (500, 100, 100, 5));
+    }
+
+    #[test]
+    fn a_linked_sync_follows_each_write() {
+        let mut queue = Checking { linked: true, ..Checking::default() };
+        let (end, tally) = run(&mut queue, 4, true, &orders(), 100);
+        assert_eq!((end.writes, end.syncs), (100, 100));
+        assert_eq!((tally.sync.count(), tally.commit.count()), (100, 100));
+    }
+
+    #[test]
+    fn an_error_ends_it_and_nothing_stays_in_flight() {
+        for linked in [false, true] {
+            let mut queue = Checking { fail_at: Some(10), linked, ..Checking::default() };
+            let (end, _) = run(&mut queue, 4, linked, &orders(), 100);
+            assert_eq!(end.writes, 9);
+            assert!(matches!(end.failure, Some(Failure::Errno { operation: "write", errno: Errno::IO, .. })));
+            assert!(queue.in_flight.is_empty());
+        }
+    }
+
+    #[test]
+    fn null_takes_everything_at_any_depth() {
+        let (end, tally) = run(&mut NullQueue::new(32, 4096), 32, false, &orders(), 10_000);
+        assert_eq!((end.writes, tally.write.count()), (10_000, 10_000));
+    }
+}

@@ -1,0 +1,133 @@
+//! Where a job counts its latencies while another thread looks on.
+//!
+//! The layout is HdrHistogram's with 3 significant digits (2048 linear buckets, then 1024 to each doubling), so that it turns into a
+//! [`Histogram`] without loss. Recording is a leading-zero count, a shift and an increment of one cell. Each cell is written by one thread
+//! and read by any: relaxed atomic loads and stores compile to plain moves, and the observer never makes the job wait.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use measurement::Histogram;
+use measurement::histogram::HIGHEST_NS;
+
+/// Linear buckets at the bottom: twice the resolution of 3 digits, rounded up to a power of two.
+const LINEAR_BITS: u32 = 11;
+/// Buckets of each doubling above.
+const HALF: usize = 1 << (LINEAR_BITS - 1);
+/// Doublings from the linear part up to an hour in nanoseconds (42 bits).
+const DOUBLINGS: usize = (u64::BITS - HIGHEST_NS.leading_zeros() - LINEAR_BITS) as usize;
+/// Cells of a recorder: 33 Ki, of which a measurement touches a few pages.
+pub const CELLS: usize = (DOUBLINGS + 2) * HALF;
+
+/// Counts of latencies, written by one thread.
+#[derive(Debug)]
+pub struct Recorder {
+    cells: Box<[AtomicU64]>,
+}
+
+impl Recorder {
+    /// An empty one. Its pages are not touched, so that they cost no memory until latencies fall into them.
+    #[expect(unsafe_code, reason = "no safe way to ask for zeroed pages of atomics")]
+    pub fn new() -> Recorder {
+        let cells = Box::new_zeroed_slice(CELLS);
+        // SAFETY: an AtomicU64 has the bit validity of a u64, for which all zeros is the value 0.
+        Recorder { cells: unsafe { cells.assume_init() } }
+    }
+
+    /// Counts one latency. Only the owning thread may call this; another's would lose counts.
+    #[inline]
+    pub fn record(&self, latency_ns: u64) {
+        let cell = &self.cells[index_of(latency_ns)];
+        cell.store(cell.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// How many latencies it holds.
+    pub fn count(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Adds the present counts to `sums`, which has [`CELLS`] entries.
+    pub fn add_to(&self, sums: &mut [u64]) {
+        for (sum, cell) in sums.iter_mut().zip(&self.cells) {
+            *sum += cell.load(Ordering::Relaxed);
+        }
+    }
+}
+
+/// The cell in which a latency is counted.
+#[inline]
+fn index_of(latency_ns: u64) -> usize {
+    let latency_ns = latency_ns.min(HIGHEST_NS);
+    let doubling = (u64::BITS - LINEAR_BITS) - (latency_ns | ((1 << LINEAR_BITS) - 1)).leading_zeros();
+    (doubling as usize) * HALF + (latency_ns >> doubling) as usize
+}
+
+/// The smallest latency that is counted in a cell.
+fn latency_of(index: usize) -> u64 {
+    let doubling = (index / HALF).saturating_sub(1);
+    ((index - doubling * HALF) as u64) << doubling
+}
+
+/// The histogram of a recorder's cells.
+pub fn histogram_of(cells: &[u64]) -> Histogram {
+    let mut histogram = Histogram::new();
+    for (index, &count) in cells.iter().enumerate().filter(|&(_, &count)| count > 0) {
+        histogram.record_n(latency_of(index), count);
+    }
+    histogram
+}
+
+/// The latency at or below which a share of the cells' counts lies, or `None` when they are empty.
+pub fn quantile_ns(cells: &[u64], quantile: f64) -> Option<u64> {
+    let total: u64 = cells.iter().sum();
+    let rank = (total as f64 * quantile).ceil().max(1.0) as u64;
+    let mut seen = 0;
+    cells.iter().position(|&count| {
+        seen += count;
+        total > 0 && seen >= rank
+    })
+    .map(latency_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cells(recorder: &Recorder) -> Vec<u64> {
+        let mut cells = vec![0; CELLS];
+        recorder.add_to(&mut cells);
+        cells
+    }
+
+    proptest! {
+        #[test]
+        fn counts_as_hdrhistogram_does(latencies in prop::collection::vec(0u64..2 * HIGHEST_NS, 0..100)) {
+            let recorder = Recorder::new();
+            let mut expected = Histogram::new();
+            for &latency in &latencies {
+                recorder.record(latency);
+                expected.record(latency.min(HIGHEST_NS));
+            }
+            prop_assert_eq!(recorder.count(), latencies.len() as u64);
+            prop_assert_eq!(histogram_of(&cells(&recorder)), expected);
+        }
+
+        #[test]
+        fn each_cell_begins_with_its_latency(latency in 0u64..=HIGHEST_NS) {
+            let index = index_of(latency);
+            prop_assert!(index < CELLS);
+            prop_assert_eq!(index_of(latency_of(index)), index);
+            prop_assert!(latency_of(index) <= latency);
+            prop_assert!((latency - latency_of(index)) as f64 <= latency as f64 / 1000.0);
+        }
+    }
+
+    #[test]
+    fn quantiles_of_cells() {
+        let recorder = Recorder::new();
+        (1..=100).for_each(|latency| recorder.record(latency));
+        assert_eq!(quantile_ns(&cells(&recorder), 0.5), Some(50));
+        assert_eq!(quantile_ns(&cells(&recorder), 0.99), Some(99));
+        assert_eq!(quantile_ns(&[0; CELLS], 0.5), None);
+    }
+}

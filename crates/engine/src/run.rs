@@ -1,0 +1,289 @@
+//! Runs one test on an opened target, from its preparation to its result.
+
+use drive::{Counters, SystemRoot};
+use measurement::result::Measured;
+use measurement::{DeviceProof, Ended, Proof, Skipped, TestResult, WorkloadRecord};
+use workload::{EngineChoice, Layout, Step, StepProgram, Test, Work, Workload, format_bytes};
+
+use std::time::Duration;
+
+use crate::block_job::BlockJob;
+use crate::carrier::{Carrier, Refusal, choose};
+use crate::clock::Clock;
+use crate::crew::{Crew, Finished, Report, Stage};
+use crate::error::EngineError;
+use crate::job::{JobEnd, Stop};
+use crate::limits;
+use crate::prepare::{PartSpec, Preparation, Prepared, prepare};
+use crate::stepping::Stepping;
+use crate::target::Target;
+use crate::uring::Uring;
+use crate::watch::{Headline, Progress};
+
+/// How tests are run, apart from what they are.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// An interface that goes before the tests' own choice.
+    pub engine: Option<EngineChoice>,
+    /// Writing test files through ends after this time; the test then works on what is there.
+    pub prepare_time_max: Option<Duration>,
+    /// Below which procfs and sysfs are read.
+    pub root: SystemRoot,
+}
+
+/// What became of a test.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It ran; also when it was interrupted or failed in the middle, with what was measured until then.
+    Measured(Box<TestResult>),
+    /// It cannot run on this target.
+    Skipped(Skipped),
+}
+
+/// Runs a test. `observe` is called about ten times a second.
+///
+/// # Errors
+/// When nothing could be measured at all: no space, no memory, no permission.
+pub fn run(
+    test: &Test,
+    target: &Target,
+    options: &Options,
+    stop: &Stop,
+    observe: &mut dyn FnMut(&Progress),
+) -> Result<Outcome, EngineError> {
+    let run = Run { test, target, options, stop };
+    let outcome = match &test.work {
+        Work::Blocks(workload) => run.blocks(workload, observe),
+        Work::Steps(program) => run.steps(program, observe),
+    };
+    match outcome {
+        Ok(result) => Ok(Outcome::Measured(Box::new(result))),
+        Err(NotRun::Skip(because)) => Ok(Outcome::Skipped(Skipped { test: test.name.clone(), because })),
+        Err(NotRun::Error(error)) => Err(error),
+    }
+}
+
+/// Why a test gave no result.
+enum NotRun {
+    Skip(String),
+    Error(EngineError),
+}
+
+impl From<EngineError> for NotRun {
+    fn from(error: EngineError) -> NotRun {
+        NotRun::Error(error)
+    }
+}
+
+impl From<Refusal> for NotRun {
+    fn from(refusal: Refusal) -> NotRun {
+        match refusal {
+            Refusal::Skip(because) => NotRun::Skip(because),
+            Refusal::Missing { engine, errno } => {
+                EngineError::Interface { engine, errno, advice: "leave --engine out to let flushmark choose" }.into()
+            }
+        }
+    }
+}
+
+struct Run<'a> {
+    test: &'a Test,
+    target: &'a Target,
+    options: &'a Options,
+    stop: &'a Stop,
+}
+
+impl Run<'_> {
+    fn blocks(&self, workload: &Workload, observe: &mut dyn FnMut(&Progress)) -> Result<TestResult, NotRun> {
+        if workload.layout != Layout::Overwrite && !matches!(self.target.kind_name(), "directory" | "null") {
+            return Err(NotRun::Skip(format!("a layout of {} needs a directory as its target", workload.layout.name())));
+        }
+        let (carrier, note) = match self.target.kind_name() {
+            "null" => (Carrier::Null, None),
+            _ => choose(workload, self.options.engine, Uring::probe)?,
+        };
+        let block_bytes = u64::from(workload.block_bytes.get());
+        let jobs = workload.jobs.get();
+        limits::open_files(jobs, 3)?;
+        limits::memory(jobs, workload.depth_effective(), block_bytes)?;
+
+        let part = |job| PartSpec {
+            name: format!("{}-{job}", workload.layout.name()),
+            size_bytes: workload.size_per_job_bytes(),
+            unit_bytes: block_bytes,
+            layout: workload.layout,
+            direct: workload.direct,
+            invalidate: workload.invalidate,
+            content: workload.content,
+        };
+        let specs: Vec<PartSpec> = (0..jobs).map(part).collect();
+        let Prepared { parts, mut notes } = self.prepare(&specs, workload.seed)?;
+        if let Some(part) = parts.iter().find(|part| part.direct && block_bytes % part.alignment_bytes != 0) {
+            return Err(NotRun::Skip(self.misaligned(block_bytes, part.alignment_bytes)));
+        }
+        notes.extend(note);
+
+        let mut record = WorkloadRecord::of(self.test);
+        record.direct = workload.direct && parts.iter().all(|part| part.direct);
+        record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
+        let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
+        let headline = if workload.pattern.writes() && syncs_apart { Headline::Commits } else { Headline::Operations };
+        let clock = Clock::calibrated();
+        let crew = Crew {
+            jobs,
+            limit: workload.limit,
+            warm_up: workload.warm_up.0,
+            clock,
+            headline,
+            devices: self.target.counting_devices(),
+            root: &self.options.root,
+            stop: self.stop,
+        };
+        let finished = crew.measure(observe, &|job, stage| {
+            BlockJob { target: self.target, workload, carrier, part: &parts[job as usize], clock, job }.run(stage)
+        })?;
+        self.forget(&specs);
+        let writes_are_commits = !syncs_apart && workload.sync.is_durable() && workload.pattern.writes();
+        Ok(self.result(record, carrier, notes, writes_are_commits, finished))
+    }
+
+    fn steps(&self, program: &StepProgram, observe: &mut dyn FnMut(&Progress)) -> Result<TestResult, NotRun> {
+        match self.target.kind_name() {
+            "null" => return Err(NotRun::Skip("a step program works on files, and null: has none".to_owned())),
+            "directory" => {}
+            _ if program.runs_without_directory() => {}
+            _ => {
+                let because = "this step program makes, grows or removes files and needs a directory as its target";
+                return Err(NotRun::Skip(because.to_owned()));
+            }
+        }
+        let jobs = program.jobs.get();
+        let files = program.files.len();
+        limits::open_files(jobs, files as u64 + 2)?;
+        let part = |job: u32, index: usize| {
+            let file = &program.files[index];
+            PartSpec {
+                name: format!("{}-{job}-{}", file.layout.name(), file.name),
+                size_bytes: file.size_bytes,
+                unit_bytes: program.largest_write_bytes(index).min(file.size_bytes),
+                layout: file.layout,
+                direct: file.direct,
+                invalidate: true,
+                content: program.content,
+            }
+        };
+        let specs: Vec<PartSpec> = (0..jobs).flat_map(|job| (0..files).map(move |index| part(job, index))).collect();
+        let Prepared { parts, notes } = self.prepare(&specs, program.seed)?;
+        for step in &program.steps {
+            if let Step::Write { file, bytes, .. } = *step {
+                let part = &parts[file];
+                if part.direct && u64::from(bytes) % part.alignment_bytes != 0 {
+                    return Err(NotRun::Skip(self.misaligned(u64::from(bytes), part.alignment_bytes)));
+                }
+            }
+        }
+
+        let mut record = WorkloadRecord::of(self.test);
+        record.direct = parts.iter().any(|part| part.direct);
+        record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
+        let clock = Clock::calibrated();
+        let crew = Crew {
+            jobs,
+            limit: program.limit,
+            warm_up: program.warm_up.0,
+            clock,
+            headline: Headline::Turns,
+            devices: self.target.counting_devices(),
+            root: &self.options.root,
+            stop: self.stop,
+        };
+        let finished = crew.measure(observe, &|job, stage: Stage<'_>| {
+            let own = &parts[job as usize * files..][..files];
+            match Stepping::new(self.target, program, own, clock, job) {
+                Ok(mut stepping) => stage.act(Vec::new(), |_, bounds, tally, stop| stepping.run(bounds, tally, stop)),
+                Err(failure) => Report::failed(failure),
+            }
+        })?;
+        self.forget(&specs);
+        Ok(self.result(record, Carrier::Psync, notes, false, finished))
+    }
+
+    fn prepare(&self, specs: &[PartSpec], seed: u64) -> Result<Prepared, EngineError> {
+        self.target.make_room(specs);
+        prepare(self.target, specs, Preparation { time_max: self.options.prepare_time_max, seed, stop: self.stop })
+    }
+
+    /// Removes files that the next test could not use.
+    fn forget(&self, specs: &[PartSpec]) {
+        for spec in specs.iter().filter(|spec| spec.layout != Layout::Overwrite) {
+            self.target.remove_file(&spec.name);
+        }
+    }
+
+    fn misaligned(&self, bytes: u64, alignment_bytes: u64) -> String {
+        format!(
+            "{} is no multiple of the logical block size of {}, {}, as direct I/O needs it",
+            format_bytes(bytes),
+            self.target.given(),
+            format_bytes(alignment_bytes)
+        )
+    }
+
+    fn result(
+        &self,
+        workload: WorkloadRecord,
+        carrier: Carrier,
+        mut notes: Vec<String>,
+        writes_are_commits: bool,
+        finished: Finished,
+    ) -> TestResult {
+        let Finished { elapsed_s, ends, notes: more_notes, watch, counters, cpu } = finished;
+        notes.extend(more_notes);
+        let failure = ends.iter().find_map(|end| end.failure.as_ref());
+        let ended = match failure {
+            Some(failure) => Ended::Failed { error: failure.to_string() },
+            None if self.stop.is_requested() => Ended::Interrupted,
+            None => Ended::Limit,
+        };
+        let total = |count: fn(&JobEnd) -> u64| ends.iter().map(count).sum::<u64>();
+        let (histograms, series) = watch.finish(writes_are_commits);
+        let proof = Proof {
+            reads: total(|end| end.reads),
+            writes: total(|end| end.writes),
+            syncs: total(|end| end.syncs),
+            commits: histograms.commit.as_ref().map_or(0, measurement::Histogram::count),
+            device: None,
+        };
+        let proof = Proof { device: counters.map(|counters| device_proof(&counters, &proof)), ..proof };
+        let is_program = matches!(self.test.work, Work::Steps(_));
+        let measured = Measured {
+            workload,
+            engine: carrier.name(),
+            elapsed_s,
+            turns: is_program.then(|| total(|end| end.turns)),
+            bytes: total(|end| end.bytes),
+            histograms,
+            series,
+            proof,
+            cpu,
+            ended,
+            notes,
+        };
+        TestResult::new(&self.test.name, measured)
+    }
+}
+
+/// What the device saw, in relation to what was asked of the kernel.
+fn device_proof(counters: &Counters, asked: &Proof) -> DeviceProof {
+    let per = |count: Option<u64>, of: u64| count.filter(|_| of > 0).map(|count| count as f64 / of as f64);
+    let flush_us = |flushes: u64, flush_ms: u64| (flushes > 0).then(|| flush_ms as f64 * 1e3 / flushes as f64);
+    DeviceProof {
+        reads: counters.reads,
+        writes: counters.writes,
+        bytes_written: counters.written_bytes,
+        flushes: counters.flushes,
+        flush_mean_us: counters.flushes.zip(counters.flush_ms).and_then(|(flushes, flush_ms)| flush_us(flushes, flush_ms)),
+        flushes_per_commit: per(counters.flushes, asked.commits),
+        writes_per_write: per(Some(counters.writes), asked.writes),
+    }
+}

@@ -1,0 +1,200 @@
+//! The test files of one run, in a directory of its own.
+//!
+//! `.flushmark-PID-RANDOM` is made within the target directory, holds nothing but files of this run, and is gone afterwards: removed by the
+//! run, or by its [`Janitor`] when the run was killed, or, when machine and janitor went down together, by the next run. A lock on the
+//! target directory keeps two runs from measuring each other.
+
+use std::ffi::CString;
+use std::fmt::Write as _;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, mkdirat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+use crate::error::EngineError;
+use crate::janitor::Janitor;
+
+/// What every run's directory begins with.
+const PREFIX: &str = ".flushmark-";
+/// Only the user who runs it may look into it.
+const PRIVATE: Mode = Mode::RWXU;
+
+/// A run's directory.
+#[derive(Debug)]
+pub struct Scratch {
+    /// Dropped first: it then finds the directory gone.
+    janitor: Option<Janitor>,
+    directory: OwnedFd,
+    name: CString,
+    /// Holds the lock.
+    parent: OwnedFd,
+    parent_path: PathBuf,
+    /// Directories of runs that went down with their machine, removed at the start.
+    left_over: u32,
+}
+
+impl Scratch {
+    /// Makes the run's directory within `path`.
+    ///
+    /// # Errors
+    /// Without permission, on a read-only filesystem, or when another run works there.
+    pub fn create(path: &Path) -> Result<Scratch, EngineError> {
+        let call = |action| move |errno| EngineError::Call { action, path: path.to_owned(), errno };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| EngineError::opening(path, errno))?;
+        match flock(&parent, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => return Err(EngineError::AnotherRun { path: path.to_owned() }),
+            // Some network filesystems have no locks; then nothing guards against a second run, which harms no data.
+            Ok(()) | Err(_) => {}
+        }
+        let left_over = remove_left_overs(&parent);
+        let name = fresh_name();
+        mkdirat(&parent, &name, PRIVATE).map_err(|errno| match errno {
+            Errno::ACCESS | Errno::PERM => EngineError::Permission {
+                action: "write to",
+                path: path.to_owned(),
+                advice: "name a directory of your own",
+            },
+            Errno::ROFS => EngineError::ReadOnlyFilesystem { path: path.to_owned() },
+            errno => EngineError::Call { action: "make a directory in", path: path.to_owned(), errno },
+        })?;
+        let directory = openat(&parent, &name, flags, Mode::empty()).map_err(call("open the new directory in"))?;
+        let _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
+        let janitor = Janitor::watch(parent.as_fd(), &name).map_err(call("start the process that tidies"))?;
+        Ok(Scratch { janitor: Some(janitor), directory, name, parent, parent_path: path.to_owned(), left_over })
+    }
+
+    /// The run's directory, to open files in.
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    /// The directory that the person named.
+    pub fn parent_path(&self) -> &Path {
+        &self.parent_path
+    }
+
+    /// How many directories of runs that went down with their machine were removed at the start.
+    pub fn left_over(&self) -> u32 {
+        self.left_over
+    }
+
+    /// Opens one of the run's files, which is made if it is not there.
+    ///
+    /// # Errors
+    /// As the kernel reports them; `EINVAL` for `O_DIRECT` where the filesystem has none.
+    pub fn open(&self, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        openat(&self.directory, name, flags | OFlags::CREATE | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)
+    }
+
+    /// The run's files with their sizes, but for those that `keep` names.
+    pub fn files_except(&self, keep: impl Fn(&str) -> bool) -> Vec<(String, u64)> {
+        let Ok(entries) = Dir::read_from(&self.directory) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+        let size = |name: &str| statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size as u64);
+        names.filter(|name| !matches!(name.as_str(), "." | "..") && !keep(name)).map(|name| {
+            let bytes = size(&name);
+            (name, bytes)
+        }).collect()
+    }
+
+    /// Removes one of the run's files, if it is there.
+    pub fn remove(&self, name: &str) {
+        let _ = unlinkat(&self.directory, name, AtFlags::empty());
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        remove_directory(&self.parent, &self.name, &self.directory);
+        drop(self.janitor.take());
+    }
+}
+
+fn fresh_name() -> CString {
+    let mut random = [0u8; 8];
+    // Without random bytes the process number still makes the name unique among living runs.
+    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+    let mut name = format!("{PREFIX}{}-", std::process::id());
+    for byte in random {
+        let _ = write!(name, "{byte:02x}");
+    }
+    CString::new(name).unwrap_or_default()
+}
+
+/// Removes the directories of runs that are gone. A living run holds a lock on its own.
+fn remove_left_overs(parent: &OwnedFd) -> u32 {
+    let Ok(entries) = Dir::read_from(parent) else { return 0 };
+    let mut removed = 0;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if !name.to_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(directory) = openat(parent, name, flags, Mode::empty()) else { continue };
+        if flock(&directory, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && remove_directory(parent, name, &directory)
+        {
+            removed += 1;
+        }
+    }
+    removed
+}
+
+/// Removes a run's directory with its files; says whether it is gone.
+fn remove_directory(parent: &OwnedFd, name: &std::ffi::CStr, directory: &OwnedFd) -> bool {
+    if let Ok(entries) = Dir::read_from(directory) {
+        for entry in entries.flatten() {
+            let _ = unlinkat(directory, entry.file_name(), AtFlags::empty());
+        }
+    }
+    unlinkat(parent, name, AtFlags::REMOVEDIR).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_nothing_behind() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(parent.path()).unwrap();
+        scratch.open("job0", OFlags::RDWR).unwrap();
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 1);
+        drop(scratch);
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn two_runs_in_one_directory_are_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let _first = Scratch::create(parent.path()).unwrap();
+        assert!(matches!(Scratch::create(parent.path()), Err(EngineError::AnotherRun { .. })));
+    }
+
+    #[test]
+    fn what_a_dead_run_left_is_removed_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let left = parent.path().join(".flushmark-1-00");
+        std::fs::create_dir(&left).unwrap();
+        std::fs::write(left.join("job0"), "x").unwrap();
+        std::fs::write(parent.path().join(".flushmark-notes"), "mine").unwrap();
+        let scratch = Scratch::create(parent.path()).unwrap();
+        assert_eq!(scratch.left_over(), 1);
+        assert!(!left.exists() && parent.path().join(".flushmark-notes").exists());
+    }
+
+    #[test]
+    fn a_directory_without_permission_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        if rustix::process::geteuid().is_root() {
+            eprintln!("skipped: root may write anywhere");
+            return;
+        }
+        let parent = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(parent.path(), std::fs::Permissions::from_mode(0o500)).unwrap();
+        assert!(matches!(Scratch::create(parent.path()), Err(EngineError::Permission { .. })));
+    }
+}

@@ -1,0 +1,246 @@
+//! The loop of a step program: the calls that some software makes for one commit, in its order.
+
+use std::os::fd::OwnedFd;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::fs::{AtFlags, FallocateFlags, OFlags, fallocate, fsync, ftruncate, renameat, unlinkat};
+use rustix::io::{Errno, pwrite};
+use workload::{FileSpec, Layout, OpenFlag, Placement, Step, StepProgram};
+
+use crate::access::{below, generator};
+use crate::buffers::Buffers;
+use crate::clock::Clock;
+use crate::disk::sync;
+use crate::job::{Bounds, Failure, JobEnd, Stop, Tally};
+use crate::prepare::{Part, open_part};
+use crate::target::{Kind, Target};
+
+/// One job's files and the loop over them.
+pub struct Stepping<'a> {
+    target: &'a Target,
+    program: &'a StepProgram,
+    clock: Clock,
+    job: u32,
+    files: Vec<OpenFile<'a>>,
+    buffers: Buffers,
+}
+
+/// A program's file as it stands.
+struct OpenFile<'a> {
+    spec: &'a FileSpec,
+    part: &'a Part,
+    handle: Option<OwnedFd>,
+    /// Where the next `seq` or `append` goes, from the part's start.
+    next: u64,
+    /// The layout is used up; it is renewed between two turns, so that no commit pays for it.
+    used_up: bool,
+}
+
+impl<'a> Stepping<'a> {
+    /// Opens a job's files. `parts` are its own, in the order of the program's files.
+    ///
+    /// # Errors
+    /// When a file cannot be opened or memory is short.
+    pub fn new(
+        target: &'a Target,
+        program: &'a StepProgram,
+        parts: &'a [Part],
+        clock: Clock,
+        job: u32,
+    ) -> Result<Stepping<'a>, Failure> {
+        let bytes = program.write_bytes_max().max(1) as usize;
+        let slots = ((1 << 20) / bytes).clamp(2, 64);
+        let mut draws = generator(program.seed, job);
+        let buffers = Buffers::new(slots, bytes, program.content, &mut draws)
+            .map_err(|_| Failure::Errno { operation: "allocating memory", offset: None, errno: Errno::NOMEM })?;
+        let files = program.files.iter().zip(parts);
+        let files = files.map(|(spec, part)| OpenFile { spec, part, handle: None, next: 0, used_up: false }).collect();
+        let mut stepping = Stepping { target, program, clock, job, files, buffers };
+        for file in 0..stepping.files.len() {
+            stepping.handle(file)?;
+        }
+        Ok(stepping)
+    }
+
+    /// Takes turns until the bounds, a stop, or an error.
+    pub fn run(&mut self, bounds: Bounds, tally: &Tally, stop: &Stop) -> JobEnd {
+        let mut end = JobEnd::new();
+        end.failure = self.repeat(bounds, tally, stop, &mut end).err();
+        end
+    }
+
+    fn repeat(&mut self, bounds: Bounds, tally: &Tally, stop: &Stop, end: &mut JobEnd) -> Result<(), Failure> {
+        let mut draws = generator(self.program.seed, self.job);
+        loop {
+            let begin = self.clock.ticks();
+            for index in 0..self.program.steps.len() {
+                self.step(self.program.steps[index], &mut draws, tally, end)?;
+            }
+            let now = self.clock.ticks();
+            tally.commit.record(self.clock.ns(now.saturating_sub(begin)));
+            end.turns += 1;
+            if bounds.reached(now, end.turns) || stop.is_requested() {
+                return Ok(());
+            }
+            self.renew()?;
+        }
+    }
+
+    fn step(
+        &mut self,
+        step: Step,
+        draws: &mut Xoshiro256PlusPlus,
+        tally: &Tally,
+        end: &mut JobEnd,
+    ) -> Result<(), Failure> {
+        match step {
+            Step::Write { file, placement, bytes, times } => {
+                for _ in 0..times {
+                    self.write(file, placement, bytes, draws, tally, end)?;
+                }
+                Ok(())
+            }
+            Step::Sync { file, call } => {
+                self.handle(file)?;
+                let begin = self.clock.ticks();
+                let synced = self.with_handle(file, |handle| sync(handle, call));
+                let now = self.clock.ticks();
+                failed(call.name(), synced)?;
+                tally.sync.record(self.clock.ns(now.saturating_sub(begin)));
+                end.syncs += 1;
+                Ok(())
+            }
+            Step::Truncate { file, bytes } => {
+                self.handle(file)?;
+                failed("truncate", self.with_handle(file, |handle| ftruncate(handle, bytes)))?;
+                self.files[file].next = self.files[file].next.min(bytes);
+                Ok(())
+            }
+            Step::Rename { from, to } => self.rename(from, to),
+            Step::Unlink { file } => {
+                let directory = self.directory()?;
+                failed("unlink", unlinkat(directory, &self.files[file].part.name, AtFlags::empty()))?;
+                self.files[file].handle = None;
+                self.files[file].next = 0;
+                Ok(())
+            }
+            Step::Reopen { file } => {
+                self.files[file].handle = None;
+                self.handle(file)
+            }
+            Step::SyncDir => {
+                let begin = self.clock.ticks();
+                let synced = fsync(self.directory()?);
+                let now = self.clock.ticks();
+                failed("fsync of the directory", synced)?;
+                tally.sync.record(self.clock.ns(now.saturating_sub(begin)));
+                end.syncs += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        file: usize,
+        placement: Placement,
+        bytes: u32,
+        draws: &mut Xoshiro256PlusPlus,
+        tally: &Tally,
+        end: &mut JobEnd,
+    ) -> Result<(), Failure> {
+        self.handle(file)?;
+        let open = &mut self.files[file];
+        let length = u64::from(bytes);
+        let size = open.part.size_bytes;
+        let place = match placement {
+            Placement::Same => 0,
+            Placement::Rand => below(draws, (size / length).max(1)) * length,
+            Placement::Append => open.next,
+            Placement::Seq if open.next + length > size => {
+                open.used_up |= open.spec.layout == Layout::Preallocated;
+                0
+            }
+            Placement::Seq => open.next,
+        };
+        if matches!(placement, Placement::Append | Placement::Seq) {
+            open.next = place + length;
+            open.used_up |= placement == Placement::Append && open.next + length > size;
+        }
+        let offset = open.part.start + place;
+        let block = &self.buffers.next_stamped(offset)[..bytes as usize];
+        let Some(handle) = &open.handle else { return Err(Failure::Panic) };
+        let begin = self.clock.ticks();
+        let moved = pwrite(handle, block, offset);
+        let now = self.clock.ticks();
+        Failure::check("write", offset, bytes as usize, moved)?;
+        tally.write.record(self.clock.ns(now.saturating_sub(begin)));
+        end.writes += 1;
+        end.bytes += length;
+        Ok(())
+    }
+
+    fn rename(&mut self, from: usize, to: usize) -> Result<(), Failure> {
+        self.handle(from)?;
+        let directory = self.directory()?;
+        let (old, new) = (&self.files[from].part.name, &self.files[to].part.name);
+        failed("rename", renameat(directory, old, directory, new))?;
+        self.files[to].handle = self.files[from].handle.take();
+        self.files[to].next = std::mem::take(&mut self.files[from].next);
+        Ok(())
+    }
+
+    /// Opens a file that is not open; one that was unlinked or renamed away is made anew.
+    fn handle(&mut self, file: usize) -> Result<(), Failure> {
+        let open = &mut self.files[file];
+        if open.handle.is_none() {
+            let flags = match open.spec.open_flag {
+                None => OFlags::empty(),
+                Some(OpenFlag::OSync) => OFlags::SYNC,
+                Some(OpenFlag::ODsync) => OFlags::DSYNC,
+            };
+            let opened = open_part(self.target, &open.part.name, open.part.direct, flags);
+            let (handle, _) = opened
+                .map_err(|_| Failure::Errno { operation: "opening a file of the program", offset: None, errno: Errno::IO })?;
+            open.handle = Some(handle);
+        }
+        Ok(())
+    }
+
+    fn with_handle<T>(
+        &self,
+        file: usize,
+        call: impl FnOnce(rustix::fd::BorrowedFd<'_>) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        use std::os::fd::AsFd as _;
+        self.files[file].handle.as_ref().map_or(Err(Errno::BADF), |handle| call(handle.as_fd()))
+    }
+
+    fn directory(&self) -> Result<rustix::fd::BorrowedFd<'a>, Failure> {
+        match self.target.kind() {
+            Kind::Directory { scratch, .. } => Ok(scratch.directory()),
+            _ => Err(Failure::Errno { operation: "a step on names", offset: None, errno: Errno::NOTDIR }),
+        }
+    }
+
+    /// Starts used-up files over, durably, between two turns.
+    fn renew(&mut self) -> Result<(), Failure> {
+        for open in &mut self.files {
+            if !std::mem::take(&mut open.used_up) {
+                continue;
+            }
+            let Some(handle) = &open.handle else { continue };
+            let mut renewed = ftruncate(handle, 0);
+            if open.spec.layout == Layout::Preallocated {
+                renewed = renewed.and_then(|()| fallocate(handle, FallocateFlags::empty(), 0, open.part.size_bytes));
+            }
+            failed("emptying the file", renewed.and_then(|()| fsync(handle)))?;
+            open.next = 0;
+        }
+        Ok(())
+    }
+}
+
+fn failed<T>(operation: &'static str, answer: Result<T, Errno>) -> Result<T, Failure> {
+    answer.map_err(|errno| Failure::Errno { operation, offset: None, errno })
+}

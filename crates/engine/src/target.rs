@@ -1,0 +1,279 @@
+//! Where a workload runs: a directory, a file, a block device, or nothing.
+//!
+//! Opening a target is where safety is decided. Nothing is overwritten that flushmark did not make, unless the person asked for that; what is
+//! mounted, held or swapped on is refused even then. A plan that only reads may look at anything.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use drive::{Counters, DeviceNumber, DirectIo, Occupied, Place, PlaceKind, SystemRoot};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+use workload::{Plan, Step, Test, Work};
+
+use crate::error::EngineError;
+use crate::prepare::PartSpec;
+use crate::scratch::Scratch;
+
+/// What a plan will do to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Intent {
+    /// Whether any test writes.
+    pub writes: bool,
+    /// Whether the person allowed the target's content to be destroyed.
+    pub destroy_data: bool,
+}
+
+impl Intent {
+    /// Of a plan.
+    pub fn of(plan: &Plan, destroy_data: bool) -> Intent {
+        let writes = |test: &Test| match &test.work {
+            Work::Blocks(workload) => workload.pattern.writes(),
+            Work::Steps(program) => program.steps.iter().any(|step| !matches!(step, Step::Sync { .. })),
+        };
+        Intent { writes: plan.tests.iter().any(writes), destroy_data }
+    }
+}
+
+/// An opened target. Dropping it removes what was made.
+#[derive(Debug)]
+pub struct Target {
+    given: String,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Null,
+    Directory { place: Place, scratch: Scratch, budget_bytes: u64 },
+    Existing(Existing),
+}
+
+/// A file or device that was there before.
+#[derive(Debug)]
+pub(crate) struct Existing {
+    pub(crate) place: Place,
+    pub(crate) path: PathBuf,
+    pub(crate) size_bytes: u64,
+    pub(crate) writable: bool,
+    /// Holds the lock, and for a device the claim that keeps others from mounting it.
+    _claim: OwnedFd,
+}
+
+impl Target {
+    /// Looks at `given` and opens it, or says why not.
+    ///
+    /// # Errors
+    /// Every way in which a target can be wrong, dangerous or out of order; see [`EngineError`].
+    pub fn open(root: &SystemRoot, given: &str, intent: Intent) -> Result<Target, EngineError> {
+        let kind = if given == "null:" {
+            Kind::Null
+        } else if let Some(scheme) = unknown_scheme(given) {
+            return Err(EngineError::UnknownScheme { given: given.to_owned(), scheme: scheme.to_owned() });
+        } else {
+            let place = Place::of(root, Path::new(given))?;
+            match place.kind {
+                PlaceKind::Directory => open_directory(place)?,
+                PlaceKind::RegularFile | PlaceKind::BlockDevice => Kind::Existing(open_existing(root, place, intent)?),
+            }
+        };
+        Ok(Target { given: given.to_owned(), kind })
+    }
+
+    /// As the person wrote it.
+    pub fn given(&self) -> &str {
+        &self.given
+    }
+
+    /// `null`, `directory`, `file` or `block-device`, as the result document says it.
+    pub fn kind_name(&self) -> &'static str {
+        match &self.kind {
+            Kind::Null => "null",
+            Kind::Directory { .. } => "directory",
+            Kind::Existing(existing) if existing.place.kind == PlaceKind::BlockDevice => "block-device",
+            Kind::Existing(_) => "file",
+        }
+    }
+
+    /// The filesystem and drive beneath; `None` for `null:`.
+    pub fn place(&self) -> Option<&Place> {
+        match &self.kind {
+            Kind::Null => None,
+            Kind::Directory { place, .. } => Some(place),
+            Kind::Existing(existing) => Some(&existing.place),
+        }
+    }
+
+    /// What the person should know about how it was opened, one sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Directory { scratch, .. } if scratch.left_over() > 0 => {
+                vec![format!("removed {} directory of test files that an earlier run left when its machine went down", scratch.left_over())]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Removes test files that are not among `specs` when both together would take more than this run may have.
+    pub(crate) fn make_room(&self, specs: &[PartSpec]) {
+        if let Kind::Directory { scratch, budget_bytes, .. } = &self.kind {
+            let needed: u64 = specs.iter().map(|spec| spec.size_bytes).sum();
+            let others = scratch.files_except(|name| specs.iter().any(|spec| spec.name == name));
+            if others.iter().map(|(_, bytes)| bytes).sum::<u64>() + needed > *budget_bytes {
+                others.iter().for_each(|(name, _)| scratch.remove(name));
+            }
+        }
+    }
+
+    /// Removes one of the run's own files.
+    pub(crate) fn remove_file(&self, name: &str) {
+        if let Kind::Directory { scratch, .. } = &self.kind {
+            scratch.remove(name);
+        }
+    }
+
+    /// The path that messages name.
+    pub(crate) fn path(&self) -> &Path {
+        match &self.kind {
+            Kind::Null => Path::new("null:"),
+            Kind::Directory { scratch, .. } => scratch.parent_path(),
+            Kind::Existing(existing) => &existing.path,
+        }
+    }
+
+    /// The devices whose counters show what arrived.
+    pub(crate) fn counting_devices(&self) -> Vec<DeviceNumber> {
+        self.place().and_then(Place::block_device).map(drive::BlockDevice::flush_counting_devices).unwrap_or_default()
+    }
+
+    /// Offsets, lengths and addresses of direct I/O on `file` must be multiples of this.
+    pub(crate) fn alignment_bytes(&self, file: impl AsFd) -> u64 {
+        let queue = || self.place()?.block_device()?.queue.logical_block_bytes;
+        match DirectIo::of(file) {
+            Some(DirectIo::Aligned { offset_bytes, .. }) => u64::from(offset_bytes),
+            _ => queue().unwrap_or(SECTOR_BYTES),
+        }
+    }
+}
+
+/// The smallest logical block that Linux knows.
+const SECTOR_BYTES: u64 = 512;
+
+/// `name:` at the start that is neither a path nor a kind of target known here.
+fn unknown_scheme(given: &str) -> Option<&str> {
+    let (scheme, _) = given.split_once(':')?;
+    let is_word = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    (is_word && !Path::new(given).exists()).then_some(scheme)
+}
+
+fn open_directory(place: Place) -> Result<Kind, EngineError> {
+    let scratch = Scratch::create(&place.path)?;
+    // Never more than half of what is free, so that whatever else writes here does not run out of space because of us.
+    let budget_bytes = place.space.map_or(u64::MAX, |space| space.available_bytes / 2);
+    Ok(Kind::Directory { place, scratch, budget_bytes })
+}
+
+fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Existing, EngineError> {
+    let path = place.path.clone();
+    let is_device = place.kind == PlaceKind::BlockDevice;
+    if intent.writes {
+        let occupied: Vec<Occupied> =
+            if is_device { drive::occupancy(root, place.device)? } else { drive::file_occupancy(root, &path)? };
+        if !occupied.is_empty() {
+            return Err(EngineError::Occupied { path, occupied });
+        }
+        if !intent.destroy_data {
+            let signatures = drive::read_signatures(&path).unwrap_or_default();
+            return Err(EngineError::NotAskedToDestroy { path, signatures });
+        }
+    }
+    let access = match (intent.writes, is_device) {
+        // O_EXCL on a block device without O_CREAT claims it: the kernel then refuses to mount it (open(2)).
+        (true, true) => OFlags::RDWR | OFlags::EXCL,
+        (true, false) => OFlags::RDWR,
+        (false, _) => OFlags::RDONLY,
+    };
+    let claim = rustix::fs::open(&path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| match errno {
+        Errno::BUSY => EngineError::Occupied { path: path.clone(), occupied: vec![Occupied::Claim { device: path.clone() }] },
+        errno => EngineError::opening(&path, errno),
+    })?;
+    if flock(&claim, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        return Err(EngineError::AnotherRun { path });
+    }
+    let size_bytes = rustix::fs::seek(&claim, rustix::fs::SeekFrom::End(0))
+        .map_err(|errno| EngineError::Call { action: "find the size of", path: path.clone(), errno })?;
+    Ok(Existing { place, path, size_bytes, writable: intent.writes, _claim: claim })
+}
+
+/// What the devices beneath a target have counted so far, added up; `None` where none counts.
+pub(crate) fn read_counters(root: &SystemRoot, devices: &[DeviceNumber]) -> Option<Counters> {
+    let mut sum: Option<Counters> = None;
+    for &device in devices {
+        let counters = Counters::read(root, device).ok()?;
+        sum = Some(sum.map_or(counters, |sum| sum.plus(&counters)));
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(given: &str, writes: bool, destroy_data: bool) -> Result<Target, EngineError> {
+        Target::open(&SystemRoot::default(), given, Intent { writes, destroy_data })
+    }
+
+    #[test]
+    fn kinds_that_do_not_exist_yet_are_named() {
+        let error = open("sim:samsung-980-1tb", true, false).unwrap_err();
+        assert!(matches!(error, EngineError::UnknownScheme { ref scheme, .. } if scheme == "sim"));
+        assert_eq!(error.blame(), crate::error::Blame::Usage);
+    }
+
+    #[test]
+    fn no_such_path_is_wrong_use() {
+        let error = open("/nowhere/at/all", true, false).unwrap_err();
+        assert_eq!(error.blame(), crate::error::Blame::Usage);
+    }
+
+    #[test]
+    fn a_file_is_destroyed_only_when_asked() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![1u8; 8192]).unwrap();
+        let given = file.path().to_str().unwrap();
+        let error = open(given, true, false).unwrap_err();
+        assert!(matches!(error, EngineError::NotAskedToDestroy { .. }));
+        assert_eq!(error.blame(), crate::error::Blame::Safety);
+        assert_eq!(open(given, true, true).unwrap().kind_name(), "file");
+        assert_eq!(open(given, false, false).unwrap().kind_name(), "file");
+    }
+
+    #[test]
+    fn a_file_with_a_filesystem_in_it_is_named_in_the_refusal() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut image = vec![0u8; 1 << 20];
+        image[..4].copy_from_slice(b"XFSB");
+        image[4..8].copy_from_slice(&4096u32.to_be_bytes());
+        std::fs::write(file.path(), image).unwrap();
+        let error = open(file.path().to_str().unwrap(), true, false).unwrap_err();
+        assert!(error.to_string().contains("XFS"), "{error}");
+    }
+
+    #[test]
+    fn two_runs_on_one_file_are_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let given = file.path().to_str().unwrap();
+        let _first = open(given, true, true).unwrap();
+        assert!(matches!(open(given, true, true), Err(EngineError::AnotherRun { .. })));
+    }
+
+    #[test]
+    fn null_is_nothing() {
+        let target = open("null:", true, false).unwrap();
+        assert_eq!((target.kind_name(), target.place()), ("null", None));
+    }
+}

@@ -1,0 +1,139 @@
+//! io_uring, for depth.
+//!
+//! One system call submits a batch and waits for completions. The file, the buffers' region and the ring itself are registered; each slot's
+//! entry is built once. A write that must be durable by itself carries `RWF_DSYNC`; a linked sync is a second entry that the kernel starts
+//! when the write is done.
+
+mod ring;
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use rustix::io::{Errno, ReadWriteFlags};
+use rustix::io_uring::{IoringFsyncFlags, IoringOp, IoringSqeFlags};
+use workload::SyncCall;
+
+use self::ring::{Entry, Ring};
+use crate::buffers::Buffers;
+use crate::queue::{Completion, Operation, Queue};
+
+/// The kernel takes registered buffers of up to this size.
+const REGISTERED_BYTES_MAX: usize = 1 << 30;
+
+/// A job's ring.
+#[derive(Debug)]
+pub struct Uring {
+    ring: Ring,
+    depth: u32,
+    linked: bool,
+    registered_buffers: bool,
+}
+
+/// What a job's ring is for.
+#[derive(Debug, Clone, Copy)]
+pub struct UringSetup<'a> {
+    /// The open file.
+    pub file: BorrowedFd<'a>,
+    /// Slots, and so operations in flight.
+    pub depth: u32,
+    /// Flags that each write carries.
+    pub write_flags: ReadWriteFlags,
+    /// The sync that is linked behind each write, if one is.
+    pub linked: Option<SyncCall>,
+}
+
+impl Uring {
+    /// A ring of the calling thread for a file and its buffers, which must have `depth` slots. The caller keeps the buffers alive and their slots
+    /// untouched while operations are in flight.
+    ///
+    /// # Errors
+    /// `ENOSYS` or `EPERM` where io_uring is absent or switched off, `ENOMEM` beyond a limit.
+    pub fn new(setup: UringSetup<'_>, buffers: &Buffers) -> Result<Uring, Errno> {
+        let UringSetup { file, depth, write_flags, linked } = setup;
+        let mut ring = Ring::new(if linked.is_some() { 2 * depth } else { depth })?;
+        ring.register_file(file)?;
+        ring.register_self();
+        let registered_buffers = Uring::register(&ring, buffers);
+        for slot in 0..depth {
+            let (address, length) = buffers.address(slot as usize);
+            let link = if linked.is_some() { IoringSqeFlags::IO_LINK } else { IoringSqeFlags::empty() };
+            *ring.entry(slot) = Entry {
+                flags: (IoringSqeFlags::FIXED_FILE | link).bits(),
+                address,
+                length,
+                op_flags: write_flags.bits(),
+                user_data: u64::from(slot),
+                ..Entry::default()
+            };
+            if let Some(call) = linked {
+                let flags = match call {
+                    SyncCall::Fsync => IoringFsyncFlags::empty(),
+                    SyncCall::Fdatasync => IoringFsyncFlags::DATASYNC,
+                };
+                *ring.entry(depth + slot) = Entry {
+                    opcode: IoringOp::Fsync as u8,
+                    flags: IoringSqeFlags::FIXED_FILE.bits(),
+                    op_flags: flags.bits(),
+                    user_data: u64::from(depth + slot),
+                    ..Entry::default()
+                };
+            }
+        }
+        Ok(Uring { ring, depth, linked: linked.is_some(), registered_buffers })
+    }
+
+    #[expect(unsafe_code, reason = "the kernel pins the region")]
+    fn register(ring: &Ring, buffers: &Buffers) -> bool {
+        let (address, length) = buffers.region();
+        // SAFETY: the region is the buffers' own mapping, which outlives the ring: the job drops its queue first.
+        length <= REGISTERED_BYTES_MAX && unsafe { ring.register_buffer(address, length) }.is_ok()
+    }
+
+    /// Whether io_uring is there at all.
+    ///
+    /// # Errors
+    /// `ENOSYS` or `EPERM` where it is absent or switched off.
+    pub fn probe() -> Result<(), Errno> {
+        Ring::new(1).map(drop)
+    }
+
+    /// Whether the buffers are registered; `RLIMIT_MEMLOCK` may forbid it, which costs some CPU per I/O and nothing else.
+    pub fn has_registered_buffers(&self) -> bool {
+        self.registered_buffers
+    }
+}
+
+impl Queue for Uring {
+    #[inline]
+    fn push(&mut self, slot: u32, operation: Operation, offset: u64) {
+        let opcode = match (operation, self.registered_buffers) {
+            (Operation::Read, true) => IoringOp::ReadFixed,
+            (Operation::Read, false) => IoringOp::Read,
+            (Operation::Write, true) => IoringOp::WriteFixed,
+            (Operation::Write, false) => IoringOp::Write,
+        };
+        let entry = self.ring.entry(slot);
+        entry.opcode = opcode as u8;
+        entry.offset = offset;
+        self.ring.prepare(slot);
+        if self.linked {
+            self.ring.prepare(self.depth + slot);
+        }
+    }
+
+    #[inline]
+    #[expect(unsafe_code, reason = "hands addresses to the kernel")]
+    fn submit_and_wait(&mut self, least: u32, timeout: Option<Duration>) -> Result<(), Errno> {
+        // SAFETY: entries name the registered file and slots of the buffers; the job keeps both until it has drained the queue.
+        unsafe { self.ring.enter(least, timeout) }
+    }
+
+    #[inline]
+    fn next_completion(&mut self) -> Option<Completion> {
+        let finished = self.ring.next_finished()?;
+        let index = finished.user_data as u32;
+        let linked_sync = index >= self.depth;
+        let moved = usize::try_from(finished.result).map_err(|_| Errno::from_raw_os_error(-finished.result));
+        Some(Completion { slot: if linked_sync { index - self.depth } else { index }, linked_sync, moved })
+    }
+}

@@ -1,0 +1,113 @@
+//! Looks on while jobs run: live figures each moment, a series each second, and at the end everything merged.
+
+use std::sync::Arc;
+
+use measurement::{Histogram, Histograms, Series};
+
+use crate::clock::Clock;
+use crate::job::Tally;
+use crate::recorder::{CELLS, Recorder, histogram_of, quantile_ns};
+
+/// What a person sees while a test runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Seconds of this test so far, warm-up excluded; negative while it warms up.
+    pub elapsed_s: f64,
+    /// Operations (turns of a step program) per second in the last whole second.
+    pub iops: Option<f64>,
+    /// 99th percentile of the commit (or operation) latency in the last whole second.
+    pub commit_p99_us: Option<f64>,
+}
+
+/// Whose latency a person waits for in this test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headline {
+    /// Of commits that take a call of their own; operations are counted as reads and writes.
+    Commits,
+    /// Of turns of a step program, which are its operations, too.
+    Turns,
+    /// Of reads and writes.
+    Operations,
+}
+
+/// The jobs' tallies and what was seen of them so far.
+pub struct Watch {
+    tallies: Vec<Arc<Tally>>,
+    headline: Headline,
+    clock: Clock,
+    start: u64,
+    seen: Vec<u64>,
+    seen_ops: u64,
+    series: Series,
+}
+
+impl Watch {
+    /// Begins to look on at `start`.
+    pub fn new(tallies: Vec<Arc<Tally>>, headline: Headline, clock: Clock, start: u64) -> Watch {
+        Watch { tallies, headline, clock, start, seen: vec![0; CELLS], seen_ops: 0, series: Series::new() }
+    }
+
+    /// Seconds since the start.
+    pub fn elapsed_s(&self) -> f64 {
+        self.clock.ns(self.clock.ticks().saturating_sub(self.start)) as f64 / 1e9
+    }
+
+    /// Adds the seconds that have become whole to the series. A second during which the observer itself could not run is filled in evenly.
+    pub fn look(&mut self) -> Progress {
+        let elapsed_s = self.elapsed_s();
+        let missing = (elapsed_s / self.series.interval_s) as usize - self.series.iops.len().min(elapsed_s as usize);
+        if missing > 0 {
+            self.add_interval(missing);
+        }
+        Progress {
+            elapsed_s,
+            iops: self.series.iops.last().copied(),
+            commit_p99_us: self.series.commit_p99_us.last().copied().flatten(),
+        }
+    }
+
+    fn add_interval(&mut self, intervals: usize) {
+        let mut cells = vec![0; CELLS];
+        let mut ops = 0;
+        for tally in &self.tallies {
+            match self.headline {
+                Headline::Commits => {
+                    tally.commit.add_to(&mut cells);
+                    ops += tally.read.count() + tally.write.count();
+                }
+                Headline::Turns => tally.commit.add_to(&mut cells),
+                Headline::Operations => {
+                    tally.read.add_to(&mut cells);
+                    tally.write.add_to(&mut cells);
+                }
+            }
+        }
+        if self.headline != Headline::Commits {
+            ops = cells.iter().sum();
+        }
+        let fresh: Vec<u64> = cells.iter().zip(&self.seen).map(|(now, seen)| now - seen).collect();
+        let us = |quantile| quantile_ns(&fresh, quantile).map(|ns| ns as f64 / 1e3);
+        let rate = (ops - self.seen_ops) as f64 / (intervals as f64 * self.series.interval_s);
+        for _ in 0..intervals {
+            self.series.iops.push(rate);
+            self.series.commit_p50_us.push(us(0.50));
+            self.series.commit_p99_us.push(us(0.99));
+        }
+        self.seen = cells;
+        self.seen_ops = ops;
+    }
+
+    /// The whole measurement: distributions of all jobs merged, and the series. Where each write is durable by itself, its latency is the
+    /// commit's.
+    pub fn finish(self, writes_are_commits: bool) -> (Histograms, Series) {
+        let merged = |recorder: fn(&Tally) -> &Recorder| {
+            let mut cells = vec![0; CELLS];
+            self.tallies.iter().for_each(|tally| recorder(tally).add_to(&mut cells));
+            Some(histogram_of(&cells)).filter(|histogram: &Histogram| !histogram.is_empty())
+        };
+        let write = merged(|tally| &tally.write);
+        let commit = if writes_are_commits { write.clone() } else { merged(|tally| &tally.commit) };
+        let histograms = Histograms { read: merged(|tally| &tally.read), write, sync: merged(|tally| &tally.sync), commit };
+        (histograms, self.series)
+    }
+}

@@ -1,1 +1,42 @@
-//! judge
+//! From measurements and facts to judgement: pure functions, the same answer for the same input, no I/O.
+//!
+//! | module | what it answers |
+//! | --- | --- |
+//! | [`case`] | the input: results, place, host; and looking results up by what they did |
+//! | [`findings()`] | what do the numbers and facts say? One file each under `findings/` |
+//! | [`fitness()`] | what is this storage good for? |
+//! | [`nearest()`] | which published drives does it resemble? |
+//! | [`flush_path`] | what becomes of a sync on its way to the medium, as far as anybody can see? |
+//! | [`physics`] | the times that media need, with their sources |
+//! | [`noise`] | are the numbers themselves to be trusted? |
+//!
+//! Three kinds of evidence are weighed against each other, and none is believed alone: what the kernel *says* of the device, what the
+//! device's counters *saw*, and how *long* things took. Where they contradict each other, that is a finding. What timing cannot tell (a
+//! protected cache and a drive that lies are equally fast) is said in the finding's doubt.
+//!
+//! ```
+//! let host = drive::HostFacts::default();
+//! let case = judge::Case { results: &[], place: None, host: &host };
+//! assert!(judge::findings(&case).is_empty());
+//! assert_eq!(judge::fitness(&case)[&measurement::Use::CephOsd].grade, measurement::Grade::Unknown);
+//! ```
+
+mod case;
+mod findings;
+mod fitness;
+mod flush_path;
+mod nearest;
+mod noise;
+mod physics;
+mod wording;
+
+#[cfg(test)]
+mod machines;
+#[cfg(test)]
+mod tests;
+
+pub use case::Case;
+pub use findings::findings;
+pub use fitness::fitness;
+pub use flush_path::FlushPath;
+pub use nearest::{Compared, Nearest, nearest};

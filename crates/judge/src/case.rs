@@ -1,0 +1,241 @@
+//! What is to be judged, and how to look things up in it.
+
+use drive::{BlockDevice, HostFacts, Place, PlaceKind, Transport, WriteCache};
+use measurement::{LatencySummary, TestResult};
+use workload::{Layout, Pattern, SyncMethod};
+
+/// The block size that most commits have: a page of the page cache, a log block, what the published commit figures were made with.
+const USUAL_BLOCK_BYTES: u64 = 4096;
+/// Above this, moving the data and not the commit decides how long a commit takes.
+const SMALL_BLOCK_MOST_BYTES: u64 = 16384;
+
+/// Everything that judgement may look at. Results are looked up by what they did, never by their test's name.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// The measured tests, in any order.
+    pub results: &'a [TestResult],
+    /// The place that they ran on; `None` for a target without one (`null:`, a model).
+    pub place: Option<&'a Place>,
+    /// The machine.
+    pub host: &'a HostFacts,
+}
+
+impl<'a> Case<'a> {
+    /// The write test with this sync method that shows best what one small commit costs: depth 1, one job, each write synced, at
+    /// most 16 KiB; of several, the nearest to 4 KiB random overwriting with `O_DIRECT`.
+    pub fn small_write(&self, sync: SyncMethod) -> Option<&'a TestResult> {
+        self.results.iter().filter(|result| is_small_write(result, sync)).min_by_key(|result| strangeness(result))
+    }
+
+    /// Two write tests that differ in their sync method alone.
+    pub fn small_write_pair(&self, one: SyncMethod, other: SyncMethod) -> Option<(&'a TestResult, &'a TestResult)> {
+        let pairs = self.results.iter().filter(|result| is_small_write(result, one)).filter_map(|first| {
+            let matching = |second: &&TestResult| is_small_write(second, other) && differ_in_sync_alone(first, second);
+            Some((first, self.results.iter().find(matching)?))
+        });
+        pairs.min_by_key(|(first, _)| strangeness(first))
+    }
+
+    /// The same test with one job and with the most jobs that were tried, of those that sync by a call.
+    pub fn one_and_many_jobs(&self) -> Option<(&'a TestResult, &'a TestResult)> {
+        let by_call = [SyncMethod::Fdatasync, SyncMethod::Fsync];
+        let pairs = by_call.into_iter().filter_map(|sync| {
+            let one = self.small_write(sync)?;
+            let many = self
+                .results
+                .iter()
+                .filter(|many| many.workload.jobs > 1 && is_measured_write(many, sync))
+                .filter(|many| differ_in_jobs_alone(one, many))
+                .max_by_key(|many| many.workload.jobs)?;
+            Some((one, many))
+        });
+        pairs.max_by_key(|(_, many)| many.workload.jobs)
+    }
+
+    /// The cheapest small commit by any method.
+    pub fn cheapest_commit(&self) -> Option<&'a TestResult> {
+        self.small_commits().min_by(|a, b| p50_us(a).total_cmp(&p50_us(b)))
+    }
+
+    /// The small commit by a call, `fdatasync` before `fsync`: on an overwritten file it is the write and the flush and nothing of
+    /// the filesystem's own.
+    pub fn flushing_commit(&self) -> Option<&'a TestResult> {
+        self.small_write(SyncMethod::Fdatasync).or_else(|| self.small_write(SyncMethod::Fsync))
+    }
+
+    /// The best small commit test of each method that was measured.
+    pub fn small_commits(&self) -> impl Iterator<Item = &'a TestResult> + use<'a> {
+        let case = *self;
+        SyncMethod::ALL.into_iter().filter(|sync| sync.is_durable()).filter_map(move |sync| case.small_write(sync))
+    }
+
+    /// The small write without a sync, through to the device: what the same write costs when nobody waits for durability. A
+    /// buffered write is no such control, it ends in the page cache.
+    pub fn control(&self) -> Option<&'a TestResult> {
+        self.small_write(SyncMethod::None).filter(|result| result.workload.direct)
+    }
+
+    /// The small random read that went to the device, one at a time.
+    pub fn random_read(&self) -> Option<&'a TestResult> {
+        self.results
+            .iter()
+            .filter(|result| result.workload.pattern == Some(Pattern::RandRead) && result.workload.direct)
+            .filter(|result| is_one_at_a_time(result) && result.workload.block_bytes <= SMALL_BLOCK_MOST_BYTES)
+            .filter(|result| summary(result).is_some())
+            .min_by_key(|result| strangeness(result))
+    }
+
+    /// The block device beneath.
+    pub fn device(&self) -> Option<&'a BlockDevice> {
+        self.place?.block_device()
+    }
+
+    /// The drives at the bottom of the stack.
+    pub fn drives(&self) -> Vec<&'a BlockDevice> {
+        self.device().map(BlockDevice::drives).unwrap_or_default()
+    }
+
+    /// How people name the drive beneath: its model, else its path.
+    pub fn drive_label(&self) -> String {
+        let drives = self.drives();
+        match drives.as_slice() {
+            [] => "the storage".to_owned(),
+            [drive] => drive.model.clone().unwrap_or_else(|| disk_path(drive)),
+            several => format!("the array of {} drives", several.len()),
+        }
+    }
+
+    /// The path of the first drive's whole disk, for commands that a person may type; `/dev/DISK` where none is known.
+    pub fn disk_path(&self) -> String {
+        self.drives().first().map_or_else(|| "/dev/DISK".to_owned(), |drive| disk_path(drive))
+    }
+
+    /// The path that was judged, for commands that a person may type.
+    pub fn path(&self) -> String {
+        self.place.map_or_else(|| "PATH".to_owned(), |place| place.path.display().to_string())
+    }
+
+    /// Whether the target is a block device without a filesystem.
+    pub fn is_raw_device(&self) -> bool {
+        self.place.is_some_and(|place| place.kind == PlaceKind::BlockDevice)
+    }
+
+    /// Whether a hypervisor stands between the kernel and the medium, so that timing tells of its host as well.
+    pub fn is_virtual(&self) -> bool {
+        let by_transport = self
+            .drives()
+            .iter()
+            .any(|drive| matches!(drive.transport, Transport::Virtio | Transport::HyperV | Transport::Xen));
+        by_transport || self.host.virtualisation.is_some()
+    }
+
+    /// Whether every drive is reached over a bus of this machine, with no RAID controller, network or software of another between.
+    pub fn is_directly_attached(&self) -> bool {
+        let drives = self.drives();
+        let direct = |drive: &&BlockDevice| {
+            matches!(drive.transport, Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Mmc)
+        };
+        !drives.is_empty() && drives.iter().all(direct) && !self.is_virtual()
+    }
+
+    /// Whether the kernel says that a drive beneath rotates; `None` when it does not say.
+    pub fn said_to_rotate(&self) -> Option<bool> {
+        let drives = self.drives();
+        let said: Vec<bool> = drives.iter().filter_map(|drive| drive.queue.rotational).collect();
+        (!said.is_empty()).then(|| said.contains(&true))
+    }
+
+    /// Whether the kernel believes in a volatile cache anywhere on the way down, so that it sends flushes.
+    pub fn cache_belief(&self) -> Option<WriteCache> {
+        let device = self.device()?;
+        if device.queue.write_cache == Some(WriteCache::WriteThrough) {
+            return Some(WriteCache::WriteThrough);
+        }
+        let drives = self.drives();
+        let beliefs: Vec<WriteCache> = drives.iter().filter_map(|drive| drive.queue.write_cache).collect();
+        match beliefs.as_slice() {
+            [] => device.queue.write_cache,
+            _ if beliefs.contains(&WriteCache::WriteBack) => Some(WriteCache::WriteBack),
+            _ => Some(WriteCache::WriteThrough),
+        }
+    }
+}
+
+fn disk_path(drive: &BlockDevice) -> String {
+    match &drive.partition {
+        Some(partition) => format!("/dev/{}", partition.disk),
+        None => drive.path.display().to_string(),
+    }
+}
+
+/// The latency that an application waits for.
+pub(crate) fn summary(result: &TestResult) -> Option<LatencySummary> {
+    result.headline_us().filter(|summary| summary.count > 0 && summary.p50 > 0.0)
+}
+
+/// Its median; 0 for a test that measured nothing, which no lookup of a [`Case`] returns.
+pub(crate) fn p50_us(result: &TestResult) -> f64 {
+    summary(result).map_or(0.0, |summary| summary.p50)
+}
+
+/// Flushes that the device counted for each commit, where it counts.
+pub(crate) fn flushes_per_commit(result: &TestResult) -> Option<f64> {
+    let device = result.proof.device?;
+    let flushes = device.flushes?;
+    (result.proof.commits > 0).then(|| flushes as f64 / result.proof.commits as f64)
+}
+
+/// Whether a test synced by a call of its own, which the kernel turns into a flush where it believes in a cache.
+pub(crate) fn syncs_by_call(result: &TestResult) -> bool {
+    result.workload.sync.is_some_and(|sync| sync.call().is_some() || sync.linked_call().is_some())
+}
+
+fn is_one_at_a_time(result: &TestResult) -> bool {
+    result.workload.depth == 1 && result.workload.jobs == 1 && result.workload.rate.is_none()
+}
+
+fn is_measured_write(result: &TestResult, sync: SyncMethod) -> bool {
+    let work = &result.workload;
+    let each_synced = work.sync_every == 1 || sync.is_per_write() || !sync.is_durable();
+    let measured = if sync.is_durable() {
+        result.commit_us.is_some_and(|commits| commits.count > 0)
+    } else {
+        result.write_us.is_some()
+    };
+    work.sync == Some(sync)
+        && matches!(work.pattern, Some(Pattern::Write | Pattern::RandWrite))
+        && work.depth == 1
+        && work.rate.is_none()
+        && each_synced
+        && measured
+        && summary(result).is_some()
+}
+
+fn is_small_write(result: &TestResult, sync: SyncMethod) -> bool {
+    is_measured_write(result, sync)
+        && result.workload.jobs == 1
+        && (1..=SMALL_BLOCK_MOST_BYTES).contains(&result.workload.block_bytes)
+}
+
+/// How far a test is from a 4 KiB random overwrite with `O_DIRECT`: the smaller, the better it stands for "a commit".
+fn strangeness(result: &TestResult) -> (bool, bool, u32, bool) {
+    let work = &result.workload;
+    (
+        !work.direct,
+        !matches!(work.layout, None | Some(Layout::Overwrite)),
+        work.block_bytes.max(1).ilog2().abs_diff(USUAL_BLOCK_BYTES.ilog2()),
+        !work.pattern.is_some_and(Pattern::is_random),
+    )
+}
+
+fn differ_in_sync_alone(one: &TestResult, other: &TestResult) -> bool {
+    let (one, other) = (&one.workload, &other.workload);
+    one.block_bytes == other.block_bytes
+        && one.pattern == other.pattern
+        && one.layout == other.layout
+        && one.direct == other.direct
+}
+
+fn differ_in_jobs_alone(one: &TestResult, other: &TestResult) -> bool {
+    one.workload.sync_every == other.workload.sync_every && differ_in_sync_alone(one, other)
+}

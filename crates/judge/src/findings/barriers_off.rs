@@ -1,0 +1,58 @@
+//! The filesystem is mounted so that syncs send no flush.
+
+use measurement::{Confidence, Evidence, Finding};
+
+use crate::case::flushes_per_commit;
+use crate::wording::{latency, median, rounded};
+use crate::{Case, FlushPath};
+
+pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    let FlushPath::SwitchedOffByMount { option } = FlushPath::of(case) else { return None };
+    let mount = case.place?.mount.as_ref()?;
+    let mount_point = mount.mount_point.display();
+    let mut evidence =
+        vec![Evidence::fact(format!("mount option of {mount_point} ({})", mount.fs_type), option.as_str())];
+    let commit = case.flushing_commit();
+    if let Some(per_commit) = commit.and_then(flushes_per_commit) {
+        evidence.push(Evidence::number("flushes that the device counted", rounded(per_commit), "per commit"));
+    }
+    evidence.extend(commit.map(median));
+    let price = commit.map_or(String::new(), |commit| {
+        format!(
+            " (a commit seems to cost {} here, and does not buy what it promises)",
+            latency(crate::case::p50_us(commit))
+        )
+    });
+    Some(Finding {
+        id: "flushes-switched-off".to_owned(),
+        title: format!(
+            "A power cut loses confirmed commits: {} on {mount_point} is mounted with `{option}`, so that no sync flushes the drive's cache{price}.",
+            mount.fs_type
+        ),
+        evidence,
+        confidence: Confidence::High,
+        doubt: None,
+        advice: remedy(&mount.fs_type, &option, &mount_point.to_string(), &mount.source.display().to_string()),
+    })
+}
+
+/// How to get flushes back. Each filesystem spells it in its own way, and only ext3 and ext4 keep the option in the superblock as well.
+fn remedy(fs_type: &str, option: &str, mount_point: &str, source: &str) -> String {
+    let fstab = format!("take `{option}` out of /etc/fstab");
+    match fs_type {
+        "ext3" | "ext4" => format!(
+            "`mount -o remount,barrier=1 {mount_point}` now, and {fstab}; if it is not there, `tune2fs -o ^nobarrier {source}`."
+        ),
+        "btrfs" => format!("`mount -o remount,barrier {mount_point}` now, and {fstab}."),
+        "f2fs" => format!("`mount -o remount,fsync_mode=posix {mount_point}` now, and {fstab}."),
+        "overlay" => {
+            "Start the container without the `volatile` option, or give the database a volume of its own.".to_owned()
+        }
+        _ => format!("{} and mount {mount_point} anew.", capitalised(&fstab)),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

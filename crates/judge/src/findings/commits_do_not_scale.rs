@@ -1,0 +1,39 @@
+//! More committers, no more commits.
+
+use measurement::{Confidence, Finding};
+
+use crate::wording::{commit_rate, flushes, number, sync_name};
+use crate::{Case, FlushPath};
+
+/// Committers that gain less than this together might as well queue up.
+const GAIN_LEAST: f64 = 1.5;
+
+pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    let (one, many) = case.one_and_many_jobs()?;
+    let (one_rate, many_rate) = (one.commits_per_s?, many.commits_per_s?);
+    if one_rate <= 0.0 || many_rate >= GAIN_LEAST * one_rate {
+        return None;
+    }
+    let jobs = many.workload.jobs;
+    let call = many.workload.sync.map_or("sync", sync_name);
+    let mut evidence = vec![commit_rate(one), commit_rate(many)];
+    evidence.extend([one, many].into_iter().filter_map(flushes));
+    let why = if matches!(FlushPath::of(case), FlushPath::Counted { .. }) {
+        "a device works on one flush at a time"
+    } else {
+        "they wait for each other"
+    };
+    Some(Finding {
+        id: "commits-do-not-scale".to_owned(),
+        title: format!(
+            "{jobs} committers with {call} make {} commits/s together, one alone {}: {why}.",
+            number(many_rate),
+            number(one_rate)
+        ),
+        evidence,
+        confidence: Confidence::Medium,
+        doubt: None,
+        advice: "More connections will not commit faster; larger transactions will, and so will a drive with power-loss protection. Group commit (the default of PostgreSQL and InnoDB) helps only where commits wait together."
+            .to_owned(),
+    })
+}

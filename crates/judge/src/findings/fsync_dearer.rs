@@ -1,0 +1,43 @@
+//! `fsync` makes the filesystem's metadata durable, where `fdatasync` leaves out what is not needed to read the data back: overwriting
+//! changes nothing but the modification time. (`lazytime` does not help: fsync is one of the occasions on which it writes the time.)
+
+use measurement::{Confidence, Finding};
+use workload::SyncMethod;
+
+use crate::case::p50_us;
+use crate::wording::{flushes, latency, median};
+use crate::{Case, FlushPath};
+
+/// From here on the difference is no chance: repeated published runs of one test lie within 3 % of each other.
+const DEARER_RATIO: f64 = 1.25;
+
+pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    let mount = case.place?.mount.as_ref()?;
+    if FlushPath::of(case).not_durable_because().is_some() {
+        return None;
+    }
+    let (fsync, fdatasync) = case.small_write_pair(SyncMethod::Fsync, SyncMethod::Fdatasync)?;
+    if p50_us(fsync) < DEARER_RATIO * p50_us(fdatasync) {
+        return None;
+    }
+    let mut evidence = vec![median(fsync), median(fdatasync)];
+    evidence.extend([fsync, fdatasync].into_iter().filter_map(flushes));
+    let filesystem = match mount.fs_type.as_str() {
+        own @ ("ext3" | "ext4" | "xfs" | "btrfs" | "f2fs" | "jfs") => own,
+        _ => "the filesystem",
+    };
+    Some(Finding {
+        id: "fsync-dearer-than-fdatasync".to_owned(),
+        title: format!(
+            "fsync costs {}, fdatasync {}: for the sake of a timestamp {filesystem} writes its metadata, too.",
+            latency(p50_us(fsync)),
+            latency(p50_us(fdatasync))
+        ),
+        evidence,
+        confidence: Confidence::High,
+        doubt: None,
+        advice:
+            "Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL."
+                .to_owned(),
+    })
+}

@@ -1,0 +1,88 @@
+//! The findings, one file each, in the order in which a person should read them: first what makes every other number worthless, then
+//! what the storage is, then what the numbers are made of.
+
+use measurement::Finding;
+
+use crate::case::Case;
+use crate::noise;
+
+mod barriers_off;
+mod buffered;
+mod cache_belief_overridden;
+mod commits_do_not_scale;
+mod concurrent_flushes_merge;
+mod flush_too_fast;
+mod flush_vanished;
+mod fsync_dearer;
+mod in_memory;
+mod no_block_device;
+mod no_flush_sent;
+mod noisy;
+mod o_dsync_cheaper;
+mod o_dsync_flushes_too;
+mod o_dsync_ignored;
+mod power_loss_protection;
+mod rotating_disk;
+mod several_flushes;
+mod small_test_area;
+mod synchronous_mount;
+pub(crate) mod virtual_flush;
+
+/// What a finding rests on, and so whether noisy numbers weaken it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RestsOn {
+    /// What the kernel or the device's counters say.
+    Facts,
+    /// How long things took.
+    Timing,
+}
+
+struct Rule {
+    judge: fn(&Case<'_>) -> Option<Finding>,
+    rests_on: RestsOn,
+}
+
+const fn facts(judge: fn(&Case<'_>) -> Option<Finding>) -> Rule {
+    Rule { judge, rests_on: RestsOn::Facts }
+}
+
+const fn timing(judge: fn(&Case<'_>) -> Option<Finding>) -> Rule {
+    Rule { judge, rests_on: RestsOn::Timing }
+}
+
+const RULES: &[Rule] = &[
+    facts(in_memory::judge),
+    facts(barriers_off::judge),
+    facts(cache_belief_overridden::judge),
+    facts(flush_vanished::judge),
+    timing(flush_too_fast::judge),
+    timing(virtual_flush::judge),
+    timing(power_loss_protection::judge),
+    timing(rotating_disk::judge),
+    facts(no_flush_sent::judge),
+    facts(no_block_device::judge),
+    facts(synchronous_mount::judge),
+    timing(fsync_dearer::judge),
+    facts(several_flushes::judge),
+    timing(o_dsync_ignored::judge),
+    timing(o_dsync_cheaper::judge),
+    timing(o_dsync_flushes_too::judge),
+    timing(commits_do_not_scale::judge),
+    facts(concurrent_flushes_merge::judge),
+    facts(buffered::judge),
+    facts(small_test_area::judge),
+    facts(noisy::judge),
+];
+
+/// Everything that the numbers and facts say, the gravest first. Empty for a case that shows nothing.
+pub fn findings(case: &Case<'_>) -> Vec<Finding> {
+    let symptoms = noise::symptoms(case);
+    let judged = RULES.iter().filter_map(|rule| {
+        let mut finding = (rule.judge)(case)?;
+        if let (RestsOn::Timing, Some(symptom)) = (rule.rests_on, symptoms.first()) {
+            noise::lower(&mut finding, symptom);
+        }
+        Some(finding)
+    });
+    judged.collect()
+}

@@ -1,0 +1,48 @@
+//! The kernel believes that there is no volatile cache.
+
+use measurement::{Confidence, Evidence, Finding};
+
+use crate::case::p50_us;
+use crate::wording::{flushes, latency, median};
+use crate::{Case, FlushPath};
+
+pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    if FlushPath::of(case) != FlushPath::NotNeeded {
+        return None;
+    }
+    let commit = case.flushing_commit().or_else(|| case.cheapest_commit());
+    let mut evidence = vec![Evidence::fact("volatile cache, as the kernel lists it", "write through")];
+    evidence.extend(commit.map(median));
+    evidence.extend(commit.and_then(flushes));
+    let price =
+        commit.map_or(String::new(), |commit| format!(": a commit costs its write alone, {}", latency(p50_us(commit))));
+    let (title, confidence, doubt, advice) = if case.is_virtual() {
+        (
+            format!("The virtual disk declares no volatile cache, so the kernel sends no flush{price}."),
+            Confidence::Medium,
+            Some("Whether a write is durable when it returns is the host's affair: one that keeps writes in its memory without saying so looks the same."),
+            "Ask the host how it writes: straight to storage that needs no flush is safe; Firecracker with `cache_type` `Unsafe` (its default) writes to the host's memory, `Writeback` makes it honest.".to_owned(),
+        )
+    } else {
+        let usb = case.drives().iter().any(|drive| drive.transport == drive::Transport::Usb);
+        let doubt =
+            usb.then_some("USB bridges often hide the drive's cache, and then a power cut loses what was confirmed.");
+        (
+            format!("{} declares no volatile cache, so the kernel sends no flush{price}.", case.drive_label()),
+            if usb { Confidence::Low } else { Confidence::High },
+            doubt,
+            format!(
+                "Nothing to do if that is true; `hdparm -W {0}` (SATA) or `nvme get-feature -f 6 {0}` (NVMe) asks the drive itself.",
+                case.disk_path()
+            ),
+        )
+    };
+    Some(Finding {
+        id: "no-flush-sent".to_owned(),
+        title,
+        evidence,
+        confidence,
+        doubt: doubt.map(str::to_owned),
+        advice,
+    })
+}

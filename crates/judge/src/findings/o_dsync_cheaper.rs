@@ -1,0 +1,45 @@
+//! A write that is durable by itself is cheaper than a write and a flush.
+
+use measurement::{Confidence, Evidence, Finding};
+use workload::SyncMethod;
+
+use crate::case::p50_us;
+use crate::wording::{flushes, latency, median};
+use crate::{Case, FlushPath};
+
+/// Worth a change of settings from here on.
+const CHEAPER_MOST: f64 = 0.8;
+
+pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    if FlushPath::of(case).not_durable_because().is_some() || super::o_dsync_ignored::ignored(case).is_some() {
+        return None;
+    }
+    let (o_dsync, fdatasync) = case.small_write_pair(SyncMethod::ODsync, SyncMethod::Fdatasync)?;
+    if p50_us(o_dsync) > CHEAPER_MOST * p50_us(fdatasync) {
+        return None;
+    }
+    let fua = case.drives().iter().any(|drive| drive.queue.fua == Some(true));
+    let mut evidence = vec![median(o_dsync), median(fdatasync)];
+    evidence.extend([o_dsync, fdatasync].into_iter().filter_map(flushes));
+    evidence.push(Evidence::fact("FUA, as the kernel lists it", if fua { "yes" } else { "no" }));
+    let why = if fua {
+        "one FUA write instead of a write and a flush of the whole cache"
+    } else {
+        "one system call instead of two"
+    };
+    Some(Finding {
+        id: "o-dsync-cheaper".to_owned(),
+        title: format!(
+            "O_DSYNC commits in {}, fdatasync in {}: {why}.",
+            latency(p50_us(o_dsync)),
+            latency(p50_us(fdatasync))
+        ),
+        evidence,
+        confidence: Confidence::High,
+        doubt: None,
+        advice: format!(
+            "For logs of small single writes try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target {}`.",
+            case.path()
+        ),
+    })
+}

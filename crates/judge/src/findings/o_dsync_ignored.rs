@@ -1,0 +1,51 @@
+//! `O_DSYNC` costs nothing while a flush is dear.
+
+use measurement::{Confidence, Finding};
+use workload::SyncMethod;
+
+use crate::case::p50_us;
+use crate::physics::UNPROTECTED_COMMIT_LEAST_US;
+use crate::wording::{flushes, latency, median, sync_name};
+use crate::{Case, FlushPath};
+
+/// Up to here a durable write costs the same as one that nobody waits for.
+const FREE_MOST: f64 = 1.3;
+
+/// The first write-through method whose writes cost no more than undurable ones, though a flush of the same drive works.
+pub(crate) fn ignored<'a>(case: &Case<'a>) -> Option<&'a measurement::TestResult> {
+    let flushed = case.flushing_commit().filter(|commit| p50_us(commit) >= UNPROTECTED_COMMIT_LEAST_US)?;
+    [SyncMethod::ODsync, SyncMethod::OSync, SyncMethod::RwfDsync].into_iter().find_map(|sync| {
+        let (durable, control) = case.small_write_pair(sync, SyncMethod::None)?;
+        let free = control.workload.direct && p50_us(durable) <= FREE_MOST * p50_us(control);
+        (free && p50_us(flushed) >= 3.0 * p50_us(durable)).then_some(durable)
+    })
+}
+
+pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    if FlushPath::of(case).not_durable_because().is_some() {
+        return None;
+    }
+    let durable = ignored(case)?;
+    let flushed = case.flushing_commit()?;
+    let mut evidence = vec![median(durable), median(flushed)];
+    evidence.extend(case.control().map(median));
+    evidence.extend(flushes(durable));
+    let method = durable.workload.sync.map_or("O_DSYNC", sync_name);
+    Some(Finding {
+        id: "o-dsync-ignored".to_owned(),
+        title: format!(
+            "{method} takes {}, no longer than a write that nobody waits for, while a flush takes {}: one of the two is not what it says.",
+            latency(p50_us(durable)),
+            latency(p50_us(flushed))
+        ),
+        evidence,
+        confidence: Confidence::Low,
+        doubt: Some(
+            "A drive with power-loss protection may honestly confirm a FUA write from its cache and still write the cache out on a flush (Seagate Nytro 1351: 18,700 commits/s with O_SYNC, 288 with fsync); timing alone cannot tell it from a drive that ignores FUA."
+                .to_owned(),
+        ),
+        advice: format!(
+            "Until `flushmark verify` has proved {method} here, let software use fdatasync (`wal_sync_method=fdatasync` in PostgreSQL)."
+        ),
+    })
+}

@@ -1,0 +1,25 @@
+//! The filesystem is mounted `sync`, so that the row without a sync has one all the same.
+
+use measurement::{Confidence, Evidence, Finding};
+
+use crate::Case;
+use crate::wording::median;
+
+pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    let mount = case.place?.mount.as_ref().filter(|mount| mount.synchronous())?;
+    let mount_point = mount.mount_point.display();
+    let mut evidence = vec![Evidence::fact(format!("mount option of {mount_point}"), "sync")];
+    evidence.extend(case.control().map(median));
+    Some(Finding {
+        id: "synchronous-mount".to_owned(),
+        title: format!(
+            "{mount_point} is mounted with `sync`: every write waits for durability, also those that nobody asked to."
+        ),
+        evidence,
+        confidence: Confidence::High,
+        doubt: None,
+        advice: format!(
+            "`mount -o remount,async {mount_point}`: software that needs durability asks for it, and the rest need not wait."
+        ),
+    })
+}

@@ -1,0 +1,254 @@
+//! The published drives whose numbers are nearest to those measured.
+//!
+//! Distance is the mean of the ratios' logarithms, so that twice as fast and twice as slow are equally far. Commits count more
+//! than anything else, because they tell drives apart by a factor of a thousand where all else differs by ten.
+
+use catalogue::{Drive, PublishedSync, Row, WriteCache};
+use measurement::TestResult;
+use serde::Serialize;
+use workload::{Pattern, SyncMethod, format_bytes};
+
+use crate::case::summary;
+use crate::wording::{did, sync_name};
+use crate::{Case, FlushPath};
+
+/// How much more a commit says about a drive than any other row.
+const COMMIT_WEIGHT: f64 = 4.0;
+/// Rows up to this size stand in for one another where the same size was not published: what the bytes themselves cost is still small
+/// beside the commit.
+const STAND_IN_MOST_BYTES: u64 = 64 << 10;
+/// A stand-in of another size or sync method counts as this much further away, for each doubling or change: it decides between two drives that would
+/// otherwise be equally near.
+const STAND_IN_FACTOR: f64 = 1.1;
+/// From here on "nearest" means only that everything else is further away still.
+const FAR_FACTOR: f64 = 3.0;
+
+/// A published drive that behaves like the storage measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Nearest {
+    /// The drive.
+    pub drive: &'static Drive,
+    /// Setting of its volatile cache in the rows compared; `default` where the source has but one.
+    pub write_cache: WriteCache,
+    /// How far apart the compared figures lie on average: 1 is equal, 2 is twice or half.
+    pub factor: f64,
+    /// What was compared, commits first.
+    pub compared: Vec<Compared>,
+    /// What limits the comparison, in sentences; `None` where nothing does.
+    pub note: Option<String>,
+}
+
+/// One test that both sides have.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// What it does: `4 KiB write + fsync`.
+    pub what: String,
+    /// What was measured here.
+    pub ours: f64,
+    /// What was published; of several runs of one test the geometric mean.
+    pub published: f64,
+    /// Unit of both: `us` (mean of a commit), `iops` or `MiB/s`.
+    pub unit: &'static str,
+    /// Whether it is a commit, one at a time.
+    pub is_commit: bool,
+}
+
+impl Compared {
+    /// How far apart the two lie: the logarithm of their ratio, without its sign.
+    fn distance(&self) -> f64 {
+        (self.ours / self.published).ln().abs()
+    }
+}
+
+/// The `count` published drives nearest to the case, the nearest first; each drive once. Empty only when nothing was measured that
+/// anybody has published: a commit of up to 64 KiB always finds its neighbours.
+pub fn nearest(case: &Case<'_>, count: usize) -> Vec<Nearest> {
+    let has_commits = case.results.iter().any(|result| commit_us(result).is_some_and(|_| is_stand_in_size(result)));
+    let mut all: Vec<(f64, Nearest)> = catalogue::drives()
+        .iter()
+        .filter_map(|drive| {
+            let settings = settings(drive);
+            let near = settings.into_iter().filter_map(|setting| compare(case, drive, setting, has_commits));
+            near.min_by(|a, b| a.0.total_cmp(&b.0))
+        })
+        .collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    all.into_iter().take(count).map(|(_, nearest)| nearest).collect()
+}
+
+/// The cache settings under which a drive was measured: each is a drive of its own here.
+fn settings(drive: &Drive) -> Vec<WriteCache> {
+    let has = |setting: &WriteCache| drive.rows.iter().any(|row| row.write_cache == *setting);
+    let named: Vec<_> = [WriteCache::On, WriteCache::Off].into_iter().filter(has).collect();
+    if named.is_empty() { vec![WriteCache::Default] } else { named }
+}
+
+/// A comparison with its distance for sorting.
+fn compare(case: &Case<'_>, drive: &'static Drive, setting: WriteCache, needs_commit: bool) -> Option<(f64, Nearest)> {
+    // Rows without a word on the cache (reads) hold for every setting.
+    let rows: Vec<&Row> =
+        drive.rows.iter().filter(|row| row.write_cache == setting || row.write_cache == WriteCache::Default).collect();
+    let mut compared = same_tests(case, &rows);
+    let (mut note, mut penalty) = (None, 0.0);
+    if needs_commit && !compared.iter().any(|test| test.is_commit) {
+        let stand_in = stand_in(case, &rows)?;
+        compared.push(stand_in.compared);
+        note = Some(stand_in.note);
+        penalty = stand_in.strides * STAND_IN_FACTOR.ln();
+    }
+    compared.sort_by_key(|test| !test.is_commit);
+    let weight = |test: &Compared| if test.is_commit { COMMIT_WEIGHT } else { 1.0 };
+    let weights: f64 = compared.iter().map(weight).sum();
+    if weights == 0.0 {
+        return None;
+    }
+    let distance = compared.iter().map(|test| weight(test) * test.distance()).sum::<f64>() / weights;
+    let factor = distance.exp();
+    let limits = [
+        note,
+        (factor >= FAR_FACTOR).then(|| "Nothing published is really like it.".to_owned()),
+        FlushPath::of(case)
+            .not_durable_because()
+            .map(|_| "These commits are not durable: the resemblance is one of speed alone.".to_owned()),
+    ];
+    let note = limits.into_iter().flatten().reduce(|all, next| format!("{all} {next}"));
+    Some((distance + penalty, Nearest { drive, write_cache: setting, factor, compared, note }))
+}
+
+/// The tests that both sides have, each once.
+fn same_tests(case: &Case<'_>, rows: &[&Row]) -> Vec<Compared> {
+    let mut tests: Vec<Compared> = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        let is_same = |other: &&Row| test_of(other) == test_of(row);
+        if rows[..index].iter().any(is_same) {
+            continue;
+        }
+        let candidates = case.results.iter().filter_map(|result| Some((strangeness(result, row)?, result)));
+        let Some((_, ours)) = candidates.min_by_key(|(strangeness, _)| *strangeness) else { continue };
+        let runs: Vec<(f64, f64, &'static str, bool)> =
+            rows.iter().copied().filter(is_same).filter_map(|run| figures(ours, run)).collect();
+        let Some(&(our_figure, _, unit, is_commit)) = runs.first() else { continue };
+        let published = (runs.iter().map(|(_, published, ..)| published.ln()).sum::<f64>() / runs.len() as f64).exp();
+        let what = did(ours);
+        // Sequential and random writes may meet the same result of ours: what is compared twice must not count twice.
+        if !tests.iter().any(|test| test.what == what && test.unit == unit && same(test.ours, our_figure)) {
+            tests.push(Compared { what, ours: our_figure, published, unit, is_commit });
+        }
+    }
+    tests
+}
+
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() <= f64::EPSILON * one.abs()
+}
+
+fn test_of(row: &Row) -> (Pattern, u64, u32, u32, PublishedSync, Option<u32>) {
+    (row.pattern, row.block_bytes, row.depth, row.jobs, row.sync, row.sync_every)
+}
+
+/// How far one of our tests is from a published one that it may be compared with: 0 when it does just the same; `None` when the two
+/// are different things.
+fn strangeness(result: &TestResult, row: &Row) -> Option<u32> {
+    let work = &result.workload;
+    let (pattern, sync) = (work.pattern?, work.sync?);
+    let writes = row.pattern.writes();
+    let same_size = work.block_bytes == row.block_bytes && work.depth == row.depth && work.jobs == row.jobs;
+    let same_direction = pattern.writes() == writes && pattern.reads() == row.pattern.reads();
+    // Without O_DIRECT an unsynced operation measures memory.
+    let comparable = work.rate.is_none() && (work.direct || (writes && sync.is_durable()));
+    if !(same_size && same_direction && comparable) {
+        return None;
+    }
+    let by_sync = if writes { sync_strangeness(sync, work.sync_every, row)? } else { 0 };
+    let one_at_a_time = work.depth == 1 && work.jobs == 1;
+    // A flush does not care where the write went, while a queue of reads or writes does.
+    let by_pattern = match pattern == row.pattern {
+        true => 0,
+        false if one_at_a_time && writes && sync.is_durable() => 4,
+        false => return None,
+    };
+    Some(by_sync + by_pattern)
+}
+
+fn sync_strangeness(sync: SyncMethod, sync_every: u32, row: &Row) -> Option<u32> {
+    use SyncMethod::{Fdatasync, Fsync, LinkedFdatasync, LinkedFsync, ODsync, OSync, RwfDsync};
+    if sync.is_durable() && !sync.is_per_write() && Some(sync_every) != row.sync_every {
+        return None;
+    }
+    match (row.sync, sync) {
+        (PublishedSync::Method(published), ours) if published == ours => Some(0),
+        // A write and a flush and nothing else: what fdatasync of an overwritten file is, and fsync of a raw device.
+        (PublishedSync::Flush, Fdatasync) => Some(0),
+        (PublishedSync::Flush, Fsync)
+        | (PublishedSync::Method(Fsync), LinkedFsync)
+        | (PublishedSync::Method(Fdatasync), LinkedFdatasync)
+        | (PublishedSync::Method(OSync | ODsync | RwfDsync), OSync | ODsync | RwfDsync) => Some(1),
+        (PublishedSync::Flush, LinkedFdatasync | LinkedFsync) => Some(2),
+        _ => None,
+    }
+}
+
+/// Our figure, the published one, their unit, and whether they are commits.
+fn figures(result: &TestResult, row: &Row) -> Option<(f64, f64, &'static str, bool)> {
+    let positive = |value: f64| (value > 0.0 && value.is_finite()).then_some(value);
+    if let (Some(ours), Some(published)) = (commit_us(result), row.commit_us()) {
+        return Some((ours, published, "us", true));
+    }
+    if let (Some(ours), Some(published)) = (positive(result.iops), row.iops) {
+        return Some((ours, published, "iops", false));
+    }
+    Some((positive(result.mib_per_s)?, row.mib_per_s?, "MiB/s", false))
+}
+
+/// Mean time of a commit, one at a time.
+fn commit_us(result: &TestResult) -> Option<f64> {
+    let work = &result.workload;
+    let each = work.sync?.is_per_write() || work.sync_every == 1;
+    let pure_writes = matches!(work.pattern, Some(Pattern::Write | Pattern::RandWrite));
+    let alone = work.depth == 1 && work.jobs == 1 && work.rate.is_none();
+    if !(each && pure_writes && alone && work.sync?.is_durable()) {
+        return None;
+    }
+    result
+        .commit_us
+        .and_then(|_| summary(result))
+        .map(|commits| commits.mean)
+        .filter(|mean| mean.is_finite() && *mean > 0.0)
+}
+
+fn is_stand_in_size(result: &TestResult) -> bool {
+    (1..=STAND_IN_MOST_BYTES).contains(&result.workload.block_bytes)
+}
+
+struct StandIn {
+    compared: Compared,
+    note: String,
+    /// Doublings of the block size and changes of the method that lie between the two.
+    strides: f64,
+}
+
+/// The two commits, one of each side, that differ least in block size and sync method.
+fn stand_in(case: &Case<'_>, rows: &[&Row]) -> Option<StandIn> {
+    let ours = case.results.iter().filter(|result| is_stand_in_size(result));
+    let ours = ours.filter_map(|result| Some((result, commit_us(result)?)));
+    let pairs = ours.flat_map(|(result, ours_us)| {
+        let published = rows.iter().filter(|row| row.block_bytes <= STAND_IN_MOST_BYTES);
+        published.filter_map(move |row| Some((result, ours_us, *row, row.commit_us()?)))
+    });
+    let strides = |result: &TestResult, row: &Row| {
+        let doublings = result.workload.block_bytes.ilog2().abs_diff(row.block_bytes.max(1).ilog2());
+        let method = result.workload.sync.and_then(|sync| sync_strangeness(sync, result.workload.sync_every, row));
+        doublings + method.unwrap_or(3)
+    };
+    let (result, ours_us, row, published_us) = pairs.min_by_key(|(result, _, row, _)| strides(result, row))?;
+    let published_sync = match row.sync {
+        PublishedSync::Flush => "flush",
+        PublishedSync::Method(sync) => sync_name(sync),
+    };
+    let theirs = format!("{} write + {published_sync}", format_bytes(row.block_bytes));
+    Some(StandIn {
+        compared: Compared { what: did(result), ours: ours_us, published: published_us, unit: "us", is_commit: true },
+        note: format!("Compared with its {theirs}, the nearest that was published."),
+        strides: f64::from(strides(result, row)),
+    })
+}

@@ -1,0 +1,805 @@
+//! Whole cases: what a person reads of machines that differ.
+
+use std::fmt::Write as _;
+
+use drive::{Transport, WriteCache};
+use measurement::{Confidence, Grade, Use};
+use workload::SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
+
+use crate::machines::{self, Machine, drive, on, raw, read, write};
+use crate::{Case, FlushPath, findings, fitness, nearest};
+
+/// Everything that judgement says of a machine.
+fn told(machine: &Machine) -> String {
+    let case = machine.case();
+    let mut text = String::new();
+    for finding in findings(&case) {
+        let confidence = format!("{:?}", finding.confidence).to_lowercase();
+        writeln!(text, "{} ({confidence})\n  {}", finding.id, finding.title).unwrap();
+        for evidence in finding.evidence {
+            let value = evidence.value.to_string().replace('"', "");
+            writeln!(text, "  - {}: {value} {}", evidence.what, evidence.unit).unwrap();
+        }
+        if let Some(doubt) = finding.doubt {
+            writeln!(text, "  ? {doubt}").unwrap();
+        }
+        writeln!(text, "  > {}", finding.advice).unwrap();
+    }
+    for (used, fitness) in fitness(&case) {
+        writeln!(text, "{}: {}. {}", used.label(), fitness.grade.name(), fitness.because).unwrap();
+    }
+    for near in nearest(&case, 3) {
+        writeln!(text, "like {} (cache {}), {:.2} times apart", near.drive.name, near.write_cache.name(), near.factor)
+            .unwrap();
+        for test in near.compared {
+            writeln!(text, "  - {}: {:.1} here, {:.1} published, {}", test.what, test.ours, test.published, test.unit)
+                .unwrap();
+        }
+        if let Some(note) = near.note {
+            writeln!(text, "  ? {note}").unwrap();
+        }
+    }
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn ids(machine: &Machine) -> Vec<String> {
+    findings(&machine.case()).into_iter().map(|finding| finding.id).collect()
+}
+
+#[test]
+fn a_protected_nvme_drive() {
+    insta::assert_snapshot!(told(&machines::protected_nvme()), @r"
+    power-loss-protection-likely (medium)
+      KIOXIA KCD61LUL3T84 most likely has power-loss protection: a commit (4 KiB write + fdatasync) takes 29 µs, less than programming flash does.
+      - 4 KiB write + fdatasync p50: 29.01 us
+      - 4 KiB write p50: 14.01 us
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      ? Timing alone cannot tell a protected cache from a drive that lies about its flush.
+      > Look for power-loss protection in the drive's datasheet, or prove it with `flushmark verify` and a power cut.
+    o-dsync-cheaper (high)
+      O_DSYNC commits in 19 µs, fdatasync in 29 µs: one FUA write instead of a write and a flush of the whole cache.
+      - 4 KiB write + O_DSYNC p50: 19.01 us
+      - 4 KiB write + fdatasync p50: 29.01 us
+      - 4 KiB write + O_DSYNC: flushes: 0.0 per commit
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      - FUA, as the kernel lists it: yes
+      > For logs of small single writes try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
+    concurrent-flushes-merge (high)
+      With 8 committers one flush serves 1.67 commits: the kernel merges flushes that arrive together.
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      - 4 KiB write + fdatasync, 8 jobs: flushes: 0.6 per commit
+      - 4 KiB write + fdatasync rate: 34482.5 commits/s
+      - 4 KiB write + fdatasync, 8 jobs rate: 156861.7 commits/s
+      > Count on it for many independent committers on this drive; a single one never gains by it.
+    Ceph OSD: excellent. 31,250 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more.
+    ZFS SLOG: excellent. 29 µs for a 4 KiB write + fdatasync; good log devices need less than 0.2 ms.
+    database log: excellent. One connection commits every 29 µs (4 KiB write + fdatasync), p99 30.4 µs, within etcd's limit of 10 ms.
+    general use: excellent. A 4 KiB write + fdatasync takes 29 µs, a random 4 KiB read 82 µs.
+    like kioxia-cd6-3840gb (cache default), 1.17 times apart
+      - 4 KiB write + fsync: 32.0 here, 27.3 published, us
+    like samsung-pm9a3-ext4 (cache default), 1.62 times apart
+      - 16 KiB write + fsync: 36.0 here, 22.2 published, us
+    like seagate-nytro-1351-3840gb (cache off), 1.66 times apart
+      - 4 KiB write + fsync: 32.0 here, 55.2 published, us
+      - 4 KiB read: 12195.0 here, 8600.0 published, iops
+    ");
+}
+
+#[test]
+fn a_consumer_nvme_drive() {
+    insta::assert_snapshot!(told(&machines::consumer_nvme()), @r"
+    no-power-loss-protection (high)
+      Samsung SSD 980 1TB shows no power-loss protection: a commit (4 KiB write + fdatasync) takes 1.76 ms, the same write without waiting 21.2 µs.
+      - 4 KiB write + fdatasync p50: 1757.2 us
+      - 4 KiB write p50: 21.22 us
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      > Where commits matter (database log, Ceph, SLOG) use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows what that changes.
+    fsync-dearer-than-fdatasync (high)
+      fsync costs 2.92 ms, fdatasync 1.76 ms: for the sake of a timestamp ext4 writes its metadata, too.
+      - 4 KiB write + fsync p50: 2922.5 us
+      - 4 KiB write + fdatasync p50: 1757.2 us
+      - 4 KiB write + fsync: flushes: 2.0 per commit
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
+    several-flushes-per-commit (medium)
+      One fsync sends 2 flushes: ext4 writes its journal between them.
+      - 4 KiB write + fsync p50: 2922.5 us
+      - 4 KiB write + fsync: flushes: 2.0 per commit
+      ? The device counts for everybody: other programs' flushes are in it.
+      > Compare with fdatasync on a file that does not grow, which needs one; a preallocated and once written log keeps it so.
+    o-dsync-cheaper (high)
+      O_DSYNC commits in 910 µs, fdatasync in 1.76 ms: one FUA write instead of a write and a flush of the whole cache.
+      - 4 KiB write + O_DSYNC p50: 910.3 us
+      - 4 KiB write + fdatasync p50: 1757.2 us
+      - 4 KiB write + O_DSYNC: flushes: 0.0 per commit
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      - FUA, as the kernel lists it: yes
+      > For logs of small single writes try `wal_sync_method=open_datasync` in PostgreSQL or `innodb_log_file_write_through=ON` in MariaDB, and compare with `flushmark run wal --target /srv/db`.
+    commits-do-not-scale (medium)
+      4 committers with fsync make 384 commits/s together, one alone 342: a device works on one flush at a time.
+      - 4 KiB write + fsync rate: 342.3 commits/s
+      - 4 KiB write + fsync, 4 jobs rate: 383.8 commits/s
+      - 4 KiB write + fsync: flushes: 2.0 per commit
+      - 4 KiB write + fsync, 4 jobs: flushes: 0.55 per commit
+      > More connections will not commit faster; larger transactions will, and so will a drive with power-loss protection. Group commit (the default of PostgreSQL and InnoDB) helps only where commits wait together.
+    concurrent-flushes-merge (high)
+      With 4 committers one flush serves 1.82 commits: the kernel merges flushes that arrive together.
+      - 4 KiB write + fsync: flushes: 2.0 per commit
+      - 4 KiB write + fsync, 4 jobs: flushes: 0.55 per commit
+      - 4 KiB write + fsync rate: 342.3 commits/s
+      - 4 KiB write + fsync, 4 jobs rate: 383.8 commits/s
+      > Count on it for many independent committers on this drive; a single one never gains by it.
+    Ceph OSD: poor. 342 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 1.76 ms for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    database log: fair. One connection commits every 1.76 ms (4 KiB write + fdatasync), p99 1.84 ms, within etcd's limit of 10 ms.
+    general use: good. A 4 KiB write + fdatasync takes 1.76 ms, a random 4 KiB read 58 µs.
+    like samsung-990-pro-ext4 (cache default), 1.02 times apart
+      - 16 KiB write + fsync: 2974.0 here, 3039.7 published, us
+    like samsung-950-pro-nvme (cache default), 1.19 times apart
+      - 4 KiB write + fdatasync: 1756.2 here, 2090.7 published, us
+    like seagate-nytro-1351-3840gb (cache on), 1.32 times apart
+      - 4 KiB write + fsync: 2921.0 here, 3472.2 published, us
+      - 4 KiB read: 17241.3 here, 8600.0 published, iops
+    ");
+}
+
+#[test]
+fn a_disk_with_its_cache_on() {
+    insta::assert_snapshot!(told(&machines::disk()), @r"
+    rotating-disk (high)
+      TOSHIBA MG07ACA14TE is a rotating disk: a commit waits for the platter, 12.5 ms here.
+      - rotational, as the kernel says: yes
+      - 4 KiB write + fdatasync p50: 12533.8 us
+      - 4 KiB read p50: 8101.9 us
+      > Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and leave the bulk here.
+    fsync-dearer-than-fdatasync (high)
+      fsync costs 21.1 ms, fdatasync 12.5 ms: for the sake of a timestamp xfs writes its metadata, too.
+      - 4 KiB write + fsync p50: 21135.4 us
+      - 4 KiB write + fdatasync p50: 12533.8 us
+      - 4 KiB write + fsync: flushes: 2.0 per commit
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
+    several-flushes-per-commit (medium)
+      One fsync sends 2 flushes: xfs writes its journal between them.
+      - 4 KiB write + fsync p50: 21135.4 us
+      - 4 KiB write + fsync: flushes: 2.0 per commit
+      ? The device counts for everybody: other programs' flushes are in it.
+      > Compare with fdatasync on a file that does not grow, which needs one; a preallocated and once written log keeps it so.
+    Ceph OSD: unfit. 47.3 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: unfit. 12.5 ms for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    database log: poor. One connection commits every 12.5 ms (4 KiB write + fdatasync), p99 13.1 ms, above etcd's limit of 10 ms.
+    general use: fair. A 4 KiB write + fdatasync takes 12.5 ms, a random 4 KiB read 8.1 ms.
+    like samsung-950-pro-nvme (cache default), 5.99 times apart
+      - 4 KiB write + fdatasync: 12530.2 here, 2090.7 published, us
+      ? Nothing published is really like it.
+    like samsung-990-pro-ext4 (cache default), 6.87 times apart
+      - 4 KiB write + fsync: 21130.1 here, 3076.9 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published. Nothing published is really like it.
+    like seagate-nytro-1351-3840gb (cache on), 9.91 times apart
+      - 4 KiB write + fsync: 21130.1 here, 3472.2 published, us
+      - 4 KiB read: 123.5 here, 8600.0 published, iops
+      ? Nothing published is really like it.
+    ");
+}
+
+#[test]
+fn a_cloud_volume_that_claims_to_rotate() {
+    insta::assert_snapshot!(told(&machines::cloud_volume()), @r"
+    no-power-loss-protection (low)
+      /dev/vda shows no power-loss protection: a commit (4 KiB write + fdatasync) takes 724 µs, the same write without waiting 80.1 µs.
+      - 4 KiB write + fdatasync p50: 724.5 us
+      - 4 KiB write p50: 80.06 us
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      ? Between here and the drive stands software of another, which may be what costs the time.
+      > Compare with another class of volume or a local drive of the same provider: `flushmark check` there.
+    rotation-claim-wrong (high)
+      The kernel takes /dev/vda for a rotating disk, and the numbers deny it (160 µs, less than a quarter of a turn): what answers is flash, or the memory of its host.
+      - rotational, as the kernel says: yes
+      - 4 KiB read p50: 160.1 us
+      - 4 KiB write + fdatasync p50: 724.5 us
+      > Software tunes itself by that flag (Ceph's device class, btrfs, swap): `echo 0 > /sys/block/vda/queue/rotational` corrects it until the next boot.
+    fsync-dearer-than-fdatasync (high)
+      fsync costs 1.53 ms, fdatasync 724 µs: for the sake of a timestamp ext4 writes its metadata, too.
+      - 4 KiB write + fsync p50: 1535.0 us
+      - 4 KiB write + fdatasync p50: 724.5 us
+      - 4 KiB write + fsync: flushes: 2.0 per commit
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
+    several-flushes-per-commit (medium)
+      One fsync sends 2 flushes: ext4 writes its journal between them.
+      - 4 KiB write + fsync p50: 1535.0 us
+      - 4 KiB write + fsync: flushes: 2.0 per commit
+      ? The device counts for everybody: other programs' flushes are in it.
+      > Compare with fdatasync on a file that does not grow, which needs one; a preallocated and once written log keeps it so.
+    Ceph OSD: poor. 652 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 724 µs for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    database log: fair. One connection commits every 724 µs (4 KiB write + fdatasync), p99 760 µs, within etcd's limit of 10 ms.
+    general use: good. A 4 KiB write + fdatasync takes 724 µs, a random 4 KiB read 160 µs.
+    like samsung-980-1tb (cache default), 1.14 times apart
+      - 4 KiB write + fsync: 1534.1 here, 1742.2 published, us
+    like micron-5100-eco-960gb (cache on), 1.44 times apart
+      - 4 KiB write + O_DSYNC: 730.0 here, 1634.0 published, us
+      - 4 KiB write + fsync: 1534.1 here, 1517.5 published, us
+      - 4 KiB read: 6250.0 here, 6000.0 published, iops
+    like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.23 times apart
+      - 4 KiB write + fsync: 1534.1 here, 1243.8 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+    ");
+}
+
+#[test]
+fn a_virtual_disk_that_lies() {
+    insta::assert_snapshot!(told(&machines::lying_virtual_disk()), @r"
+    virtual-flush-unproven (medium)
+      The virtual disk confirms a commit in 75 µs, the flush faster than a write: its host passes none on, because its storage needs none or because it ignores them.
+      - 4 KiB write + fdatasync p50: 75.01 us
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      - 4 KiB write p50: 52.03 us
+      - the sync alone, p50: 22.02 us
+      ? Timing alone cannot tell a protected cache from a lie; it looks the same from inside.
+      > Ask the host: QEMU with `cache=unsafe`, Firecracker with its default `cache_type` `Unsafe` and VirtualBox by default confirm flushes and do nothing. `flushmark verify` proves it, if the host's power can be cut.
+    Ceph OSD: good. 12,987 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more; if its host heeds flushes.
+    ZFS SLOG: good. 75 µs for a 4 KiB write + fdatasync; good log devices need less than 0.2 ms; if its host heeds flushes.
+    database log: excellent. One connection commits every 75 µs (4 KiB write + fdatasync), p99 78.7 µs, within etcd's limit of 10 ms; if its host heeds flushes.
+    general use: excellent. A 4 KiB write + fdatasync takes 75 µs, a random 4 KiB read 48 µs; if its host heeds flushes.
+    like seagate-nytro-1351-3840gb (cache off), 1.56 times apart
+      - 4 KiB write + fsync: 77.0 here, 55.2 published, us
+      - 4 KiB read: 20833.2 here, 8600.0 published, iops
+    like micron-5100-eco-960gb (cache off), 1.93 times apart
+      - 4 KiB write + O_DSYNC: 75.0 here, 45.0 published, us
+      - 4 KiB write + fsync: 77.0 here, 39.8 published, us
+      - 4 KiB read: 20833.2 here, 6000.0 published, iops
+    like intel-710-sata (cache default), 2.11 times apart
+      - 4 KiB write + fdatasync: 75.0 here, 158.2 published, us
+    ");
+}
+
+#[test]
+fn a_virtual_disk_without_a_cache() {
+    insta::assert_snapshot!(told(&machines::cacheless_virtual_disk()), @r"
+    no-flush-sent (medium)
+      The virtual disk declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 82 µs.
+      - volatile cache, as the kernel lists it: write through
+      - 4 KiB write + fdatasync p50: 82.05 us
+      - 4 KiB write + fdatasync: flushes: 0.0 per commit
+      ? Whether a write is durable when it returns is the host's affair: one that keeps writes in its memory without saying so looks the same.
+      > Ask the host how it writes: straight to storage that needs no flush is safe; Firecracker with `cache_type` `Unsafe` (its default) writes to the host's memory, `Writeback` makes it honest.
+    Ceph OSD: good. 12,048 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more; whether that is durable is the host's affair.
+    ZFS SLOG: good. 82 µs for a 4 KiB write + fdatasync; good log devices need less than 0.2 ms; whether that is durable is the host's affair.
+    database log: excellent. One connection commits every 82 µs (4 KiB write + fdatasync), p99 86.1 µs, within etcd's limit of 10 ms; whether that is durable is the host's affair.
+    general use: excellent. A 4 KiB write + fdatasync takes 82 µs, a random 4 KiB read 75 µs; whether that is durable is the host's affair.
+    like seagate-nytro-1351-3840gb (cache off), 1.51 times apart
+      - 4 KiB write + fsync: 83.0 here, 55.2 published, us
+      - 4 KiB read: 13333.2 here, 8600.0 published, iops
+    like intel-710-sata (cache default), 1.93 times apart
+      - 4 KiB write + fdatasync: 82.0 here, 158.2 published, us
+    like micron-5100-eco-960gb (cache off), 1.99 times apart
+      - 4 KiB write + O_DSYNC: 83.0 here, 45.0 published, us
+      - 4 KiB write + fsync: 83.0 here, 39.8 published, us
+      - 4 KiB read: 13333.2 here, 6000.0 published, iops
+    ");
+}
+
+#[test]
+fn ext4_without_barriers() {
+    insta::assert_snapshot!(told(&machines::without_barriers()), @r"
+    flushes-switched-off (high)
+      A power cut loses confirmed commits: ext4 on /srv/db is mounted with `nobarrier`, so that no sync flushes the drive's cache (a commit seems to cost 63.5 µs here, and does not buy what it promises).
+      - mount option of /srv/db (ext4): nobarrier
+      - flushes that the device counted: 0.0 per commit
+      - 4 KiB write + fdatasync p50: 63.52 us
+      > `mount -o remount,barrier=1 /srv/db` now, and take `nobarrier` out of /etc/fstab; if it is not there, `tune2fs -o ^nobarrier /dev/sdb`.
+    Ceph OSD: unfit. The filesystem is mounted with `nobarrier`, so that no sync flushes the drive's cache.
+    ZFS SLOG: unfit. The filesystem is mounted with `nobarrier`, so that no sync flushes the drive's cache.
+    database log: unfit. The filesystem is mounted with `nobarrier`, so that no sync flushes the drive's cache.
+    general use: unfit. The filesystem is mounted with `nobarrier`, so that no sync flushes the drive's cache.
+    like seagate-nytro-1351-3840gb (cache off), 1.63 times apart
+      - 4 KiB write + fsync: 100.0 here, 55.2 published, us
+      - 4 KiB read: 9090.8 here, 8600.0 published, iops
+      ? These commits are not durable: the resemblance is one of speed alone.
+    like micron-5100-eco-960gb (cache off), 1.84 times apart
+      - 4 KiB write + O_DSYNC: 64.0 here, 45.0 published, us
+      - 4 KiB write + fsync: 100.0 here, 39.8 published, us
+      - 4 KiB read: 9090.8 here, 6000.0 published, iops
+      ? These commits are not durable: the resemblance is one of speed alone.
+    like gcp-local-nvme-x2-raid0-ext4 (cache default), 1.53 times apart
+      - 4 KiB write + fsync: 100.0 here, 152.6 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published. These commits are not durable: the resemblance is one of speed alone.
+    ");
+}
+
+#[test]
+fn a_directory_in_memory() {
+    insta::assert_snapshot!(told(&machines::tmpfs()), @r"
+    target-in-memory (high)
+      Nothing written here is durable: tmpfs keeps everything in memory.
+      - what holds /srv/db: tmpfs
+      > Name a directory on a drive, such as `flushmark check /var/tmp`; these numbers show only what the software on the way costs.
+    Ceph OSD: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
+    ZFS SLOG: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
+    database log: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
+    general use: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
+    like samsung-pm9a3-ext4 (cache default), 18.73 times apart
+      - 4 KiB write + fsync: 1.2 here, 22.5 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published. Nothing published is really like it. These commits are not durable: the resemblance is one of speed alone.
+    like kioxia-cd6-3840gb (cache default), 22.78 times apart
+      - 4 KiB write + fsync: 1.2 here, 27.3 published, us
+      ? Nothing published is really like it. These commits are not durable: the resemblance is one of speed alone.
+    like micron-5100-eco-960gb (cache off), 33.21 times apart
+      - 4 KiB write + fsync: 1.2 here, 39.8 published, us
+      ? Nothing published is really like it. These commits are not durable: the resemblance is one of speed alone.
+    ");
+}
+
+#[test]
+fn a_noisy_machine() {
+    insta::assert_snapshot!(told(&machines::noisy()), @r"
+    no-power-loss-protection (medium)
+      Samsung SSD 980 1TB shows no power-loss protection: a commit (4 KiB write + fdatasync) takes 1.76 ms, the same write without waiting 21 µs.
+      - 4 KiB write + fdatasync p50: 1756.2 us
+      - 4 KiB write p50: 21.01 us
+      - 4 KiB write + fdatasync: flushes: 1.2 per commit
+      ? The numbers are noisy: `4 KiB write + fsync` has two speeds, 2.72 ms and 18.3 ms.
+      > Where commits matter (database log, Ceph, SLOG) use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows what that changes.
+    fsync-dearer-than-fdatasync (medium)
+      fsync costs 2.98 ms, fdatasync 1.76 ms: for the sake of a timestamp ext4 writes its metadata, too.
+      - 4 KiB write + fsync p50: 2983.9 us
+      - 4 KiB write + fdatasync p50: 1756.2 us
+      - 4 KiB write + fsync: flushes: 2.1 per commit
+      - 4 KiB write + fdatasync: flushes: 1.2 per commit
+      ? The numbers are noisy: `4 KiB write + fsync` has two speeds, 2.72 ms and 18.3 ms.
+      > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
+    several-flushes-per-commit (medium)
+      One fsync sends 2.1 flushes: ext4 writes its journal between them.
+      - 4 KiB write + fsync p50: 2983.9 us
+      - 4 KiB write + fsync: flushes: 2.1 per commit
+      ? The device counts for everybody: other programs' flushes are in it.
+      > Compare with fdatasync on a file that does not grow, which needs one; a preallocated and once written log keeps it so.
+    noisy-numbers (high)
+      The numbers are noisy: `4 KiB write + fsync` has two speeds, 2.72 ms and 18.3 ms, and 2 more signs of it.
+      - 4 KiB write + fsync: share in the slower group: 30.0 %
+      - 4 KiB write + fdatasync: range over the last rounds: 80.65 % of the mean
+      - 4 KiB write: p99.9 over p50: 406.7 times
+      > Measure again while nothing else uses the drive (`iostat -x 1` shows what does), and for longer: `flushmark run journal --time 60s --target /srv/db`.
+    Ceph OSD: unfit. 137 commits/s (4 KiB write + fsync); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 1.76 ms for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    database log: fair. One connection commits every 1.76 ms (4 KiB write + fdatasync), p99 1.84 ms, within etcd's limit of 10 ms.
+    general use: good. A 4 KiB write + fdatasync takes 1.76 ms, a random 4 KiB read 58 µs.
+    like samsung-950-pro-nvme (cache default), 1.19 times apart
+      - 4 KiB write + fdatasync: 1756.0 here, 2090.7 published, us
+    like seagate-nytro-1351-3840gb (cache on), 2.08 times apart
+      - 4 KiB write + fsync: 7303.4 here, 3472.2 published, us
+      - 4 KiB read: 17241.3 here, 8600.0 published, iops
+    like samsung-990-pro-ext4 (cache default), 2.37 times apart
+      - 4 KiB write + fsync: 7303.4 here, 3076.9 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+    ");
+}
+
+#[test]
+fn flushes_that_vanish() {
+    insta::assert_snapshot!(told(&machines::swallowed_flushes()), @r"
+    flush-vanished (high)
+      Syncs are confirmed and lost: 3,000 commits returned, not one flush reached the device, and the kernel lists a volatile cache.
+      - commits confirmed: 3000.0
+      - flushes that the device counted: 0.0
+      - volatile cache, as the kernel lists it: write back
+      - 4 KiB write + fdatasync p50: 42.02 us
+      > Look for what swallows the flush: mount options (`findmnt -no OPTIONS -T /srv/db`), layers between (`lsblk -s /dev/sdc`); put no database there before it is found.
+    Ceph OSD: unfit. Syncs are confirmed without a flush reaching the device, so that a power cut loses commits.
+    ZFS SLOG: unfit. Syncs are confirmed without a flush reaching the device, so that a power cut loses commits.
+    database log: unfit. Syncs are confirmed without a flush reaching the device, so that a power cut loses commits.
+    general use: unfit. Syncs are confirmed without a flush reaching the device, so that a power cut loses commits.
+    like micron-5100-eco-960gb (cache off), 1.29 times apart
+      - 4 KiB write + fsync: 44.0 here, 39.8 published, us
+      - 4 KiB read: 14285.6 here, 6000.0 published, iops
+      ? These commits are not durable: the resemblance is one of speed alone.
+    like seagate-nytro-1351-3840gb (cache off), 1.33 times apart
+      - 4 KiB write + fsync: 44.0 here, 55.2 published, us
+      - 4 KiB read: 14285.6 here, 8600.0 published, iops
+      ? These commits are not durable: the resemblance is one of speed alone.
+    like kioxia-cd6-3840gb (cache default), 1.61 times apart
+      - 4 KiB write + fsync: 44.0 here, 27.3 published, us
+      ? These commits are not durable: the resemblance is one of speed alone.
+    ");
+}
+
+#[test]
+fn a_container_with_little_space() {
+    insta::assert_snapshot!(told(&machines::overlay()), @r"
+    no-block-device (high)
+      No device can be seen beneath /srv/db, so that nobody counted its flushes: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host.
+      - what lies beneath: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host
+      > Run `flushmark check` on a volume of the container, or on the host in the directory named above.
+    fsync-dearer-than-fdatasync (high)
+      fsync costs 990 µs, fdatasync 510 µs: for the sake of a timestamp the filesystem writes its metadata, too.
+      - 4 KiB write + fsync p50: 990.2 us
+      - 4 KiB write + fdatasync p50: 510.2 us
+      > Let software use fdatasync: `wal_sync_method=fdatasync` in PostgreSQL, `innodb_use_fdatasync=ON` in MySQL.
+    small-test-area (medium)
+      Only 50 MiB were written to, half of what is free: a drive may be faster there than on all of its space.
+      - test area: 50.0 MiB
+      - free for this user: 100.0 MiB
+      > Free some space and measure again, or name a larger filesystem on the same drive.
+    Ceph OSD: poor. 1,010 commits/s (4 KiB write + fsync); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 510 µs for a 4 KiB write + fdatasync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    database log: fair. One connection commits every 510 µs (4 KiB write + fdatasync), p99 535 µs, within etcd's limit of 10 ms.
+    general use: good. A 4 KiB write + fdatasync takes 510 µs.
+    like crucial-t500-2tb-ext4 (cache default), 1.07 times apart
+      - 4 KiB write + fsync: 990.0 here, 923.4 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+    like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.26 times apart
+      - 4 KiB write + fsync: 990.0 here, 1243.8 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+    like micron-5100-eco-960gb (cache on), 1.53 times apart
+      - 4 KiB write + fsync: 990.0 here, 1517.5 published, us
+    ");
+}
+
+#[test]
+fn a_raw_device_where_o_dsync_flushes_too() {
+    let mut nvme = drive("nvme1n1", Transport::Nvme);
+    nvme.queue.fua = Some(true);
+    let machine = raw(nvme).measure([
+        write(NoSync, 20.0, 0.0),
+        write(Fsync, 20.0, 1_400.0).flushes(1.0),
+        write(ODsync, 1_450.0, 0.0).flushes(1.0),
+    ]);
+    insta::assert_snapshot!(told(&machine), @r"
+    no-power-loss-protection (high)
+      /dev/nvme1n1 shows no power-loss protection: a commit (4 KiB write + fsync) takes 1.42 ms, the same write without waiting 20 µs.
+      - 4 KiB write + fsync p50: 1420.3 us
+      - 4 KiB write p50: 20.02 us
+      - 4 KiB write + fsync: flushes: 1.0 per commit
+      > Where commits matter (database log, Ceph, SLOG) use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows what that changes.
+    o-dsync-flushes-too (high)
+      On the raw device each plain O_DSYNC write is a FUA write and then a FLUSH (1.45 ms): the kernel does both for a synchronous write.
+      - 4 KiB write + O_DSYNC p50: 1451.0 us
+      - engine: psync
+      - 4 KiB write + O_DSYNC: flushes: 1.0 per commit
+      - 4 KiB write + fsync p50: 1420.3 us
+      > Software that writes through io_uring or libaio is spared the FLUSH: measure that with `--engine io_uring` before comparing methods.
+    Ceph OSD: poor. 690 commits/s (4 KiB write + O_DSYNC, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 1.42 ms for a 4 KiB write + fsync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    database log: fair. One connection commits every 1.42 ms (4 KiB write + fsync), p99 1.49 ms, within etcd's limit of 10 ms.
+    general use: good. A 4 KiB write + fsync takes 1.42 ms.
+    like micron-5100-eco-960gb (cache on), 1.10 times apart
+      - 4 KiB write + O_DSYNC: 1450.0 here, 1634.0 published, us
+      - 4 KiB write + fsync: 1420.0 here, 1517.5 published, us
+    like samsung-980-1tb (cache default), 1.23 times apart
+      - 4 KiB write + fsync: 1420.0 here, 1742.2 published, us
+    like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.14 times apart
+      - 4 KiB write + fsync: 1420.0 here, 1243.8 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+    ");
+}
+
+#[test]
+fn a_protected_sata_drive_that_ignores_fua_honestly() {
+    // The published figures of a Seagate Nytro 1351.
+    let mut sata = drive("sda", Transport::Sata);
+    sata.model = Some("XA3840LE10063".to_owned());
+    let machine = on("xfs", "rw", sata).measure([
+        write(NoSync, 50.0, 0.0),
+        write(Fsync, 50.0, 3_420.0).flushes(1.0),
+        write(ODsync, 53.5, 0.0).flushes(0.0),
+    ]);
+    insta::assert_snapshot!(told(&machine), @r"
+    no-power-loss-protection (medium)
+      XA3840LE10063 shows no power-loss protection: a commit (4 KiB write + fsync) takes 3.47 ms, the same write without waiting 50 µs.
+      - 4 KiB write + fsync p50: 3471.4 us
+      - 4 KiB write p50: 50.02 us
+      - 4 KiB write + fsync: flushes: 1.0 per commit
+      ? Some protected SATA drives write out their cache on each flush all the same, as long as it is on (Micron 5100: 671 commits/s, and 25,100 with the cache off).
+      > If the datasheet promises power-loss protection, switch the cache off with `hdparm -W0 /dev/sda` and measure again; else use a drive that has it where commits matter.
+    o-dsync-ignored (low)
+      O_DSYNC takes 53.5 µs, no longer than a write that nobody waits for, while a flush takes 3.47 ms: one of the two is not what it says.
+      - 4 KiB write + O_DSYNC p50: 53.5 us
+      - 4 KiB write + fsync p50: 3471.4 us
+      - 4 KiB write p50: 50.02 us
+      - 4 KiB write + O_DSYNC: flushes: 0.0 per commit
+      ? A drive with power-loss protection may honestly confirm a FUA write from its cache and still write the cache out on a flush (Seagate Nytro 1351: 18,700 commits/s with O_SYNC, 288 with fsync); timing alone cannot tell it from a drive that ignores FUA.
+      > Until `flushmark verify` has proved O_DSYNC here, let software use fdatasync (`wal_sync_method=fdatasync` in PostgreSQL).
+    Ceph OSD: poor. 288 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: unfit. 3.47 ms for a 4 KiB write + fsync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    database log: fair. One connection commits every 3.47 ms (4 KiB write + fsync), p99 3.64 ms, within etcd's limit of 10 ms.
+    general use: good. A 4 KiB write + fsync takes 3.47 ms.
+    like seagate-nytro-1351-3840gb (cache on), 1.00 times apart
+      - 4 KiB write + fsync: 3470.0 here, 3472.2 published, us
+    like samsung-990-pro-ext4 (cache default), 1.13 times apart
+      - 4 KiB write + fsync: 3470.0 here, 3076.9 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+    like samsung-950-pro-nvme (cache default), 1.66 times apart
+      - 4 KiB write + fsync: 3470.0 here, 2090.7 published, us
+    ");
+}
+
+#[test]
+fn a_drive_whose_cache_the_kernel_was_told_to_forget() {
+    let mut sata = drive("sda", Transport::Sata);
+    sata.queue.write_cache = Some(WriteCache::WriteThrough);
+    sata.cache_type = Some("write back".to_owned());
+    let machine = on("xfs", "rw", sata).measure([write(NoSync, 50.0, 0.0), write(Fsync, 50.0, 2.0).flushes(0.0)]);
+    insta::assert_snapshot!(told(&machine), @r"
+    cache-belief-overridden (high)
+      The kernel has been told to send no flushes to /dev/sda, which itself says that it has a volatile cache.
+      - sda: what the drive says of its cache: write back
+      - sda: queue/write_cache: write through
+      ? A drive with power-loss protection loses nothing by that; only its datasheet tells.
+      > `echo 'write back' > /sys/block/sda/queue/write_cache` sends flushes again. If flushes are to be saved, switch off the cache itself: `hdparm -W0 /dev/sda`.
+    Ceph OSD: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
+    ZFS SLOG: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
+    database log: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
+    general use: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
+    like seagate-nytro-1351-3840gb (cache off), 1.06 times apart
+      - 4 KiB write + fsync: 52.0 here, 55.2 published, us
+      ? These commits are not durable: the resemblance is one of speed alone.
+    like micron-5100-eco-960gb (cache off), 1.31 times apart
+      - 4 KiB write + fsync: 52.0 here, 39.8 published, us
+      ? These commits are not durable: the resemblance is one of speed alone.
+    like kioxia-cd6-3840gb (cache default), 1.90 times apart
+      - 4 KiB write + fsync: 52.0 here, 27.3 published, us
+      ? These commits are not durable: the resemblance is one of speed alone.
+    ");
+}
+
+#[test]
+fn a_disk_that_commits_faster_than_it_turns() {
+    let mut machine = machines::disk();
+    machine.results.clear();
+    let machine =
+        machine.measure([write(NoSync, 90.0, 0.0), write(Fdatasync, 95.0, 310.0).flushes(1.0), read(8_100.0)]);
+    insta::assert_snapshot!(told(&machine), @r"
+    flush-too-fast (medium)
+      A commit takes 405 µs, and the disk needs 8.33 ms for a turn: the flush did not wait for the platter.
+      - rotational, as the kernel says: yes
+      - 4 KiB read p50: 8101.9 us
+      - 4 KiB write + fdatasync p50: 405.2 us
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      ? Disks with flash or a reserved band of the platter as cache are that fast and honest, until that cache is full. Timing alone cannot tell it from a lie.
+      > Prove it with `flushmark verify` and a power cut; until then, trust it with nothing that must survive one.
+    rotating-disk (high)
+      TOSHIBA MG07ACA14TE is a rotating disk: a random access takes 8.1 ms.
+      - rotational, as the kernel says: yes
+      - 4 KiB write + fdatasync p50: 405.2 us
+      - 4 KiB read p50: 8101.9 us
+      > Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and leave the bulk here.
+    Ceph OSD: fair. 2,469 commits/s (4 KiB write + fdatasync); 10,000 would not hold an OSD back.
+    ZFS SLOG: fair. 405 µs for a 4 KiB write + fdatasync; good log devices need less than 0.2 ms.
+    database log: good. One connection commits every 405 µs (4 KiB write + fdatasync), p99 425 µs, within etcd's limit of 10 ms.
+    general use: fair. A 4 KiB write + fdatasync takes 405 µs, a random 4 KiB read 8.1 ms.
+    like crucial-t500-2tb-ext4 (cache default), 1.18 times apart
+      - 4 KiB write + fdatasync: 405.0 here, 476.2 published, us
+      ? Compared with its 16 KiB write + fdatasync, the nearest that was published.
+    like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.26 times apart
+      - 4 KiB write + fdatasync: 405.0 here, 509.4 published, us
+      ? Compared with its 16 KiB write + fdatasync, the nearest that was published.
+    like intel-710-sata (cache default), 2.56 times apart
+      - 4 KiB write + fdatasync: 405.0 here, 158.2 published, us
+    ");
+    let behind_controller = |transport| {
+        let mut disk = drive("sda", transport);
+        disk.queue.rotational = Some(true);
+        let tests = [write(Fdatasync, 60.0, 40.0).flushes(1.0), read(5_000.0)];
+        findings(&on("xfs", "rw", disk).measure(tests).case()).remove(0)
+    };
+    assert_eq!(behind_controller(Transport::Sata).confidence, Confidence::Medium);
+    assert_eq!(behind_controller(Transport::Scsi).confidence, Confidence::Low);
+}
+
+#[test]
+fn a_mount_that_makes_everything_synchronous() {
+    let mut machine = machines::protected_nvme();
+    machine.place.as_mut().unwrap().mount.as_mut().unwrap().options.push("sync".to_owned());
+    let finding = findings(&machine.case()).into_iter().find(|finding| finding.id == "synchronous-mount").unwrap();
+    insta::assert_snapshot!(format!("{}\n{}", finding.title, finding.advice), @r"
+    /srv/db is mounted with `sync`: every write waits for durability, also those that nobody asked to.
+    `mount -o remount,async /srv/db`: software that needs durability asks for it, and the rest need not wait.
+    ");
+}
+
+#[test]
+fn slow_storage_that_nobody_calls_a_disk() {
+    let machine = on("ext4", "rw", drive("sdd", Transport::Scsi)).measure([
+        write(NoSync, 6_000.0, 0.0),
+        write(Fdatasync, 6_000.0, 6_500.0).flushes(1.0),
+        read(7_000.0),
+    ]);
+    assert_eq!(ids(&machine), ["as-slow-as-a-rotating-disk"]);
+}
+
+#[test]
+fn committers_that_do_not_share_flushes_do_not_merge() {
+    let machine = machines::consumer_nvme().measure([write(Fsync, 21.0, 23_000.0).jobs(8).flushes(2.0)]);
+    let ids = ids(&machine);
+    assert!(!ids.contains(&"concurrent-flushes-merge".to_owned()), "{ids:?}");
+    assert!(ids.contains(&"commits-do-not-scale".to_owned()), "{ids:?}");
+}
+
+#[test]
+fn each_way_back_to_flushes_fits_its_filesystem() {
+    let told = |fs_type: &str, options: &str| {
+        let machine = on(fs_type, options, drive("sda", Transport::Sata));
+        findings(&machine.case()).remove(0).advice
+    };
+    let all = [
+        told("ext4", "rw,barrier=0"),
+        told("btrfs", "rw,nobarrier"),
+        told("f2fs", "rw,fsync_mode=nobarrier"),
+        told("xfs", "rw,nobarrier"),
+        told("overlay", "rw,volatile"),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @r"
+    `mount -o remount,barrier=1 /srv/db` now, and take `barrier=0` out of /etc/fstab; if it is not there, `tune2fs -o ^nobarrier /dev/sda`.
+    `mount -o remount,barrier /srv/db` now, and take `nobarrier` out of /etc/fstab.
+    `mount -o remount,fsync_mode=posix /srv/db` now, and take `fsync_mode=nobarrier` out of /etc/fstab.
+    Take `nobarrier` out of /etc/fstab and mount /srv/db anew.
+    Start the container without the `volatile` option, or give the database a volume of its own.
+    ");
+}
+
+#[test]
+fn memory_in_all_its_shapes_is_found() {
+    for transport in [Transport::Zram, Transport::Ram, Transport::NullBlk] {
+        let machine = on("ext4", "rw", drive("x0", transport));
+        assert!(matches!(FlushPath::of(&machine.case()), FlushPath::InMemory { .. }), "{transport:?}");
+    }
+    let mut looped = drive("loop0", Transport::Loop);
+    looped.backing_file = Some("/dev/shm/image".into());
+    assert!(matches!(FlushPath::of(&on("ext4", "rw", looped.clone()).case()), FlushPath::InMemory { .. }));
+    looped.backing_file = Some("/srv/image".into());
+    assert_eq!(FlushPath::of(&on("ext4", "rw", looped).case()), FlushPath::OutOfSight);
+}
+
+#[test]
+fn a_few_commits_without_a_flush_prove_nothing() {
+    let mut machine = machines::swallowed_flushes();
+    for result in &mut machine.results {
+        result.proof.commits = result.proof.commits.min(5);
+    }
+    assert_eq!(FlushPath::of(&machine.case()), FlushPath::OutOfSight);
+}
+
+#[test]
+fn flushes_lost_on_the_way_make_it_unfit_for_everything() {
+    for machine in [machines::tmpfs(), machines::without_barriers(), machines::swallowed_flushes()] {
+        let fitness = fitness(&machine.case());
+        assert!(Use::ALL.iter().all(|used| fitness[used].grade == Grade::Unfit), "{fitness:?}");
+    }
+}
+
+#[test]
+fn nothing_measured_says_nothing() {
+    let host = drive::HostFacts::default();
+    let case = Case { results: &[], place: None, host: &host };
+    assert!(findings(&case).is_empty());
+    assert!(nearest(&case, 3).is_empty());
+    assert!(fitness(&case).values().all(|fitness| fitness.grade == Grade::Unknown));
+    // A read alone decides nothing about commits either.
+    let reads = on("ext4", "rw", drive("nvme0n1", Transport::Nvme)).measure([read(80.0)]);
+    assert_eq!(fitness(&reads.case())[&Use::DatabaseLog].grade, Grade::Unknown);
+}
+
+#[test]
+fn any_small_commit_has_neighbours() {
+    for sync in workload::SyncMethod::ALL.into_iter().filter(|sync| sync.is_durable()) {
+        for block_bytes in [512, 4096, 16384] {
+            let machine =
+                on("ext4", "rw", drive("sda", Transport::Sata)).measure([write(sync, 100.0, 900.0).block(block_bytes)]);
+            let near = nearest(&machine.case(), 3);
+            assert_eq!(near.len(), 3, "{sync:?} {block_bytes}");
+            assert!(near.iter().all(|near| near.factor >= 1.0 && !near.compared.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn a_published_drive_is_nearest_to_itself() {
+    // Micron's two settings are two drives: 671 and 25,100 commits/s.
+    for (commit_us, setting) in [(1e6 / 671.0, catalogue::WriteCache::On), (1e6 / 25_100.0, catalogue::WriteCache::Off)]
+    {
+        let machine = on("xfs", "rw", drive("sda", Transport::Sata)).measure([write(Fsync, 1.0, commit_us - 1.0)]);
+        let near = nearest(&machine.case(), 20);
+        let micron = near.iter().find(|near| near.drive.name == "micron-5100-eco-960gb").unwrap();
+        assert_eq!(micron.write_cache, setting);
+        assert!(micron.factor < 1.02, "{}", micron.factor);
+        let names: std::collections::BTreeSet<_> = near.iter().map(|near| &near.drive.name).collect();
+        assert_eq!(names.len(), near.len());
+    }
+}
+
+#[test]
+fn noise_lowers_what_rests_on_timing_and_not_what_rests_on_facts() {
+    let confidence = |machine: &Machine, id: &str| {
+        findings(&machine.case()).into_iter().find(|finding| finding.id == id).unwrap().confidence
+    };
+    assert_eq!(confidence(&machines::consumer_nvme(), "no-power-loss-protection"), Confidence::High);
+    assert_eq!(confidence(&machines::noisy(), "no-power-loss-protection"), Confidence::Medium);
+    let mut noisy = machines::noisy();
+    noisy.place.as_mut().unwrap().mount.as_mut().unwrap().super_options.push("nobarrier".to_owned());
+    assert_eq!(confidence(&noisy, "flushes-switched-off"), Confidence::High);
+}
+
+mod any_case {
+    use std::sync::LazyLock;
+
+    use drive::HostFacts;
+    use measurement::Histogram;
+    use proptest::prelude::*;
+    use workload::{Pattern, SyncMethod};
+
+    use super::*;
+
+    static TEMPLATE: LazyLock<measurement::TestResult> =
+        LazyLock::new(|| machines::consumer_nvme().results.swap_remove(1));
+
+    prop_compose! {
+        fn any_result()(
+            pattern in prop::sample::select(Pattern::ALL.to_vec()),
+            sync in prop::sample::select(SyncMethod::ALL.to_vec()),
+            block_bytes in prop_oneof![Just(0u64), Just(512), Just(4096), Just(16384), any::<u64>()],
+            depth in 0u32..3, jobs in 0u32..3, sync_every in 0u32..3,
+            latencies in prop::collection::vec(prop_oneof![Just(0u64), 1u64..1_000_000, any::<u64>()], 0..40),
+            repeats in prop_oneof![Just(1u64), Just(1000)],
+            commits in prop_oneof![Just(0u64), any::<u64>()],
+            flushes in prop_oneof![Just(None), Just(Some(0u64)), any::<u64>().prop_map(Some)],
+            rate in prop_oneof![Just(0.0f64), Just(f64::NAN), Just(f64::INFINITY), 0.0..1e9],
+            direct: bool, step_program: bool,
+        ) -> measurement::TestResult {
+            let mut histogram = Histogram::new();
+            for latency in latencies {
+                histogram.record_n(latency, repeats);
+            }
+            let mut result = TEMPLATE.clone();
+            result.workload.pattern = (!step_program).then_some(pattern);
+            result.workload.sync = (!step_program).then_some(sync);
+            result.workload.block_bytes = block_bytes;
+            result.workload.depth = depth;
+            result.workload.jobs = jobs;
+            result.workload.sync_every = sync_every;
+            result.workload.direct = direct;
+            result.iops = rate;
+            result.mib_per_s = rate;
+            result.commits_per_s = Some(rate);
+            result.read_us = histogram.summary();
+            result.write_us = histogram.summary();
+            result.sync_us = histogram.summary();
+            result.commit_us = histogram.summary();
+            result.histograms.commit = Some(histogram);
+            result.proof.commits = commits;
+            if let Some(device) = &mut result.proof.device {
+                device.flushes = flushes;
+            }
+            result
+        }
+    }
+
+    fn any_place() -> impl Strategy<Value = Machine> {
+        let machines = vec![
+            machines::protected_nvme(),
+            machines::disk(),
+            machines::cloud_volume(),
+            machines::tmpfs(),
+            machines::overlay(),
+            raw(drive("nvme1n1", Transport::Nvme)),
+            Machine { results: Vec::new(), place: None, host: HostFacts::default() },
+        ];
+        prop::sample::select(machines)
+    }
+
+    proptest! {
+        #[test]
+        fn is_judged_without_a_panic(place in any_place(), results in prop::collection::vec(any_result(), 0..8)) {
+            let case = Case { results: &results, place: place.place.as_ref(), host: &place.host };
+            for finding in findings(&case) {
+                prop_assert!(!finding.evidence.is_empty(), "{}", finding.id);
+                prop_assert!(finding.title.ends_with('.') && !finding.title.contains("NaN"), "{}", finding.title);
+                prop_assert!(finding.advice.ends_with('.'), "{}", finding.advice);
+            }
+            prop_assert_eq!(fitness(&case).len(), Use::ALL.len());
+            for near in nearest(&case, 3) {
+                prop_assert!(near.factor >= 1.0 && near.factor.is_finite(), "{near:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Numbers and names as people read them.
+
+use measurement::{Evidence, TestResult};
+use workload::{SyncMethod, format_bytes};
+
+/// `0.7 µs`, `42 µs`, `1.74 ms`, `12.5 ms`, `1.2 s`: three significant digits, as many as are kept.
+pub(crate) fn latency(us: f64) -> String {
+    if us < 999.5 {
+        format!("{} µs", three_digits(us))
+    } else if us < 999_500.0 {
+        format!("{} ms", three_digits(us / 1e3))
+    } else {
+        format!("{} s", three_digits(us / 1e6))
+    }
+}
+
+/// `3.2`, `42`, `1,740`: three significant digits below a thousand, whole numbers with commas above.
+pub(crate) fn number(value: f64) -> String {
+    if value < 999.5 {
+        return three_digits(value);
+    }
+    let digits = format!("{value:.0}");
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+fn three_digits(value: f64) -> String {
+    let decimals = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// As the manual pages write it.
+pub(crate) const fn sync_name(sync: SyncMethod) -> &'static str {
+    match sync {
+        SyncMethod::None => "no sync",
+        SyncMethod::Fsync => "fsync",
+        SyncMethod::Fdatasync => "fdatasync",
+        SyncMethod::OSync => "O_SYNC",
+        SyncMethod::ODsync => "O_DSYNC",
+        SyncMethod::RwfDsync => "RWF_DSYNC",
+        SyncMethod::LinkedFsync => "linked fsync",
+        SyncMethod::LinkedFdatasync => "linked fdatasync",
+    }
+}
+
+/// What a test did, in few words: `4 KiB write + fsync`, `4 KiB write`, `16 KiB write + fdatasync, 8 jobs`, `4 KiB read`.
+pub(crate) fn did(result: &TestResult) -> String {
+    let work = &result.workload;
+    let block = format_bytes(work.block_bytes);
+    let jobs = if work.jobs == 1 { String::new() } else { format!(", {} jobs", work.jobs) };
+    let Some(pattern) = work.pattern else { return format!("a turn of {block}{jobs}") };
+    let verb = if pattern.writes() { "write" } else { "read" };
+    match work.sync {
+        Some(sync) if sync.is_durable() && pattern.writes() => format!("{block} {verb} + {}{jobs}", sync_name(sync)),
+        _ => format!("{block} {verb}{jobs}"),
+    }
+}
+
+/// The median of a test as evidence, rounded to what was measured.
+pub(crate) fn median(result: &TestResult) -> Evidence {
+    Evidence::number(format!("{} p50", did(result)), rounded(crate::case::p50_us(result)), "us")
+}
+
+/// A test's commits each second as evidence.
+pub(crate) fn commit_rate(result: &TestResult) -> Evidence {
+    Evidence::number(format!("{} rate", did(result)), rounded(result.commits_per_s.unwrap_or(0.0)), "commits/s")
+}
+
+/// A test's flushes a commit as evidence, where the device counts them.
+pub(crate) fn flushes(result: &TestResult) -> Option<Evidence> {
+    let per_commit = crate::case::flushes_per_commit(result)?;
+    Some(Evidence::number(format!("{}: flushes", did(result)), rounded(per_commit), "per commit"))
+}
+
+/// Two decimals below 100, one above: histograms keep three digits.
+pub(crate) fn rounded(value: f64) -> f64 {
+    let scale = if value < 100.0 { 100.0 } else { 10.0 };
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_the_unit_that_fits() {
+        for (us, text) in [
+            (0.7, "0.7 µs"),
+            (42.0, "42 µs"),
+            (42.46, "42.5 µs"),
+            (158.2, "158 µs"),
+            (999.6, "1 ms"),
+            (1742.0, "1.74 ms"),
+            (12_500.0, "12.5 ms"),
+            (999_600.0, "1 s"),
+        ] {
+            assert_eq!(latency(us), text);
+        }
+        for (value, text) in
+            [(0.5, "0.5"), (60.0, "60"), (999.6, "1,000"), (25_100.0, "25,100"), (1_234_567.0, "1,234,567")]
+        {
+            assert_eq!(number(value), text);
+        }
+    }
+}

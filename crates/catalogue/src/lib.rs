@@ -7,10 +7,10 @@
 //! | --- | --- |
 //! | [`drive`] | the words: [`Drive`], [`Class`], [`PowerLossProtection`] |
 //! | [`row`] | one published test: [`Row`] |
-//! | [`file`] | the TOML form of a drive, one file each under `drives/` |
+//! | [`mod@file`] | the TOML form of a drive, one file each under `drives/` |
 //! | [`names`] | finding a drive by its name, and what to offer when there is none |
 //!
-//! To add a drive, write `drives/NAME.toml` as its neighbours are written and name it in [`file`]'s list; a test holds the
+//! To add a drive, write `drives/NAME.toml` as its neighbours are written and name it in [`mod@file`]'s list; a test holds the
 //! list to the folder.
 //!
 //! ```

@@ -21,6 +21,11 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
+    /// A case of these three.
+    pub const fn new(results: &'a [TestResult], place: Option<&'a Place>, host: &'a HostFacts) -> Case<'a> {
+        Case { results, place, host }
+    }
+
     /// The write test with this sync method that shows best what one small commit costs: depth 1, one job, each write synced, at
     /// most 16 KiB; of several, the nearest to 4 KiB random overwriting with `O_DIRECT`.
     pub fn small_write(&self, sync: SyncMethod) -> Option<&'a TestResult> {

@@ -16,7 +16,7 @@
 //!
 //! ```
 //! let host = drive::HostFacts::default();
-//! let case = judge::Case { results: &[], place: None, host: &host };
+//! let case = judge::Case::new(&[], None, &host);
 //! assert!(judge::findings(&case).is_empty());
 //! assert_eq!(judge::fitness(&case)[&measurement::Use::CephOsd].grade, measurement::Grade::Unknown);
 //! ```

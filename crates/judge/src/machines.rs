@@ -370,9 +370,10 @@ pub(crate) fn noisy() -> Machine {
     let mut machine = consumer_nvme();
     machine.results.clear();
     machine.measure([
-        write(NoSync, 21.0, 0.0).slow(0.004, 400.0),
+        write(NoSync, 21.0, 0.0),
         write(Fsync, 21.0, 2_900.0).flushes(2.1).slow(0.3, 6.0),
         write(Fdatasync, 21.0, 1_735.0).flushes(1.2).drifting(),
+        write(ODsync, 900.0, 0.0).slow(0.004, 80.0),
         read(58.0),
     ])
 }

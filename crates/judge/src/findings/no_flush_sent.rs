@@ -1,5 +1,6 @@
 //! The kernel believes that there is no volatile cache.
 
+use drive::Transport;
 use measurement::{Confidence, Evidence, Finding};
 
 use crate::case::p50_us;
@@ -24,17 +25,14 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
             "Ask the host how it writes: straight to storage that needs no flush is safe; Firecracker with `cache_type` `Unsafe` (its default) writes to the host's memory, `Writeback` makes it honest.".to_owned(),
         )
     } else {
-        let usb = case.drives().iter().any(|drive| drive.transport == drive::Transport::Usb);
+        let usb = case.drives().iter().any(|drive| drive.transport == Transport::Usb);
         let doubt =
             usb.then_some("USB bridges often hide the drive's cache, and then a power cut loses what was confirmed.");
         (
             format!("{} declares no volatile cache, so the kernel sends no flush{price}.", case.drive_label()),
             if usb { Confidence::Low } else { Confidence::High },
             doubt,
-            format!(
-                "Nothing to do if that is true; `hdparm -W {0}` (SATA) or `nvme get-feature -f 6 {0}` (NVMe) asks the drive itself.",
-                case.disk_path()
-            ),
+            format!("Nothing to do if that is true; `{}` asks the drive itself.", query(case)),
         )
     };
     Some(Finding {
@@ -45,4 +43,14 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         doubt: doubt.map(str::to_owned),
         advice,
     })
+}
+
+/// The command that asks the drive for the state of its cache.
+fn query(case: &Case<'_>) -> String {
+    let disk = case.disk_path();
+    match case.drives().first().map(|drive| drive.transport) {
+        Some(Transport::Nvme) => format!("nvme get-feature -f 6 -H {disk}"),
+        Some(Transport::Sata) => format!("hdparm -W {disk}"),
+        _ => format!("smartctl -g wcache {disk}"),
+    }
 }

@@ -1,0 +1,53 @@
+//! Judgement of whole machines. The text of each golden test is what a person reads.
+
+use std::fmt::Write as _;
+
+use crate::machines::Machine;
+use crate::{findings, fitness, nearest};
+
+mod any_case;
+mod neighbours;
+mod rules;
+mod whole_machines;
+
+fn findings_told(machine: &Machine) -> String {
+    let mut text = String::new();
+    for finding in findings(&machine.case()) {
+        let confidence = format!("{:?}", finding.confidence).to_lowercase();
+        writeln!(text, "{} ({confidence})\n  {}", finding.id, finding.title).unwrap();
+        for evidence in finding.evidence {
+            let value = evidence.value.to_string().replace('"', "");
+            writeln!(text, "  - {}: {value} {}", evidence.what, evidence.unit).unwrap();
+        }
+        if let Some(doubt) = finding.doubt {
+            writeln!(text, "  ? {doubt}").unwrap();
+        }
+        writeln!(text, "  > {}", finding.advice).unwrap();
+    }
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// Everything that judgement says of a machine.
+fn told(machine: &Machine) -> String {
+    let case = machine.case();
+    let mut text = findings_told(machine) + "\n";
+    for (used, fitness) in fitness(&case) {
+        writeln!(text, "{}: {}. {}", used.label(), fitness.grade.name(), fitness.because).unwrap();
+    }
+    for near in nearest(&case, 3) {
+        writeln!(text, "like {} (cache {}), {:.2} times apart", near.drive.name, near.write_cache.name(), near.factor)
+            .unwrap();
+        for test in near.compared {
+            writeln!(text, "  - {}: {:.1} here, {:.1} published, {}", test.what, test.ours, test.published, test.unit)
+                .unwrap();
+        }
+        if let Some(note) = near.note {
+            writeln!(text, "  ? {note}").unwrap();
+        }
+    }
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn ids(machine: &Machine) -> Vec<String> {
+    findings(&machine.case()).into_iter().map(|finding| finding.id).collect()
+}

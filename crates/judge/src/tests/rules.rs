@@ -1,0 +1,402 @@
+//! Single rules: where they begin, where they end, and what they say in their rarer cases.
+
+use drive::{Backing, NoBlockDevice, Transport, WriteCache};
+use measurement::{Confidence, Grade, Use};
+use workload::SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
+
+use super::{findings_told, ids, told};
+use crate::machines::{self, Machine, drive, on, raw, read, write};
+use crate::{Case, FlushPath, findings, fitness, nearest};
+
+#[test]
+fn a_raw_device_where_o_dsync_flushes_too() {
+    let mut nvme = drive("nvme1n1", Transport::Nvme);
+    nvme.queue.fua = Some(true);
+    let machine = raw(nvme).measure([
+        write(NoSync, 20.0, 0.0),
+        write(Fsync, 20.0, 1_400.0).flushes(1.0),
+        write(ODsync, 1_450.0, 0.0).flushes(1.0),
+    ]);
+    insta::assert_snapshot!(told(&machine), @r"
+    no-power-loss-protection (high)
+      /dev/nvme1n1 shows no power-loss protection: a commit (4 KiB write + fsync) takes 1.42 ms, the same write without waiting 20 µs.
+      - 4 KiB write + fsync p50: 1420.3 us
+      - 4 KiB write p50: 20.02 us
+      - 4 KiB write + fsync: flushes: 1.0 per commit
+      > Where commits matter (database log, Ceph, SLOG) use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows what that changes.
+    o-dsync-flushes-too (high)
+      On the raw device each plain O_DSYNC write is a FUA write and then a FLUSH (1.45 ms): the kernel does both for a synchronous write.
+      - 4 KiB write + O_DSYNC p50: 1451.0 us
+      - engine: psync
+      - 4 KiB write + O_DSYNC: flushes: 1.0 per commit
+      - 4 KiB write + fsync p50: 1420.3 us
+      > Software that writes through io_uring or libaio is spared the FLUSH: measure that with `--engine io_uring` before comparing methods.
+    Ceph OSD: poor. 690 commits/s (4 KiB write + O_DSYNC, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: poor. 1.42 ms for a 4 KiB write + fsync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    database log: fair. One connection commits every 1.42 ms (4 KiB write + fsync), p99 1.49 ms, within etcd's limit of 10 ms.
+    general use: good. A 4 KiB write + fsync takes 1.42 ms.
+    like micron-5100-eco-960gb (cache on), 1.10 times apart
+      - 4 KiB write + O_DSYNC: 1450.0 here, 1634.0 published, us
+      - 4 KiB write + fsync: 1420.0 here, 1517.5 published, us
+    like samsung-980-1tb (cache default), 1.23 times apart
+      - 4 KiB write + fsync: 1420.0 here, 1742.2 published, us
+    like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.14 times apart
+      - 4 KiB write + fsync: 1420.0 here, 1243.8 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+    ");
+}
+
+#[test]
+fn a_protected_sata_drive_that_ignores_fua_honestly() {
+    // The published figures of a Seagate Nytro 1351.
+    let mut sata = drive("sda", Transport::Sata);
+    sata.model = Some("XA3840LE10063".to_owned());
+    let machine = on("xfs", "rw", sata).measure([
+        write(NoSync, 50.0, 0.0),
+        write(Fsync, 50.0, 3_420.0).flushes(1.0),
+        write(ODsync, 53.5, 0.0).flushes(0.0),
+    ]);
+    insta::assert_snapshot!(told(&machine), @r"
+    no-power-loss-protection (medium)
+      XA3840LE10063 shows no power-loss protection: a commit (4 KiB write + fsync) takes 3.47 ms, the same write without waiting 50 µs.
+      - 4 KiB write + fsync p50: 3471.4 us
+      - 4 KiB write p50: 50.02 us
+      - 4 KiB write + fsync: flushes: 1.0 per commit
+      ? Some protected SATA drives write out their cache on each flush all the same, as long as it is on (Micron 5100: 671 commits/s, and 25,100 with the cache off).
+      > If the datasheet promises power-loss protection, switch the cache off with `hdparm -W0 /dev/sda` and measure again; else use a drive that has it where commits matter.
+    o-dsync-ignored (low)
+      O_DSYNC takes 53.5 µs, no longer than a write that nobody waits for, while a flush takes 3.47 ms: one of the two is not what it says.
+      - 4 KiB write + O_DSYNC p50: 53.5 us
+      - 4 KiB write + fsync p50: 3471.4 us
+      - 4 KiB write p50: 50.02 us
+      - 4 KiB write + O_DSYNC: flushes: 0.0 per commit
+      ? A drive with power-loss protection may honestly confirm a FUA write from its cache and still write the cache out on a flush (Seagate Nytro 1351: 18,700 commits/s with O_SYNC, 288 with fsync); timing alone cannot tell it from a drive that ignores FUA.
+      > Until `flushmark verify` has proved O_DSYNC here, let software use fdatasync (`wal_sync_method=fdatasync` in PostgreSQL).
+    Ceph OSD: poor. 288 commits/s (4 KiB write + fsync, the slower of two ways); protected drives make 10,000 and more, consumer drives 500 to 2,000.
+    ZFS SLOG: unfit. 3.47 ms for a 4 KiB write + fsync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
+    database log: fair. One connection commits every 3.47 ms (4 KiB write + fsync), p99 3.64 ms, within etcd's limit of 10 ms.
+    general use: good. A 4 KiB write + fsync takes 3.47 ms.
+    like seagate-nytro-1351-3840gb (cache on), 1.00 times apart
+      - 4 KiB write + fsync: 3470.0 here, 3472.2 published, us
+    like samsung-990-pro-ext4 (cache default), 1.13 times apart
+      - 4 KiB write + fsync: 3470.0 here, 3076.9 published, us
+      ? Compared with its 16 KiB write + fsync, the nearest that was published.
+    like samsung-950-pro-nvme (cache default), 1.66 times apart
+      - 4 KiB write + fsync: 3470.0 here, 2090.7 published, us
+    ");
+}
+
+#[test]
+fn a_drive_whose_cache_the_kernel_was_told_to_forget() {
+    let mut sata = drive("sda", Transport::Sata);
+    sata.queue.write_cache = Some(WriteCache::WriteThrough);
+    sata.cache_type = Some("write back".to_owned());
+    let machine = on("xfs", "rw", sata).measure([write(NoSync, 50.0, 0.0), write(Fsync, 50.0, 2.0).flushes(0.0)]);
+    insta::assert_snapshot!(told(&machine), @r"
+    cache-belief-overridden (high)
+      The kernel has been told to send no flushes to /dev/sda, which itself says that it has a volatile cache.
+      - sda: what the drive says of its cache: write back
+      - sda: queue/write_cache: write through
+      ? A drive with power-loss protection loses nothing by that; only its datasheet tells.
+      > `echo 'write back' > /sys/block/sda/queue/write_cache` sends flushes again. If flushes are to be saved, switch off the cache itself: `hdparm -W0 /dev/sda`.
+    Ceph OSD: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
+    ZFS SLOG: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
+    database log: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
+    general use: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
+    like seagate-nytro-1351-3840gb (cache off), 1.06 times apart
+      - 4 KiB write + fsync: 52.0 here, 55.2 published, us
+      ? These commits are not durable: the resemblance is one of speed alone.
+    like micron-5100-eco-960gb (cache off), 1.31 times apart
+      - 4 KiB write + fsync: 52.0 here, 39.8 published, us
+      ? These commits are not durable: the resemblance is one of speed alone.
+    like kioxia-cd6-3840gb (cache default), 1.90 times apart
+      - 4 KiB write + fsync: 52.0 here, 27.3 published, us
+      ? These commits are not durable: the resemblance is one of speed alone.
+    ");
+}
+
+#[test]
+fn a_disk_that_commits_faster_than_it_turns() {
+    let mut machine = machines::disk();
+    machine.results.clear();
+    let machine =
+        machine.measure([write(NoSync, 90.0, 0.0), write(Fdatasync, 95.0, 310.0).flushes(1.0), read(8_100.0)]);
+    insta::assert_snapshot!(told(&machine), @r"
+    flush-too-fast (medium)
+      A commit takes 405 µs, and the disk needs 8.33 ms for a turn: the flush did not wait for the platter.
+      - rotational, as the kernel says: yes
+      - 4 KiB read p50: 8101.9 us
+      - 4 KiB write + fdatasync p50: 405.2 us
+      - 4 KiB write + fdatasync: flushes: 1.0 per commit
+      ? Disks with flash or a reserved band of the platter as cache are that fast and honest, until that cache is full. Timing alone cannot tell it from a lie.
+      > Prove it with `flushmark verify` and a power cut; until then, trust it with nothing that must survive one.
+    rotating-disk (high)
+      TOSHIBA MG07ACA14TE is a rotating disk: a random access takes 8.1 ms.
+      - rotational, as the kernel says: yes
+      - 4 KiB write + fdatasync p50: 405.2 us
+      - 4 KiB read p50: 8101.9 us
+      > Put what commits (database log, ZFS SLOG, Ceph block.db) on an SSD with power-loss protection, and leave the bulk here.
+    Ceph OSD: fair. 2,469 commits/s (4 KiB write + fdatasync); 10,000 would not hold an OSD back.
+    ZFS SLOG: fair. 405 µs for a 4 KiB write + fdatasync; good log devices need less than 0.2 ms.
+    database log: good. One connection commits every 405 µs (4 KiB write + fdatasync), p99 425 µs, within etcd's limit of 10 ms.
+    general use: fair. A 4 KiB write + fdatasync takes 405 µs, a random 4 KiB read 8.1 ms.
+    like crucial-t500-2tb-ext4 (cache default), 1.18 times apart
+      - 4 KiB write + fdatasync: 405.0 here, 476.2 published, us
+      ? Compared with its 16 KiB write + fdatasync, the nearest that was published.
+    like gcp-hyperdisk-balanced-1tb-ext4 (cache default), 1.26 times apart
+      - 4 KiB write + fdatasync: 405.0 here, 509.4 published, us
+      ? Compared with its 16 KiB write + fdatasync, the nearest that was published.
+    like intel-710-sata (cache default), 2.56 times apart
+      - 4 KiB write + fdatasync: 405.0 here, 158.2 published, us
+    ");
+    let behind_controller = |transport| {
+        let mut disk = drive("sda", transport);
+        disk.queue.rotational = Some(true);
+        let tests = [write(Fdatasync, 60.0, 40.0).flushes(1.0), read(5_000.0)];
+        findings(&on("xfs", "rw", disk).measure(tests).case()).remove(0)
+    };
+    assert_eq!(behind_controller(Transport::Sata).confidence, Confidence::Medium);
+    assert_eq!(behind_controller(Transport::Scsi).confidence, Confidence::Low);
+}
+
+#[test]
+fn a_mount_that_makes_everything_synchronous() {
+    let mut machine = machines::protected_nvme();
+    machine.place.as_mut().unwrap().mount.as_mut().unwrap().options.push("sync".to_owned());
+    let finding = findings(&machine.case()).into_iter().find(|finding| finding.id == "synchronous-mount").unwrap();
+    insta::assert_snapshot!(format!("{}\n{}", finding.title, finding.advice), @r"
+    /srv/db is mounted with `sync`: every write waits for durability, also those that nobody asked to.
+    `mount -o remount,async /srv/db`: software that needs durability asks for it, and the rest need not wait.
+    ");
+}
+
+#[test]
+fn slow_storage_that_nobody_calls_a_disk() {
+    let machine = on("ext4", "rw", drive("sdd", Transport::Scsi)).measure([
+        write(NoSync, 6_000.0, 0.0),
+        write(Fdatasync, 6_000.0, 6_500.0).flushes(1.0),
+        read(7_000.0),
+    ]);
+    assert_eq!(ids(&machine), ["as-slow-as-a-rotating-disk"]);
+}
+
+#[test]
+fn committers_that_do_not_share_flushes_do_not_merge() {
+    let machine = machines::consumer_nvme().measure([write(Fsync, 21.0, 23_000.0).jobs(8).flushes(2.0)]);
+    let ids = ids(&machine);
+    assert!(!ids.contains(&"concurrent-flushes-merge".to_owned()), "{ids:?}");
+    assert!(ids.contains(&"commits-do-not-scale".to_owned()), "{ids:?}");
+}
+
+#[test]
+fn each_way_back_to_flushes_fits_its_filesystem() {
+    let told = |fs_type: &str, options: &str| {
+        let machine = on(fs_type, options, drive("sda", Transport::Sata));
+        findings(&machine.case()).remove(0).advice
+    };
+    let all = [
+        told("ext4", "rw,barrier=0"),
+        told("btrfs", "rw,nobarrier"),
+        told("f2fs", "rw,fsync_mode=nobarrier"),
+        told("xfs", "rw,nobarrier"),
+        told("overlay", "rw,volatile"),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @r"
+    `mount -o remount,barrier=1 /srv/db` now, and take `barrier=0` out of /etc/fstab; if it is not there, `tune2fs -o ^nobarrier /dev/sda`.
+    `mount -o remount,barrier /srv/db` now, and take `nobarrier` out of /etc/fstab.
+    `mount -o remount,fsync_mode=posix /srv/db` now, and take `fsync_mode=nobarrier` out of /etc/fstab.
+    Take `nobarrier` out of /etc/fstab and mount /srv/db anew.
+    Start the container without the `volatile` option, or give the database a volume of its own.
+    ");
+}
+
+#[test]
+fn memory_in_all_its_shapes_is_found() {
+    for transport in [Transport::Zram, Transport::Ram, Transport::NullBlk] {
+        let machine = on("ext4", "rw", drive("x0", transport));
+        assert!(matches!(FlushPath::of(&machine.case()), FlushPath::InMemory { .. }), "{transport:?}");
+    }
+    let mut looped = drive("loop0", Transport::Loop);
+    looped.backing_file = Some("/dev/shm/image".into());
+    assert!(matches!(FlushPath::of(&on("ext4", "rw", looped.clone()).case()), FlushPath::InMemory { .. }));
+    looped.backing_file = Some("/srv/image".into());
+    assert_eq!(FlushPath::of(&on("ext4", "rw", looped).case()), FlushPath::OutOfSight);
+}
+
+#[test]
+fn a_few_commits_without_a_flush_prove_nothing() {
+    let mut machine = machines::swallowed_flushes();
+    for result in &mut machine.results {
+        result.proof.commits = result.proof.commits.min(5);
+    }
+    assert_eq!(FlushPath::of(&machine.case()), FlushPath::OutOfSight);
+}
+
+#[test]
+fn flushes_lost_on_the_way_make_it_unfit_for_everything() {
+    for machine in [machines::tmpfs(), machines::without_barriers(), machines::swallowed_flushes()] {
+        let fitness = fitness(&machine.case());
+        assert!(Use::ALL.iter().all(|used| fitness[used].grade == Grade::Unfit), "{fitness:?}");
+    }
+}
+
+#[test]
+fn nothing_measured_says_nothing() {
+    let host = drive::HostFacts::default();
+    let case = Case { results: &[], place: None, host: &host };
+    assert!(findings(&case).is_empty());
+    assert!(nearest(&case, 3).is_empty());
+    assert!(fitness(&case).values().all(|fitness| fitness.grade == Grade::Unknown));
+    // A read alone decides nothing about commits either.
+    let reads = on("ext4", "rw", drive("nvme0n1", Transport::Nvme)).measure([read(80.0)]);
+    assert_eq!(fitness(&reads.case())[&Use::DatabaseLog].grade, Grade::Unknown);
+}
+
+#[test]
+fn a_drive_that_declares_no_cache() {
+    let declared = |name: &str, transport| {
+        let mut drive = drive(name, transport);
+        drive.queue.write_cache = Some(WriteCache::WriteThrough);
+        on("xfs", "rw", drive).measure([write(NoSync, 12.0, 0.0), write(Fsync, 12.0, 1.0).flushes(0.0)])
+    };
+    insta::assert_snapshot!(findings_told(&declared("nvme0n1", Transport::Nvme)), @r"
+    power-loss-protection-likely (medium)
+      /dev/nvme0n1 most likely has power-loss protection: a commit (4 KiB write + fsync) takes 13 µs, less than programming flash does.
+      - 4 KiB write + fsync p50: 13.01 us
+      - 4 KiB write p50: 12.01 us
+      - 4 KiB write + fsync: flushes: 0.0 per commit
+      - volatile cache, as the drive declares: none
+      ? Timing alone cannot tell a protected cache from a drive that lies about its flush.
+      > Look for power-loss protection in the drive's datasheet, or prove it with `flushmark verify` and a power cut.
+    no-flush-sent (high)
+      /dev/nvme0n1 declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 13 µs.
+      - volatile cache, as the kernel lists it: write through
+      - 4 KiB write + fsync p50: 13.01 us
+      - 4 KiB write + fsync: flushes: 0.0 per commit
+      > Nothing to do if that is true; `nvme get-feature -f 6 -H /dev/nvme0n1` asks the drive itself.
+    ");
+    insta::assert_snapshot!(findings_told(&declared("sdb", Transport::Usb)), @r"
+    no-flush-sent (low)
+      /dev/sdb declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 13 µs.
+      - volatile cache, as the kernel lists it: write through
+      - 4 KiB write + fsync p50: 13.01 us
+      - 4 KiB write + fsync: flushes: 0.0 per commit
+      ? USB bridges often hide the drive's cache, and then a power cut loses what was confirmed.
+      > Nothing to do if that is true; `smartctl -g wcache /dev/sdb` asks the drive itself.
+    ");
+}
+
+#[test]
+fn a_fast_cache_behind_a_controller_is_believed_less() {
+    let commits = [write(NoSync, 30.0, 0.0), write(Fdatasync, 30.0, 40.0).flushes(1.0)];
+    let machine = on("xfs", "rw", drive("sda", Transport::Scsi)).measure(commits);
+    let finding = findings(&machine.case()).remove(0);
+    assert_eq!((finding.id.as_str(), finding.confidence), ("power-loss-protection-likely", Confidence::Low));
+}
+
+#[test]
+fn a_virtual_flush_that_nobody_counts_is_doubted_all_the_same() {
+    let mut machine = on("xfs", "rw", drive("sda", Transport::HyperV)).measure([write(Fdatasync, 60.0, 70.0)]);
+    assert_eq!(ids(&machine), ["virtual-flush-unproven"]);
+    let because = &fitness(&machine.case())[&Use::ZfsSlog].because;
+    assert!(because.ends_with("; if its host heeds flushes."), "{because}");
+    // At the speed of flash that programs, nothing is suspicious.
+    machine.results.clear();
+    assert_eq!(ids(&machine.measure([write(Fdatasync, 60.0, 270.0)])), Vec::<String>::new());
+}
+
+#[test]
+fn between_protected_and_unprotected_nothing_is_said() {
+    let said = |sync_us: f64| {
+        let tests = [write(NoSync, 20.0, 0.0), write(Fdatasync, 20.0, sync_us).flushes(1.0)];
+        ids(&on("xfs", "rw", drive("nvme0n1", Transport::Nvme)).measure(tests))
+    };
+    assert_eq!(said(150.0), ["power-loss-protection-likely"]);
+    assert_eq!(said(250.0), Vec::<String>::new());
+    assert_eq!(said(350.0), ["no-power-loss-protection"]);
+}
+
+#[test]
+fn a_commit_that_is_slow_because_every_write_is_says_nothing_of_the_cache() {
+    let tests = [write(NoSync, 900.0, 0.0), write(Fdatasync, 900.0, 1_000.0).flushes(1.0)];
+    assert_eq!(ids(&on("xfs", "rw", drive("nvme0n1", Transport::Nvme)).measure(tests)), Vec::<String>::new());
+}
+
+#[test]
+fn without_fua_a_raw_o_dsync_write_must_flush_twice_to_be_noted() {
+    let noted = |fua, flushes| {
+        let mut nvme = drive("nvme1n1", Transport::Nvme);
+        nvme.queue.fua = Some(fua);
+        let machine = raw(nvme).measure([write(ODsync, 1_450.0, 0.0).flushes(flushes)]);
+        ids(&machine).contains(&"o-dsync-flushes-too".to_owned())
+    };
+    assert!(noted(true, 1.0) && noted(false, 2.0));
+    assert!(!noted(false, 1.0) && !noted(true, 0.0));
+}
+
+#[test]
+fn every_place_without_a_device_says_where_to_look() {
+    let text = |name: &str| name.to_owned();
+    let reasons = [
+        NoBlockDevice::Network { fs_type: text("nfs4") },
+        NoBlockDevice::Served { fs_type: text("9p") },
+        NoBlockDevice::Pool { source: text("tank/db") },
+        NoBlockDevice::NotInSysfs { device: drive::DeviceNumber { major: 8, minor: 1 } },
+        NoBlockDevice::Unresolved { fs_type: text("odd"), source: text("none") },
+    ];
+    let told = reasons.map(|reason| {
+        let mut machine = machines::overlay();
+        machine.results.clear();
+        machine.place.as_mut().unwrap().backing = Backing::NoBlockDevice(reason);
+        let finding = findings(&machine.case()).remove(0);
+        format!("{}\n> {}", finding.title, finding.advice)
+    });
+    insta::assert_snapshot!(told.join("\n"), @r"
+    No device can be seen beneath /srv/db, so that nobody counted its flushes: nfs4 keeps files on another machine.
+    > Run `flushmark check` on the server as well: the difference is the network's.
+    No device can be seen beneath /srv/db, so that nobody counted its flushes: 9p leaves files to another program or the hypervisor.
+    > Run `flushmark check` where that program keeps its files.
+    No device can be seen beneath /srv/db, so that nobody counted its flushes: zfs does not tell which devices the pool of tank/db has.
+    > `zpool status -v` names the devices; run `flushmark run slog --target DEVICE` on a spare one to see what its log would cost.
+    No device can be seen beneath /srv/db, so that nobody counted its flushes: sysfs does not list the block device 8:1.
+    > Mount the host's /sys into the container, read-only, and measure again.
+    No device can be seen beneath /srv/db, so that nobody counted its flushes: odd mounted from `none` does not tell its block device.
+    > Run `flushmark check` on the device itself, if it can be found.
+    ");
+}
+
+#[test]
+fn results_are_looked_up_by_what_they_did() {
+    let machine = on("ext4", "rw", drive("sda", Transport::Sata)).measure([
+        write(Fsync, 10.0, 1.0).block(16384).sequential(),
+        write(Fsync, 10.0, 2.0).sequential(),
+        write(Fsync, 10.0, 3.0),
+        write(Fsync, 10.0, 4.0).block(512),
+        write(Fsync, 10.0, 5.0).block(1 << 20),
+        write(Fsync, 10.0, 6.0).jobs(4),
+        write(Fsync, 10.0, 7.0).jobs(16),
+        write(Fdatasync, 10.0, 8.0).block(16384).sequential(),
+        read(9.0),
+    ]);
+    let case = machine.case();
+    let sync_us = |result: &measurement::TestResult| result.sync_us.unwrap().p50.round();
+    assert!((sync_us(case.small_write(Fsync).unwrap()) - 3.0).abs() < f64::EPSILON);
+    assert!(case.small_write(NoSync).is_none() && case.control().is_none());
+    let (fsync, fdatasync) = case.small_write_pair(Fsync, Fdatasync).unwrap();
+    assert_eq!((sync_us(fsync), sync_us(fdatasync)), (1.0, 8.0));
+    let (one, many) = case.one_and_many_jobs().unwrap();
+    assert_eq!((sync_us(one), many.workload.jobs), (3.0, 16));
+    assert!((sync_us(case.cheapest_commit().unwrap()) - 3.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn noise_lowers_what_rests_on_timing_and_not_what_rests_on_facts() {
+    let confidence = |machine: &Machine, id: &str| {
+        findings(&machine.case()).into_iter().find(|finding| finding.id == id).unwrap().confidence
+    };
+    assert_eq!(confidence(&machines::consumer_nvme(), "no-power-loss-protection"), Confidence::High);
+    assert_eq!(confidence(&machines::noisy(), "no-power-loss-protection"), Confidence::Medium);
+    let mut noisy = machines::noisy();
+    noisy.place.as_mut().unwrap().mount.as_mut().unwrap().super_options.push("nobarrier".to_owned());
+    assert_eq!(confidence(&noisy, "flushes-switched-off"), Confidence::High);
+}

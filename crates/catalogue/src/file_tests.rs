@@ -108,3 +108,11 @@ fn a_bad_file_is_refused_with_its_reason() {
     assert!(matches!(parse(&with_row("colour = 1")), Err(BadDriveFile::Form(_))));
     assert!(matches!(parse("drive ="), Err(BadDriveFile::Form(_))));
 }
+
+proptest::proptest! {
+    #[test]
+    fn foreign_text_is_refused_not_fatal(text in "\\PC{0,80}") {
+        let _ = parse(&text);
+        let _ = parse(&with_row(&text));
+    }
+}

@@ -96,4 +96,19 @@ mod tests {
         insta::assert_snapshot!(told(""), @"the catalogue has no drive called ``; `flushmark catalogue` lists them all");
         insta::assert_snapshot!(told("gcp"), @"the catalogue has no drive called `gcp`, but `gcp-hyperdisk-balanced-1tb-ext4` and `gcp-local-nvme-x2-raid0-ext4`; `flushmark catalogue` lists them all");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_name_is_found_or_answered(name in "\\PC{0,40}") {
+            if let Err(error) = find(&name) {
+                proptest::prop_assert!(error.nearest.len() <= OFFERED_MAX);
+            }
+        }
+
+        #[test]
+        fn a_distance_is_the_same_both_ways(from in "[a-d]{0,8}", to in "[a-d]{0,8}") {
+            proptest::prop_assert_eq!(edit_distance(&from, &to), edit_distance(&to, &from));
+            proptest::prop_assert_eq!(edit_distance(&from, &to) == 0, from == to);
+        }
+    }
 }

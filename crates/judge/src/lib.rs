@@ -2,13 +2,13 @@
 //!
 //! | module | what it answers |
 //! | --- | --- |
-//! | [`case`] | the input: results, place, host; and looking results up by what they did |
+//! | `case` | the input: results, place, host; and looking results up by what they did |
 //! | [`findings()`] | what do the numbers and facts say? One file each under `findings/` |
 //! | [`fitness()`] | what is this storage good for? |
 //! | [`nearest()`] | which published drives does it resemble? |
-//! | [`flush_path`] | what becomes of a sync on its way to the medium, as far as anybody can see? |
-//! | [`physics`] | the times that media need, with their sources |
-//! | [`noise`] | are the numbers themselves to be trusted? |
+//! | `flush_path` | what becomes of a sync on its way to the medium, as far as anybody can see? |
+//! | `physics` | the times that media need, with their sources |
+//! | `noise` | are the numbers themselves to be trusted? |
 //!
 //! Three kinds of evidence are weighed against each other, and none is believed alone: what the kernel *says* of the device, what the
 //! device's counters *saw*, and how *long* things took. Where they contradict each other, that is a finding. What timing cannot tell (a

@@ -2,6 +2,8 @@
 
 use measurement::{Confidence, Finding};
 
+use crate::case::p50_us;
+use crate::physics::PROTECTED_COMMIT_MOST_US;
 use crate::wording::{commit_rate, flushes, number, sync_name};
 use crate::{Case, FlushPath};
 
@@ -9,6 +11,9 @@ use crate::{Case, FlushPath};
 const GAIN_LEAST: f64 = 1.5;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    if FlushPath::of(case).not_durable_because().is_some() {
+        return None;
+    }
     let (one, many) = case.one_and_many_jobs()?;
     let (one_rate, many_rate) = (one.commits_per_s?, many.commits_per_s?);
     if one_rate <= 0.0 || many_rate >= GAIN_LEAST * one_rate {
@@ -18,6 +23,9 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let call = many.workload.sync.map_or("sync", sync_name);
     let mut evidence = vec![commit_rate(one), commit_rate(many)];
     evidence.extend([one, many].into_iter().filter_map(flushes));
+    // A commit this short is mostly the CPU's work.
+    let cpu_bound = p50_us(one) <= PROTECTED_COMMIT_MOST_US && case.host.logical_cpus.is_some_and(|cpus| cpus < jobs);
+    let doubt = cpu_bound.then(|| "There are more committers than CPUs, which may be what limits them.".to_owned());
     let why = if matches!(FlushPath::of(case), FlushPath::Counted { .. }) {
         "a device works on one flush at a time"
     } else {
@@ -32,7 +40,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         ),
         evidence,
         confidence: Confidence::Medium,
-        doubt: None,
+        doubt,
         advice: "More connections will not commit faster; larger transactions will, and so will a drive with power-loss protection. Group commit (the default of PostgreSQL and InnoDB) helps only where commits wait together."
             .to_owned(),
     })

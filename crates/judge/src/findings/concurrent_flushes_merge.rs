@@ -2,15 +2,18 @@
 
 use measurement::{Confidence, Finding};
 
-use crate::Case;
 use crate::case::flushes_per_commit;
 use crate::wording::{commit_rate, flushes, number};
+use crate::{Case, FlushPath};
 
 /// Below this, commits share flushes; a journal that sends two for each commit hides some of it.
 const MERGED_MOST: f64 = 0.8;
 
 /// block/blk-flush.c: while one flush is under way, those that arrive wait and are then answered by one flush together.
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    if FlushPath::of(case).not_durable_because().is_some() {
+        return None;
+    }
     let (one, many) = case.one_and_many_jobs()?;
     let alone = flushes_per_commit(one)?;
     let together = flushes_per_commit(many).filter(|&together| together > 0.0)?;

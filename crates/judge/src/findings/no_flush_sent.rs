@@ -24,6 +24,15 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
             Some("Whether a write is durable when it returns is the host's affair: one that keeps writes in its memory without saying so looks the same."),
             "Ask the host how it writes: straight to storage that needs no flush is safe; Firecracker with `cache_type` `Unsafe` (its default) writes to the host's memory, `Writeback` makes it honest.".to_owned(),
         )
+    } else if let Some(served) = case.drives().into_iter().find(|drive| is_served(drive.transport)) {
+        (
+            format!("{} declares no volatile cache, so the kernel sends no flush{price}.", served.path.display()),
+            Confidence::Medium,
+            Some(
+                "Whether a write is durable when it returns is the affair of the program or the machine that serves the device.",
+            ),
+            "Look at what serves it: it must either announce a cache and heed flushes, or write through.".to_owned(),
+        )
     } else {
         let usb = case.drives().iter().any(|drive| drive.transport == Transport::Usb);
         let doubt =
@@ -43,6 +52,12 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         doubt: doubt.map(str::to_owned),
         advice,
     })
+}
+
+/// Whether another program or machine answers for the device.
+const fn is_served(transport: Transport) -> bool {
+    use Transport::{Drbd, Loop, Nbd, NvmeFabrics, Rbd, Ublk, Zvol};
+    matches!(transport, Drbd | Loop | Nbd | NvmeFabrics | Rbd | Ublk | Zvol)
 }
 
 /// The command that asks the drive for the state of its cache.

@@ -275,6 +275,15 @@ fn a_drive_that_declares_no_cache() {
       - 4 KiB write + fsync: flushes: 0.0 per commit
       > Nothing to do if that is true; `nvme get-feature -f 6 -H /dev/nvme0n1` asks the drive itself.
     ");
+    insta::assert_snapshot!(findings_told(&declared("nbd0", Transport::Nbd)), @r"
+    no-flush-sent (medium)
+      /dev/nbd0 declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 13 µs.
+      - volatile cache, as the kernel lists it: write through
+      - 4 KiB write + fsync p50: 13.01 us
+      - 4 KiB write + fsync: flushes: 0.0 per commit
+      ? Whether a write is durable when it returns is the affair of the program or the machine that serves the device.
+      > Look at what serves it: it must either announce a cache and heed flushes, or write through.
+    ");
     insta::assert_snapshot!(findings_told(&declared("sdb", Transport::Usb)), @r"
     no-flush-sent (low)
       /dev/sdb declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 13 µs.
@@ -387,6 +396,20 @@ fn results_are_looked_up_by_what_they_did() {
     let (one, many) = case.one_and_many_jobs().unwrap();
     assert_eq!((sync_us(one), many.workload.jobs), (3.0, 16));
     assert!((sync_us(case.cheapest_commit().unwrap()) - 3.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn committers_without_a_cpu_each_prove_little() {
+    let mut machine = on("xfs", "rw", drive("nvme0n1", Transport::Nvme))
+        .measure([write(Fdatasync, 10.0, 10.0).flushes(1.0), write(Fdatasync, 80.0, 60.0).jobs(8).flushes(1.0)]);
+    let doubt = |machine: &Machine| {
+        let found = findings(&machine.case()).into_iter().find(|finding| finding.id == "commits-do-not-scale");
+        found.unwrap().doubt
+    };
+    machine.host.logical_cpus = Some(8);
+    assert_eq!(doubt(&machine), None);
+    machine.host.logical_cpus = Some(2);
+    assert_eq!(doubt(&machine).as_deref(), Some("There are more committers than CPUs, which may be what limits them."));
 }
 
 #[test]

@@ -114,6 +114,7 @@ impl Crew<'_> {
                 };
                 let (sender, cpu) = (sender.clone(), cpus.get(job as usize).copied().filter(|_| pins));
                 let body = move || {
+                    affinity::own_descriptors();
                     if let Some(cpu) = cpu {
                         affinity::pin(cpu);
                     }

@@ -1,1 +1,23 @@
-fn main() {}
+//! The command line of flushmark: parses, wires the rooms together, prints. What is measured, judged and shown is decided elsewhere.
+
+mod args;
+mod commands;
+mod exit;
+mod progress;
+mod session;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let outcome = match args.command {
+        args::Command::Check(check) => commands::check::run(&check),
+        args::Command::Run(run) => commands::run::run(&run),
+        args::Command::Suites(suites) => commands::suites::run(&suites),
+        args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
+    };
+    exit::code(outcome)
+}

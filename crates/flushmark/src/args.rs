@@ -1,0 +1,208 @@
+//! What a person may type. Help, and later man page and completions, come from these definitions.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use measurement::{Grade, Use};
+use workload::EngineChoice;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  unfit for a use named with --fail-on
+  2  wrong use, or no test of the plan can run here
+  3  refused for safety
+  4  I/O or system error; what was measured until then has been printed
+  130, 143  interrupted (Ctrl-C, kill); what was measured until then has been printed";
+
+/// What a durable write really costs on your storage, why, and whether it is really durable.
+#[derive(Debug, Parser)]
+#[command(name = "flushmark", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Check(CheckArgs),
+    Run(RunArgs),
+    Suites(SuitesArgs),
+    Catalogue(CatalogueArgs),
+}
+
+/// What a commit costs here, in under a minute, with nothing destroyed and no root
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark check
+  flushmark check /var/lib/postgresql
+  flushmark check /mnt/new-ssd --fail-on database-log --format json > check.json")]
+pub struct CheckArgs {
+    /// A directory (a test file is made there and removed), a file, a device under /dev, or null:
+    #[arg(default_value = ".")]
+    pub path: String,
+
+    /// Exit with 1 when a use gets a grade below this one (default: fair)
+    #[arg(long, value_name = "USE[=GRADE]", value_parser = parse_fail_on, long_help = "\
+Exit with 1 when a use gets a grade below this one (default: fair). May be given several times.
+Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excellent.")]
+    pub fail_on: Vec<FailOn>,
+
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Run a built-in suite, a plan (TOML) or a fio job file
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark run journal --target /var/lib/ceph
+  flushmark run slog --target /dev/sdx --destroy-data
+  flushmark run my-plan.toml --target . --format json > result.json
+  flushmark run job.fio --target /mnt/test")]
+pub struct RunArgs {
+    /// A suite's name (see `flushmark suites`), a plan.toml, or a fio job file
+    #[arg(value_name = "SUITE")]
+    pub plan: String,
+
+    /// Where to run: a directory, a file, a device under /dev, or null:
+    #[arg(long, short, value_name = "TARGET")]
+    pub target: Option<String>,
+
+    /// Cut every timed test to this, such as 30s or 250ms
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub time: Option<Duration>,
+
+    /// Seconds for the whole suite: shows that everything works here; the numbers mean nothing
+    #[arg(long)]
+    pub smoke: bool,
+
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// List the built-in suites: what each answers, how long it takes, where it comes from
+#[derive(Debug, Parser)]
+pub struct SuitesArgs {
+    /// Print this suite's plan, to start one of your own from
+    #[arg(value_name = "SUITE")]
+    pub suite: Option<String>,
+}
+
+/// Published measurements of drives, with their sources
+#[derive(Debug, Parser)]
+pub struct CatalogueArgs {
+    /// A drive's name; without one, all drives are listed
+    pub drive: Option<String>,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// What `check` and `run` have in common.
+#[derive(Debug, clap::Args)]
+pub struct CommonArgs {
+    /// Allow the content of the target, a file or a device, to be overwritten
+    #[arg(long)]
+    pub destroy_data: bool,
+
+    /// The system interface that carries the tests (default: the one that adds the least)
+    #[arg(long, value_name = "ENGINE", value_parser = parse_engine)]
+    pub engine: Option<EngineChoice>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// Write the result document (JSON) to this file, too
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// No progress on stderr
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// A use and the lowest grade that is still accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailOn {
+    pub fit_for: Use,
+    pub at_least: Grade,
+}
+
+fn parse_fail_on(text: &str) -> Result<FailOn, String> {
+    let (fit_for, grade) = text.split_once('=').unwrap_or((text, Grade::Fair.name()));
+    let uses = || Use::ALL.map(Use::name).join(", ");
+    let grades = [Grade::Poor, Grade::Fair, Grade::Good, Grade::Excellent];
+    let fit_for = Use::ALL
+        .into_iter()
+        .find(|candidate| candidate.name() == fit_for)
+        .ok_or_else(|| format!("`{fit_for}` is no use; uses are {}", uses()))?;
+    let at_least = grades
+        .into_iter()
+        .find(|candidate| candidate.name() == grade)
+        .ok_or_else(|| format!("`{grade}` is no grade; grades are {}", grades.map(Grade::name).join(", ")))?;
+    Ok(FailOn { fit_for, at_least })
+}
+
+fn parse_engine(text: &str) -> Result<EngineChoice, String> {
+    EngineChoice::from_name(text)
+        .ok_or_else(|| format!("engines are {}", EngineChoice::ALL.map(EngineChoice::name).join(", ")))
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" | "" => 1.0,
+        "min" | "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("write a number with ms, s, min or h".to_owned()),
+    };
+    let number: f64 = number.parse().map_err(|_| "write a number with ms, s, min or h".to_owned())?;
+    Duration::try_from_secs_f64(number * seconds)
+        .ok()
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| "write a time above zero".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn definitions_hold_together() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn fail_on_names_what_it_takes() {
+        assert_eq!(parse_fail_on("zfs-slog").unwrap(), FailOn { fit_for: Use::ZfsSlog, at_least: Grade::Fair });
+        assert_eq!(parse_fail_on("ceph-osd=good").unwrap(), FailOn { fit_for: Use::CephOsd, at_least: Grade::Good });
+        assert_eq!(parse_fail_on("slog").unwrap_err(), "`slog` is no use; uses are ceph-osd, zfs-slog, database-log, general");
+        assert_eq!(parse_fail_on("general=ok").unwrap_err(), "`ok` is no grade; grades are poor, fair, good, excellent");
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(parse_time("250ms").unwrap(), Duration::from_millis(250));
+        assert_eq!(parse_time("1.5s").unwrap(), Duration::from_millis(1500));
+        assert_eq!(parse_time("2min").unwrap(), Duration::from_mins(2));
+        for wrong in ["", "s", "0s", "5 parsecs", "-1s", "1e400h"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `flushmark check`: what a commit costs here, in under a minute.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use engine::Options;
+use measurement::{Grade, RunDocument};
+use workload::{Plan, suites};
+
+use super::{deliver, look, print};
+use crate::args::{CheckArgs, FailOn, Format};
+use crate::exit::Verdict;
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::signals;
+
+/// Writing the test file through may take this much of the minute; a slower drive is measured on what was written until then.
+const PREPARE_TIME_MAX: Duration = Duration::from_secs(8);
+
+/// Measures, judges and prints, each part as soon as it is known.
+///
+/// # Errors
+/// When the target is wrong, or the system does not do its part.
+pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
+    let plan: Plan = suites::named("quick").context("the built-in suite `quick` is missing")?;
+    signals::listen().context("cannot listen to signals")?;
+    let options =
+        Options { engine: args.common.engine, prepare_time_max: Some(PREPARE_TIME_MAX), ..Options::default() };
+    let session = Session::open(&plan, &args.path, args.common.destroy_data, options, false)?;
+    let text = args.common.format == Format::Text;
+    let look = look();
+    let mut progress = Progress::new(args.common.quiet);
+    if text {
+        let document = session.document();
+        print(&report::target_header(&document.target, document.drive.as_ref(), &document.host, &look))?;
+    }
+    for note in session.notes() {
+        progress.line(&note);
+    }
+    let completed = session.run(&plan, &mut progress, |_| Ok(()))?;
+    if text && !completed.document.results.is_empty() {
+        print(&report::check_page(&completed.document, &look))?;
+    }
+    deliver(&completed.document, &args.common)?;
+    let unfit = args.fail_on.iter().any(|fail_on| is_below(&completed.document, *fail_on));
+    match completed.end()? {
+        Verdict::Done if unfit => Ok(Verdict::Unfit),
+        verdict => Ok(verdict),
+    }
+}
+
+/// A use whose grade could not be told is not known to be fit.
+fn is_below(document: &RunDocument, fail_on: FailOn) -> bool {
+    document.fitness.get(&fail_on.fit_for).map_or(Grade::Unknown, |fitness| fitness.grade) < fail_on.at_least
+}

@@ -1,0 +1,60 @@
+//! Exit codes, and how errors reach a person.
+
+use std::process::ExitCode;
+
+use engine::{Blame, EngineError};
+
+/// Why the program does not end with 0, apart from errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Done.
+    Done,
+    /// A use named with `--fail-on` got too low a grade.
+    Unfit,
+    /// Some test failed in the middle; what was measured until then has been printed.
+    Failed,
+    /// None of the plan's tests could run here; each has been named with its reason.
+    NothingRan,
+    /// A signal ended it; what was measured until then has been printed.
+    Interrupted(i32),
+}
+
+/// Wrong use that is noticed by the command line itself.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUse(pub String);
+
+/// A reader that went away (`flushmark suites | head`): no error.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// Turns an outcome into the exit code, and prints an error on stderr.
+pub fn code(outcome: anyhow::Result<Verdict>) -> ExitCode {
+    match outcome {
+        Ok(Verdict::Done) => ExitCode::SUCCESS,
+        Ok(Verdict::Unfit) => ExitCode::from(1),
+        Ok(Verdict::NothingRan) => ExitCode::from(2),
+        Ok(Verdict::Failed) => ExitCode::from(4),
+        // As a shell reports a process that died of the signal.
+        Ok(Verdict::Interrupted(signal)) => ExitCode::from(128 + signal as u8),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("flushmark: {error:#}");
+            ExitCode::from(code_of(&error))
+        }
+    }
+}
+
+fn code_of(error: &anyhow::Error) -> u8 {
+    if error.is::<WrongUse>() {
+        return 2;
+    }
+    match error.downcast_ref::<EngineError>().map(EngineError::blame) {
+        Some(Blame::Usage) => 2,
+        Some(Blame::Safety) => 3,
+        Some(Blame::System) | None => 4,
+    }
+}

@@ -33,7 +33,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "o-dsync-flushes-too".to_owned(),
         title: format!(
-            "On the raw device each plain O_DSYNC write is {sent} ({}): the kernel does both for a synchronous write.",
+            "On the raw device each plain O_DSYNC write is {sent} ({}): the kernel flushes once more than durability needs.",
             latency(p50_us(durable))
         ),
         evidence,

@@ -25,7 +25,7 @@ fn a_raw_device_where_o_dsync_flushes_too() {
       - 4 KiB write + fsync: flushes: 1.0 per commit
       > Where commits matter (database log, Ceph, SLOG) use a drive whose datasheet promises power-loss protection; `flushmark catalogue` shows what that changes.
     o-dsync-flushes-too (high)
-      On the raw device each plain O_DSYNC write is a FUA write and then a FLUSH (1.45 ms): the kernel does both for a synchronous write.
+      On the raw device each plain O_DSYNC write is a FUA write and then a FLUSH (1.45 ms): the kernel flushes once more than durability needs.
       - 4 KiB write + O_DSYNC p50: 1451.0 us
       - engine: psync
       - 4 KiB write + O_DSYNC: flushes: 1.0 per commit

@@ -12,7 +12,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         evidence: vec![Evidence::fact(format!("what holds {}", case.path()), what)],
         confidence: Confidence::High,
         doubt: None,
-        advice: "Name a directory on a drive, such as `flushmark check /var/tmp`; these numbers show only what the software on the way costs."
+        advice: "Name a directory on a drive, such as `flushmark check ~`; these numbers show only what the software on the way costs."
             .to_owned(),
     })
 }

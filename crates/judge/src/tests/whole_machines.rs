@@ -271,7 +271,7 @@ fn a_directory_in_memory() {
     target-in-memory (high)
       Nothing written here is durable: tmpfs keeps everything in memory.
       - what holds /srv/db: tmpfs
-      > Name a directory on a drive, such as `flushmark check /var/tmp`; these numbers show only what the software on the way costs.
+      > Name a directory on a drive, such as `flushmark check ~`; these numbers show only what the software on the way costs.
     Ceph OSD: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
     ZFS SLOG: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.
     database log: unfit. Tmpfs keeps everything in memory, a power cut loses all of it.

@@ -1,4 +1,17 @@
-//! A plan: the list of tests that a run works through.
+//! A plan: the list of tests that a run works through, and the TOML file that holds one.
+//!
+//! One table of fields ([`fields`]) feeds the parser, the reference page ([`reference()`]) and the JSON Schema ([`json_schema`]).
+
+mod error;
+pub mod fields;
+mod parse;
+mod reference;
+mod schema;
+mod value;
+
+pub use error::PlanError;
+pub use reference::reference;
+pub use schema::json_schema;
 
 use std::time::Duration;
 

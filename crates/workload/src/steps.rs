@@ -265,6 +265,12 @@ pub struct StepProgram {
 }
 
 impl StepProgram {
+    /// The test's name where the plan gives none: its steps in one line.
+    pub fn title(&self) -> String {
+        let steps: Vec<String> = self.steps.iter().map(|step| step.notation(&self.files)).collect();
+        format!("{}, jobs {}", steps.join(", "), self.jobs.get())
+    }
+
     /// Whether it only overwrites and syncs, so that it can run on a block device, where files have no names and do not grow.
     pub fn runs_without_directory(&self) -> bool {
         let fixed = |step: &Step| match *step {

@@ -1,1 +1,115 @@
-//! The built-in plans.
+//! The built-in plans, in the same TOML that a person writes.
+
+use crate::plan::Plan;
+
+/// A built-in plan's name and text.
+type Suite = (&'static str, &'static str);
+
+macro_rules! suites {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../suites/", $name, ".toml")))),*]
+    };
+}
+
+/// All of them, in the order in which a person should read them.
+const SUITES: [Suite; 9] = suites![
+    "quick",
+    "journal",
+    "ceph-disk",
+    "slog",
+    "wal",
+    "commits",
+    "fsync-study",
+    "write-cache",
+    "read-scaling",
+];
+
+/// Every built-in plan.
+pub fn all() -> Vec<Plan> {
+    SUITES.iter().filter_map(|(name, _)| named(name)).collect()
+}
+
+/// The built-in plan of that name.
+///
+/// ```
+/// assert_eq!(workload::suites::named("journal").unwrap().tests.len(), 1);
+/// ```
+pub fn named(name: &str) -> Option<Plan> {
+    // A test holds every text to parse.
+    Plan::from_toml(name, text(name)?).ok()
+}
+
+/// The text of the built-in plan of that name, comments and all.
+pub fn text(name: &str) -> Option<&'static str> {
+    SUITES.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
+}
+
+/// What to say to a name that is no suite.
+pub fn unknown(name: &str) -> String {
+    let names: Vec<&str> = SUITES.iter().map(|&(name, _)| name).collect();
+    format!("`{name}` is neither a suite ({}) nor a file", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Table, Work};
+
+    #[test]
+    fn every_suite_parses_and_is_named_as_its_file() {
+        for (name, text) in SUITES {
+            let plan = Plan::from_toml(name, text).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(plan.name, name);
+            assert!(!plan.answers.is_empty() && !plan.source.is_empty(), "{name} says neither what for nor where from");
+        }
+    }
+
+    #[test]
+    fn the_folder_and_the_list_agree() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/suites");
+        let mut files: Vec<String> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut listed: Vec<String> = SUITES.iter().map(|(name, _)| format!("{name}.toml")).collect();
+        files.sort();
+        listed.sort();
+        assert_eq!(files, listed);
+    }
+
+    #[test]
+    fn suites_hold_the_tests_that_their_sources_have() {
+        let count = |name| named(name).unwrap().tests.len();
+        assert_eq!(count("ceph-disk"), 5 + 2 * 2);
+        assert_eq!(count("journal"), 1);
+        assert_eq!(count("slog"), 15);
+        assert_eq!(count("fsync-study"), 2 * 3 * 6 * 2);
+        assert_eq!(count("write-cache"), 2 * 2 * 3 + 3);
+        assert_eq!(count("read-scaling"), 5 + 2);
+        assert_eq!(count("wal"), 16 + 4);
+        assert_eq!(named("slog").unwrap().table, Table::Slog);
+    }
+
+    #[test]
+    fn check_leaves_time_for_preparation_within_its_minute() {
+        assert!(named("quick").unwrap().time_asked().as_secs() <= 42);
+    }
+
+    #[test]
+    fn a_smoke_run_takes_seconds_and_keeps_every_test() {
+        for plan in all() {
+            let tests = plan.tests.len();
+            let smoke = plan.smoke();
+            assert_eq!(smoke.tests.len(), tests);
+            assert!(smoke.time_asked().as_secs_f64() <= 2.1, "{}: {:?}", smoke.name, smoke.time_asked());
+            for test in &smoke.tests {
+                if let Work::Blocks(workload) = &test.work {
+                    assert!(workload.size_per_job_bytes() >= u64::from(workload.block_bytes.get()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_names() {
+        insta::assert_snapshot!(unknown("slgo"), @"`slgo` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling) nor a file");
+    }
+}

@@ -1,0 +1,464 @@
+//! From a plan's text to a [`Plan`].
+
+use std::ops::Range;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::error::{PlanError, did_you_mean};
+use super::fields::{self, Kind, Place};
+use super::value::{Reader, Source, Value, takes};
+use super::{Plan, Table, Test, Work};
+use crate::blocks::{
+    Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Until, WarmUp, Workload,
+};
+use crate::pattern::Pattern;
+use crate::steps::{FileSpec, OpenFlag, Step, StepProgram};
+use crate::sync::SyncMethod;
+
+/// A plan of more tests than this is a mistake in its matrix.
+const TESTS_MAX: usize = 10_000;
+
+impl Plan {
+    /// Reads a plan. `file` is the name that errors show and, without its ending, the plan's name where it gives none.
+    ///
+    /// ```
+    /// let plan = workload::Plan::from_toml("mine.toml", r#"
+    ///     [[test]]
+    ///     pattern = "randwrite"
+    ///     sync = "fsync"
+    ///     [test.matrix]
+    ///     jobs = [1, 8]
+    /// "#)?;
+    /// assert_eq!(plan.tests[1].name, "randwrite 4 KiB, fsync=1, depth 1, jobs 8");
+    /// # Ok::<(), workload::plan::PlanError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line, field, value, and what the value may be.
+    pub fn from_toml(file: &str, text: &str) -> Result<Plan, PlanError> {
+        let source = Source { file, text };
+        let document = DeTable::parse(text).map_err(|error| {
+            source.error(&error.span().unwrap_or(0..0), error.message().trim().replace('\n', ", "))
+        })?;
+        let top = Fields::of(source, document.get_ref(), document.span(), &[Place::Plan])?;
+        let defaults = match top.get("defaults") {
+            None => Vec::new(),
+            Some(value) => {
+                let table = value.content.as_table().ok_or_else(|| top.wrong("defaults", &value))?;
+                Fields::of(source, table, value.span, &[Place::Test])?.entries
+            }
+        };
+        let mut tests = Vec::new();
+        let listed = top.get("test").ok_or_else(|| source.error(&(0..0), "the plan has no tests; add a [[test]]"))?;
+        let array = listed.content.as_array().ok_or_else(|| top.wrong("test", &listed))?;
+        for item in array.iter() {
+            let value = Value { content: item.get_ref(), span: item.span() };
+            let table = value.content.as_table().ok_or_else(|| top.wrong("test", &value))?;
+            let own = Fields::of(source, table, item.span(), &[Place::Test, Place::TestOnly])?;
+            for test in own.with_defaults(&defaults).tests()? {
+                if tests.len() == TESTS_MAX {
+                    return Err(source.error(&item.span(), format!("the plan has more than {TESTS_MAX} tests")));
+                }
+                if tests.iter().any(|other: &Test| other.name == test.name) {
+                    let message = format!("name: there are two tests called \"{}\"; give this one a name of its own", test.name);
+                    return Err(source.error(&item.span(), message));
+                }
+                tests.push(test);
+            }
+        }
+        if tests.is_empty() {
+            return Err(source.error(&listed.span, "the plan has no tests; add a [[test]]"));
+        }
+        let stem = file.rsplit('/').next().unwrap_or(file);
+        let stem = stem.strip_suffix(".toml").unwrap_or(stem);
+        Ok(Plan {
+            name: top.read("name", |reader, value| reader.text(value))?.unwrap_or_else(|| stem.to_owned()),
+            answers: top.read("answers", |reader, value| reader.text(value))?.unwrap_or_default(),
+            source: top.read("source", |reader, value| reader.text(value))?.unwrap_or_default(),
+            table: top.read("table", |reader, value| reader.word(value, Table::from_name))?.unwrap_or(Table::Tests),
+            target: top.read("target", |reader, value| reader.text(value))?,
+            tests,
+        })
+    }
+}
+
+/// The fields of one table, each with where it stands.
+#[derive(Debug, Clone)]
+struct Fields<'a> {
+    source: Source<'a>,
+    places: &'a [Place],
+    span: Range<usize>,
+    entries: Vec<(&'a str, Value<'a>)>,
+}
+
+impl<'a> Fields<'a> {
+    /// Checks that every key is known, and keeps them in the order in which they are written.
+    fn of(
+        source: Source<'a>,
+        table: &'a DeTable<'a>,
+        span: Range<usize>,
+        places: &'a [Place],
+    ) -> Result<Fields<'a>, PlanError> {
+        let mut entries = Vec::new();
+        for (key, value) in table {
+            check_key(source, key, places)?;
+            let value = Value { content: value.get_ref(), span: value.span() };
+            entries.push((key.get_ref().as_ref(), key.span().start, value));
+        }
+        entries.sort_by_key(|&(_, start, _)| start);
+        let entries = entries.into_iter().map(|(name, _, value)| (name, value)).collect();
+        Ok(Fields { source, places, span, entries })
+    }
+
+    fn with_defaults(mut self, defaults: &[(&'a str, Value<'a>)]) -> Fields<'a> {
+        // A program's own fields are few: defaults that only a pattern has do not concern it.
+        let is_program = self.get("steps").is_some();
+        for (name, value) in defaults {
+            if self.get(name).is_none() && !(is_program && !PROGRAM_FIELDS.contains(name)) {
+                self.entries.push((name, value.clone()));
+            }
+        }
+        self
+    }
+
+    fn get(&self, name: &str) -> Option<Value<'a>> {
+        self.entries.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+    }
+
+    fn reader(&self, name: &str) -> Option<Reader<'a>> {
+        fields::find(self.places, name).map(|field| Reader { source: self.source, field })
+    }
+
+    /// The value of a field, if it is there.
+    fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Reader<'a>, &Value<'a>) -> Result<T, PlanError>,
+    ) -> Result<Option<T>, PlanError> {
+        match (self.get(name), self.reader(name)) {
+            (Some(value), Some(reader)) => read(&reader, &value).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn whole(&self, name: &str) -> Result<Option<u64>, PlanError> {
+        self.read(name, |reader, value| reader.whole(value))
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, PlanError> {
+        self.read(name, |reader, value| reader.flag(value))
+    }
+
+    fn size(&self, name: &str) -> Result<Option<u64>, PlanError> {
+        self.read(name, |reader, value| reader.size(value))
+    }
+
+    fn time(&self, name: &str) -> Result<Option<Duration>, PlanError> {
+        self.read(name, |reader, value| reader.time(value))
+    }
+
+    fn word<T>(&self, name: &str, from_name: impl Fn(&str) -> Option<T>) -> Result<Option<T>, PlanError> {
+        self.read(name, |reader, value| reader.word(value, from_name))
+    }
+
+    /// An error at a field, or at the table where the field is missing.
+    fn error(&self, name: &str, message: &str) -> PlanError {
+        let span = self.get(name).map_or_else(|| self.span.clone(), |value| value.span);
+        self.source.error(&span, format!("{name}: {message}"))
+    }
+
+    fn wrong(&self, name: &str, value: &Value<'_>) -> PlanError {
+        let kind = fields::find(self.places, name).map_or(Kind::Text, |field| field.kind);
+        self.source.error(&value.span, format!("{name}: {} is not {}", value.content.type_str(), takes(kind)))
+    }
+
+    /// An error if a field is there that has no meaning with the others.
+    fn refuse(&self, name: &str, because: &str) -> Result<(), PlanError> {
+        match self.get(name) {
+            Some(_) => Err(self.error(name, because)),
+            None => Ok(()),
+        }
+    }
+
+    /// The tests that this one stands for: one for each combination of its matrix, and each as often as it is repeated.
+    fn tests(&self) -> Result<Vec<Test>, PlanError> {
+        let mut tests = Vec::new();
+        let combinations = self.combinations()?;
+        let several = combinations.len() > 1;
+        for (fields, varied) in combinations {
+            let work = fields.work()?;
+            let title = match &work {
+                Work::Blocks(workload) => workload.title(),
+                Work::Steps(program) => program.title(),
+            };
+            let name = match fields.read("name", |reader, value| reader.text(value))? {
+                Some(name) if several => format!("{name}, {varied}"),
+                Some(name) => name,
+                None => title,
+            };
+            let repeat = fields.whole("repeat")?.unwrap_or(1);
+            for run in 1..=repeat {
+                let name = if repeat > 1 { format!("{name} (run {run})") } else { name.clone() };
+                tests.push(Test { name, work: work.clone() });
+            }
+        }
+        Ok(tests)
+    }
+
+    /// These fields with each combination of the matrix's values put in, and the combination in words.
+    fn combinations(&self) -> Result<Vec<(Fields<'a>, String)>, PlanError> {
+        let mut combinations = vec![(self.clone(), String::new())];
+        let Some(matrix) = self.get("matrix") else { return Ok(combinations) };
+        let table = matrix.content.as_table().ok_or_else(|| self.wrong("matrix", &matrix))?;
+        let varied = Fields::of(self.source, table, matrix.span.clone(), &[Place::Test])?;
+        for (name, list) in &varied.entries {
+            let field = fields::find(&[Place::Test], name).filter(|field| field.varies());
+            let Some(items) = list.content.as_array().filter(|items| items.iter().len() > 0 && field.is_some()) else {
+                let message = format!("matrix: {name} takes a list of values, such as {name} = [...]");
+                return Err(self.source.error(&list.span, message));
+            };
+            if combinations.len() * items.iter().len() > TESTS_MAX {
+                return Err(self.source.error(&list.span, format!("matrix: more than {TESTS_MAX} combinations")));
+            }
+            let mut grown = Vec::new();
+            for (fields, words) in &combinations {
+                for item in items.iter() {
+                    let value = Value { content: item.get_ref(), span: item.span() };
+                    let text = self.source.text.get(item.span()).unwrap_or_default().replace('"', "");
+                    let mut fields = fields.clone();
+                    fields.entries.retain(|(known, _)| known != name);
+                    fields.entries.push((name, value));
+                    let comma = if words.is_empty() { "" } else { ", " };
+                    grown.push((fields, format!("{words}{comma}{name} {text}")));
+                }
+            }
+            combinations = grown;
+        }
+        Ok(combinations)
+    }
+
+    fn work(&self) -> Result<Work, PlanError> {
+        match (self.get("pattern"), self.get("steps")) {
+            (Some(_), None) => {
+                self.refuse("files", "only a test with steps has files")?;
+                self.blocks().map(Work::Blocks)
+            }
+            (None, Some(_)) => self.program().map(Work::Steps),
+            (Some(_), Some(_)) => Err(self.error("steps", "a test has a pattern or steps, not both")),
+            (None, None) => {
+                let patterns = Pattern::ALL.map(Pattern::name).join(", ");
+                Err(self.error("pattern", &format!("missing; it takes one of {patterns}, or the test takes steps")))
+            }
+        }
+    }
+
+    fn blocks(&self) -> Result<Workload, PlanError> {
+        let pattern = self.word("pattern", Pattern::from_name)?.unwrap_or(Pattern::Read);
+        let sync = self.word("sync", SyncMethod::from_name)?.unwrap_or(SyncMethod::None);
+        let layout = self.word("layout", layout_from_name)?.unwrap_or(Layout::Overwrite);
+        let engine = self.word("engine", EngineChoice::from_name)?.unwrap_or(EngineChoice::Auto);
+        let out_of_range = |name: &str| self.error(name, "out of range");
+        let block = BlockBytes::new(self.size("block")?.unwrap_or(4096)).map_err(|_| out_of_range("block"))?;
+        let mut workload = Workload::new(pattern, block);
+        workload.sync = sync;
+        workload.layout = layout;
+        workload.engine = engine;
+        workload.content = self.content()?;
+        workload.depth = Depth::new(self.whole("depth")?.unwrap_or(1)).map_err(|_| out_of_range("depth"))?;
+        workload.jobs = self.jobs()?;
+        workload.sync_every = self.whole("sync_every")?.unwrap_or(1) as u32;
+        workload.direct = self.flag("direct")?.unwrap_or(workload.direct);
+        workload.invalidate = self.flag("invalidate")?.unwrap_or(workload.invalidate);
+        workload.size_bytes = self.size("size")?.unwrap_or(workload.size_bytes);
+        workload.limit = self.limit()?;
+        workload.warm_up = self.time("warm_up")?.map_or(workload.warm_up, WarmUp);
+        workload.seed = self.whole("seed")?.unwrap_or(workload.seed);
+        if let Some(percent) = self.whole("read_percent")? {
+            workload.read_percent = percent as u8;
+        }
+        let arrivals = self.word("arrivals", |name| match name {
+            "constant" => Some(Arrivals::Constant),
+            "poisson" => Some(Arrivals::Poisson),
+            _ => None,
+        })?;
+        workload.rate = self
+            .read("rate", |reader, value| reader.rate(value))?
+            .map(|per_second| Rate { per_second, arrivals: arrivals.unwrap_or(Arrivals::Constant) });
+        self.check_blocks(&workload)?;
+        Ok(workload)
+    }
+
+    /// Combinations of fields that mean nothing, or cannot be.
+    fn check_blocks(&self, workload: &Workload) -> Result<(), PlanError> {
+        let pattern = workload.pattern.name();
+        let block = u64::from(workload.block_bytes.get());
+        if !workload.pattern.is_mixed() {
+            self.refuse("read_percent", &format!("only rw and randrw mix reads and writes, {pattern} does not"))?;
+        }
+        if !workload.pattern.writes() {
+            if workload.sync.is_durable() {
+                return Err(self.error("sync", &format!("{pattern} writes nothing that could be synced; use none")));
+            }
+            self.refuse("sync_every", &format!("{pattern} writes nothing that could be synced"))?;
+        }
+        if workload.sync.call().is_none() && workload.sync_every != 1 {
+            let message = format!("only fsync and fdatasync count writes, not sync = \"{}\"", workload.sync.name());
+            return Err(self.error("sync_every", &message));
+        }
+        if workload.layout != Layout::Overwrite && workload.pattern.reads() {
+            let name = workload.layout.name();
+            return Err(self.error("layout", &format!("{pattern} would read what was never written; {name} takes write or randwrite")));
+        }
+        if workload.layout == Layout::Append && workload.pattern != Pattern::Write {
+            return Err(self.error("layout", &format!("a file grows at its end; append takes the pattern write, not {pattern}")));
+        }
+        if workload.direct && block % 512 != 0 {
+            let message = format!("direct I/O moves whole sectors of 512 B, and {block} B is no multiple; set direct = false");
+            return Err(self.error("block", &message));
+        }
+        if workload.size_bytes < block * u64::from(workload.jobs.get()) {
+            return Err(self.error("size", "each job needs at least one block"));
+        }
+        if workload.rate.is_none() {
+            self.refuse("arrivals", "only an offered rate has arrivals; set rate")?;
+        }
+        let linked = workload.sync.linked_call().is_some();
+        match workload.engine {
+            EngineChoice::Psync | EngineChoice::Libaio if linked => {
+                Err(self.error("engine", &format!("only io_uring can link a sync, as {} asks", workload.sync.name())))
+            }
+            EngineChoice::Psync if workload.depth_effective() > 1 => {
+                Err(self.error("engine", &format!("psync does one operation at a time, and the depth is {}", workload.depth.get())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn content(&self) -> Result<Content, PlanError> {
+        let percent = self.whole("compressible_percent")?;
+        let content = self.word("content", |name| match name {
+            "random" => Some(Content::Random),
+            "zero" => Some(Content::Zero),
+            "compressible" => Some(Content::Compressible(percent.unwrap_or(50) as u8)),
+            _ => None,
+        })?;
+        if !matches!(content, Some(Content::Compressible(_))) {
+            self.refuse("compressible_percent", "only content = \"compressible\" has a share of zeros")?;
+        }
+        Ok(content.unwrap_or(Content::Random))
+    }
+
+    fn jobs(&self) -> Result<Jobs, PlanError> {
+        Jobs::new(self.whole("jobs")?.unwrap_or(1)).map_err(|error| self.error("jobs", &error.to_string()))
+    }
+
+    fn limit(&self) -> Result<Limit, PlanError> {
+        let until = self.word("stop", |name| match name {
+            "first" => Some(Until::First),
+            "both" => Some(Until::Both),
+            _ => None,
+        })?;
+        match (self.time("time")?, self.whole("count")?) {
+            (Some(time), Some(count)) => {
+                Ok(Limit::TimeAndCount { time, count, until: until.unwrap_or(Until::First) })
+            }
+            (time, count) => {
+                self.refuse("stop", "it chooses between time and count; give both")?;
+                Ok(count.map_or(Limit::Time(time.unwrap_or(DEFAULT_TIME)), Limit::Count))
+            }
+        }
+    }
+
+    fn program(&self) -> Result<StepProgram, PlanError> {
+        for (name, _) in &self.entries {
+            if !PROGRAM_FIELDS.contains(name) && !["name", "steps", "files", "matrix", "repeat"].contains(name) {
+                return Err(self.error(name, "a test with steps does not have this field"));
+            }
+        }
+        let files = self.files()?;
+        let steps = self.get("steps").ok_or_else(|| self.error("steps", "missing"))?;
+        let lines = steps.content.as_array().filter(|lines| lines.iter().len() > 0);
+        let lines = lines.ok_or_else(|| self.wrong("steps", &steps))?;
+        let mut parsed = Vec::new();
+        for line in lines.iter() {
+            let text = line.get_ref().as_str().ok_or_else(|| self.wrong("steps", &steps))?;
+            let step = Step::parse(text, &files);
+            parsed.push(step.map_err(|error| self.source.error(&line.span(), format!("steps: {error}")))?);
+        }
+        let program = StepProgram {
+            files,
+            steps: parsed,
+            jobs: self.jobs()?,
+            content: self.content()?,
+            limit: self.limit()?,
+            warm_up: self.time("warm_up")?.map_or(WarmUp(DEFAULT_WARM_UP), WarmUp),
+            seed: self.whole("seed")?.unwrap_or(1),
+        };
+        for (index, file) in program.files.iter().enumerate() {
+            let largest = program.largest_write_bytes(index);
+            if largest > file.size_bytes {
+                let message = format!("{} is smaller than a write of {largest} B to it", file.name);
+                return Err(self.error("files", &message));
+            }
+        }
+        Ok(program)
+    }
+
+    fn files(&self) -> Result<Vec<FileSpec>, PlanError> {
+        let Some(listed) = self.get("files") else {
+            return Err(self.error("files", "missing; declare the files that the steps name, as in files = { log = {} }"));
+        };
+        let table = listed.content.as_table().filter(|table| !table.is_empty());
+        let table = table.ok_or_else(|| self.wrong("files", &listed))?;
+        let mut keys: Vec<_> = table.iter().collect();
+        keys.sort_by_key(|(key, _)| key.span().start);
+        keys.into_iter().map(|(key, value)| self.file(key, value)).collect()
+    }
+
+    fn file(&self, key: &'a Spanned<DeString<'a>>, value: &'a Spanned<DeValue<'a>>) -> Result<FileSpec, PlanError> {
+        let name = key.get_ref().as_ref();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(is_plain) {
+            let message = format!("files: \"{name}\" is no name; use letters, digits, `-`, `_` and `.`");
+            return Err(self.source.error(&key.span(), message));
+        }
+        let table = value.get_ref().as_table().ok_or_else(|| {
+            self.source.error(&value.span(), format!("files: {name} takes a table, such as {{ size = \"16MiB\" }}"))
+        })?;
+        let fields = Fields::of(self.source, table, value.span(), &[Place::File])?;
+        let open_flag = fields.word("open", |name| match name {
+            "o_sync" => Some(OpenFlag::OSync),
+            "o_dsync" => Some(OpenFlag::ODsync),
+            _ => None,
+        })?;
+        Ok(FileSpec {
+            name: name.to_owned(),
+            size_bytes: fields.size("size")?.unwrap_or(16 << 20),
+            layout: fields.word("layout", layout_from_name)?.unwrap_or(Layout::Overwrite),
+            direct: fields.flag("direct")?.unwrap_or(false),
+            open_flag,
+        })
+    }
+}
+
+/// Fields of a pattern that a step program has as well.
+const PROGRAM_FIELDS: [&str; 9] =
+    ["jobs", "content", "compressible_percent", "time", "count", "stop", "warm_up", "seed", "repeat"];
+const DEFAULT_TIME: Duration = Duration::from_secs(5);
+const DEFAULT_WARM_UP: Duration = Duration::from_millis(500);
+
+fn layout_from_name(name: &str) -> Option<Layout> {
+    [Layout::Overwrite, Layout::Append, Layout::Preallocated].into_iter().find(|layout| layout.name() == name)
+}
+
+fn check_key(source: Source<'_>, key: &Spanned<DeString<'_>>, places: &[Place]) -> Result<(), PlanError> {
+    let name = key.get_ref().as_ref();
+    if fields::find(places, name).is_some() {
+        return Ok(());
+    }
+    let known = fields::names(places);
+    let hint = did_you_mean(name, &known);
+    Err(source.error(&key.span(), format!("`{name}` is no field here{hint}; fields are {}", known.join(", "))))
+}

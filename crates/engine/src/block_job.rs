@@ -57,7 +57,7 @@ impl BlockJob<'_> {
                 self.blocking(&mut NullDisk, stage)
             } else {
                 let buffers = self.buffers(depth as usize)?;
-                self.queued(NullQueue::new(depth, block_bytes), &mut NullDisk, buffers, Vec::new(), stage)
+                Ok(self.queued(NullQueue::new(depth, block_bytes), &mut NullDisk, buffers, Vec::new(), stage))
             };
         }
         let (file, _) = open_part(self.target, &self.part.name, self.part.direct, self.open_flags())
@@ -84,13 +84,13 @@ impl BlockJob<'_> {
                             .to_owned(),
                     );
                 }
-                self.queued(uring, &mut disk, buffers, notes, stage)
+                Ok(self.queued(uring, &mut disk, buffers, notes, stage))
             }
             Carrier::Libaio => {
                 let buffers = self.buffers(depth as usize)?;
                 let libaio = Libaio::new(disk.as_fd(), depth, write_flags, &buffers)
                     .map_err(|errno| setting_up("libaio", errno))?;
-                self.queued(libaio, &mut disk, buffers, Vec::new(), stage)
+                Ok(self.queued(libaio, &mut disk, buffers, Vec::new(), stage))
             }
         }
     }
@@ -106,8 +106,11 @@ impl BlockJob<'_> {
     fn buffers(&self, slots: usize) -> Result<Buffers, Failure> {
         let mut draws = generator(self.workload.seed, self.job);
         let block_bytes = self.workload.block_bytes.get() as usize;
-        Buffers::new(slots, block_bytes, self.workload.content, &mut draws)
-            .map_err(|_| Failure::Errno { operation: "allocating memory", offset: None, errno: Errno::NOMEM })
+        Buffers::new(slots, block_bytes, self.workload.content, &mut draws).map_err(|_| Failure::Errno {
+            operation: "allocating memory",
+            offset: None,
+            errno: Errno::NOMEM,
+        })
     }
 
     fn orders(&self, phase: Phase) -> Orders {
@@ -151,7 +154,7 @@ impl BlockJob<'_> {
         mut buffers: Buffers,
         notes: Vec<String>,
         stage: Stage<'_>,
-    ) -> Result<Report, Failure> {
+    ) -> Report {
         let linked = self.workload.sync.linked_call().is_some();
         let report = stage.act(notes, |phase, bounds, tally, stop| {
             let orders = self.orders(phase);
@@ -164,7 +167,7 @@ impl BlockJob<'_> {
         });
         // Before the buffers, whose memory the kernel may hold registered.
         drop(queue);
-        Ok(report)
+        report
     }
 }
 

@@ -49,7 +49,8 @@ impl<D: Disk> Blocking<'_, D> {
     fn work<A: Access, const DIRECTION: u8>(mut self, access: A) -> JobEnd {
         let mut end = JobEnd::new();
         end.failure = self.repeat::<A, DIRECTION>(access, &mut end).err();
-        end.bytes = (end.reads + end.writes) * self.orders.region.block_bytes;
+        let block_bytes = self.orders.region.block_bytes;
+        (end.read_bytes, end.written_bytes) = (end.reads * block_bytes, end.writes * block_bytes);
         end
     }
 
@@ -112,9 +113,11 @@ impl<D: Disk> Blocking<'_, D> {
                 until_renewal -= 1;
                 if until_renewal == 0 {
                     until_renewal = self.orders.renew_every.unwrap_or(u64::MAX);
-                    self.disk
-                        .renew()
-                        .map_err(|errno| Failure::Errno { operation: "emptying the file", offset: None, errno })?;
+                    self.disk.renew().map_err(|errno| Failure::Errno {
+                        operation: "emptying the file",
+                        offset: None,
+                        errno,
+                    })?;
                     now = clock.ticks();
                 }
             }
@@ -210,7 +213,7 @@ mod tests {
         orders.sync = Some(SyncCall::Fsync);
         orders.sync_every = 4;
         let (end, tally) = run(&mut NullDisk, &orders, Limit::Count(42));
-        assert_eq!((end.writes, end.syncs, end.bytes), (42, 10, 42 * 4096));
+        assert_eq!((end.writes, end.syncs, end.written_bytes), (42, 10, 42 * 4096));
         assert_eq!((tally.write.count(), tally.sync.count(), tally.commit.count()), (42, 10, 10));
     }
 

@@ -34,7 +34,12 @@ impl Buffers {
     /// # Errors
     /// When the system has no such memory to give.
     #[expect(unsafe_code, reason = "page-aligned memory comes from mmap")]
-    pub fn new(slots: usize, slot_bytes: usize, content: Content, generator: &mut Xoshiro256PlusPlus) -> std::io::Result<Buffers> {
+    pub fn new(
+        slots: usize,
+        slot_bytes: usize,
+        content: Content,
+        generator: &mut Xoshiro256PlusPlus,
+    ) -> std::io::Result<Buffers> {
         // A slot begins on a page boundary, so that any logical block size is aligned.
         let stride = slot_bytes.next_multiple_of(PIECE);
         let length = stride.checked_mul(slots).ok_or(rustix::io::Errno::NOMEM)?;

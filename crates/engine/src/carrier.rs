@@ -59,10 +59,13 @@ pub fn choose(
     let depth = workload.depth_effective();
     let linked = workload.sync.linked_call().is_some();
     match asked.unwrap_or(workload.engine) {
-        EngineChoice::Psync if depth > 1 => Err(Refusal::Skip(format!("psync does one operation at a time, and this test asks for depth {depth}"))),
-        EngineChoice::Psync | EngineChoice::Libaio if linked => {
-            Err(Refusal::Skip(format!("only io_uring can link a sync to a write, which {} asks for", workload.sync.name())))
+        EngineChoice::Psync if depth > 1 => {
+            Err(Refusal::Skip(format!("psync does one operation at a time, and this test asks for depth {depth}")))
         }
+        EngineChoice::Psync | EngineChoice::Libaio if linked => Err(Refusal::Skip(format!(
+            "only io_uring can link a sync to a write, which {} asks for",
+            workload.sync.name()
+        ))),
         EngineChoice::Psync => Ok((Carrier::Psync, None)),
         EngineChoice::Libaio => Ok((Carrier::Libaio, None)),
         EngineChoice::IoUring => match probe() {
@@ -79,7 +82,10 @@ pub fn choose(
             ))),
             Err(errno) => Ok((
                 Carrier::Libaio,
-                Some(format!("io_uring is not available here ({}); libaio carried this test instead", why_absent(errno))),
+                Some(format!(
+                    "io_uring is not available here ({}); libaio carried this test instead",
+                    why_absent(errno)
+                )),
             )),
         },
     }

@@ -166,7 +166,8 @@ impl Crew<'_> {
             }
             watch.look();
             let cpu = cpu_use();
-            let counters = counters_before.and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
+            let counters =
+                counters_before.and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
             // A job that panicked is known by its missing report.
             threads.into_iter().for_each(|thread| drop(thread.join()));
             notes.sort();

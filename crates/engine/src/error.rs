@@ -24,7 +24,9 @@ pub enum Blame {
 #[non_exhaustive]
 pub enum EngineError {
     /// A kind of target that this version does not have.
-    #[error("`{given}`: targets of the kind `{scheme}:` do not exist in this version; name a directory, a file, a device under /dev, or null:")]
+    #[error(
+        "`{given}`: targets of the kind `{scheme}:` do not exist in this version; name a directory, a file, a device under /dev, or null:"
+    )]
     UnknownScheme {
         /// As the person wrote it.
         given: String,
@@ -113,7 +115,9 @@ pub enum EngineError {
         available_bytes: u64,
     },
     /// More open files than allowed.
-    #[error("{jobs} jobs need {needed} open files and the limit is {limit}; raise it (ulimit -n {needed}) or ask for fewer jobs")]
+    #[error(
+        "{jobs} jobs need {needed} open files and the limit is {limit}; raise it (ulimit -n {needed}) or ask for fewer jobs"
+    )]
     OpenFiles {
         /// Jobs asked for.
         jobs: u32,
@@ -123,7 +127,9 @@ pub enum EngineError {
         limit: u64,
     },
     /// A thread could not be started.
-    #[error("the system gives no thread for job {job} of {jobs} ({source}); raise the limit (ulimit -u) or ask for fewer jobs")]
+    #[error(
+        "the system gives no thread for job {job} of {jobs} ({source}); raise the limit (ulimit -u) or ask for fewer jobs"
+    )]
     Threads {
         /// Which job.
         job: u32,
@@ -161,8 +167,8 @@ impl EngineError {
     /// Who has to act.
     pub fn blame(&self) -> Blame {
         match self {
-            EngineError::UnknownScheme { .. } => Blame::Usage,
-            EngineError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. }) => Blame::Usage,
+            EngineError::UnknownScheme { .. }
+            | EngineError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. }) => Blame::Usage,
             EngineError::NotAskedToDestroy { .. } | EngineError::Occupied { .. } | EngineError::AnotherRun { .. } => {
                 Blame::Safety
             }

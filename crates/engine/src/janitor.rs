@@ -53,12 +53,7 @@ impl Drop for Janitor {
 ///
 /// # Safety
 /// Only to be called in a freshly forked child, with two open descriptors and a C string.
-unsafe fn sweep_up(
-    end_of_run: libc::c_int,
-    pipe: libc::c_int,
-    parent: libc::c_int,
-    name: *const libc::c_char,
-) -> ! {
+unsafe fn sweep_up(end_of_run: libc::c_int, pipe: libc::c_int, parent: libc::c_int, name: *const libc::c_char) -> ! {
     // SAFETY: system calls on descriptors of this process and on memory of this stack frame.
     unsafe {
         // Out of the terminal's process group, deaf to its signals: what ends the run must not end the child first.

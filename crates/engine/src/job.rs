@@ -138,8 +138,10 @@ pub struct JobEnd {
     pub syncs: u64,
     /// Turns of a step program.
     pub turns: u64,
-    /// Bytes of all those reads and writes.
-    pub bytes: u64,
+    /// Bytes of those reads.
+    pub read_bytes: u64,
+    /// Bytes of those writes.
+    pub written_bytes: u64,
     /// The error that ended it, if one did.
     pub failure: Option<Failure>,
 }
@@ -147,7 +149,7 @@ pub struct JobEnd {
 impl JobEnd {
     /// Nothing done yet.
     pub const fn new() -> JobEnd {
-        JobEnd { reads: 0, writes: 0, syncs: 0, turns: 0, bytes: 0, failure: None }
+        JobEnd { reads: 0, writes: 0, syncs: 0, turns: 0, read_bytes: 0, written_bytes: 0, failure: None }
     }
 }
 
@@ -181,7 +183,12 @@ pub enum Failure {
 impl Failure {
     /// Checks that an operation moved all of its bytes.
     #[inline]
-    pub fn check(operation: &'static str, offset: u64, asked: usize, moved: Result<usize, Errno>) -> Result<(), Failure> {
+    pub fn check(
+        operation: &'static str,
+        offset: u64,
+        asked: usize,
+        moved: Result<usize, Errno>,
+    ) -> Result<(), Failure> {
         match moved {
             Ok(moved) if moved == asked => Ok(()),
             Ok(moved) => Err(Failure::Short { operation, offset, moved: moved as u64, asked: asked as u64 }),

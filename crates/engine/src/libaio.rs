@@ -66,7 +66,12 @@ impl Libaio {
     ///
     /// # Errors
     /// `EAGAIN` beyond `/proc/sys/fs/aio-max-nr`, `ENOSYS` where the kernel was built without it.
-    pub fn new(file: BorrowedFd<'_>, depth: u32, write_flags: ReadWriteFlags, buffers: &Buffers) -> Result<Libaio, Errno> {
+    pub fn new(
+        file: BorrowedFd<'_>,
+        depth: u32,
+        write_flags: ReadWriteFlags,
+        buffers: &Buffers,
+    ) -> Result<Libaio, Errno> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one context number.
         check(unsafe { libc::syscall(libc::SYS_io_setup, depth as libc::c_uint, &raw mut context) })?;
@@ -94,9 +99,7 @@ impl Libaio {
 
 /// The kernel's answer, or the error in `errno`.
 fn check(answer: libc::c_long) -> Result<usize, Errno> {
-    usize::try_from(answer).map_err(|_| {
-        Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
-    })
+    usize::try_from(answer).map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
 
 impl Queue for Libaio {

@@ -21,7 +21,11 @@ pub fn open_files(jobs: u32, files_per_job: u64) -> Result<(), EngineError> {
         return Err(EngineError::OpenFiles { jobs, needed, limit: maximum.unwrap_or(needed) });
     }
     let raised = Rlimit { current: Some(needed), maximum };
-    setrlimit(Resource::Nofile, raised).map_err(|_| EngineError::OpenFiles { jobs, needed, limit: current.unwrap_or(0) })
+    setrlimit(Resource::Nofile, raised).map_err(|_| EngineError::OpenFiles {
+        jobs,
+        needed,
+        limit: current.unwrap_or(0),
+    })
 }
 
 /// Checks that the jobs' buffers fit into half of the memory that is available: a measurement must not push a production machine into

@@ -99,6 +99,10 @@ mod tests {
         let gaps: Vec<f64> = dues.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let deviation = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
-        assert!((deviation / mean - 1.0).abs() < 0.05, "an exponential's deviation is its mean, not {}", deviation / mean);
+        assert!(
+            (deviation / mean - 1.0).abs() < 0.05,
+            "an exponential's deviation is its mean, not {}",
+            deviation / mean
+        );
     }
 }

@@ -111,7 +111,9 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                         let left = preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
                         let filler = Filler { preparation, content: spec.content, time_left: left };
                         let written = filler.fill(&file, size_bytes).map_err(failed("write the test file in"))?;
-                        part.size_bytes = written.min(size_bytes) / spec.unit_bytes * spec.unit_bytes;
+                        if written < size_bytes {
+                            part.size_bytes = written / spec.unit_bytes * spec.unit_bytes;
+                        }
                     }
                 }
                 // The file's own name must be durable, or the first fsync pays for the directory.
@@ -129,7 +131,11 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
         }
         if part.size_bytes < spec.unit_bytes {
             let needed_bytes = spec.unit_bytes;
-            return Err(EngineError::TooSmall { path: target.path().to_owned(), size_bytes: part.size_bytes, needed_bytes });
+            return Err(EngineError::TooSmall {
+                path: target.path().to_owned(),
+                size_bytes: part.size_bytes,
+                needed_bytes,
+            });
         }
         if part.size_bytes < size_bytes {
             notes.push(format!(
@@ -202,7 +208,11 @@ fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result
         "worked on {} MiB instead of {} MiB: {}",
         room >> 20,
         asked >> 20,
-        if target.kind_name() == "directory" { "flushmark takes at most half of what is free" } else { "there is no more" }
+        if target.kind_name() == "directory" {
+            "flushmark takes at most half of what is free"
+        } else {
+            "there is no more"
+        }
     ));
     let share = |spec: &PartSpec| {
         let bytes = (u128::from(spec.size_bytes) * u128::from(room) / u128::from(asked)) as u64;

@@ -72,7 +72,8 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         if end.failure.is_some() {
             self.drain(&mut flight);
         }
-        end.bytes = (end.reads + end.writes) * self.orders.region.block_bytes;
+        let block_bytes = self.orders.region.block_bytes;
+        (end.read_bytes, end.written_bytes) = (end.reads * block_bytes, end.writes * block_bytes);
         end
     }
 
@@ -132,7 +133,8 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
                 now = clock.ticks();
                 continue;
             }
-            let until_due = if PLAIN || stopping { None } else { pace.as_ref().map(|pace| pace.due().saturating_sub(now)) };
+            let until_due =
+                if PLAIN || stopping { None } else { pace.as_ref().map(|pace| pace.due().saturating_sub(now)) };
             let timeout = until_due.map(|ticks| Duration::from_nanos(clock.ns(ticks)).min(LOOK_UP));
             self.submit(timeout)?;
             now = clock.ticks();
@@ -143,9 +145,11 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
     }
 
     fn submit(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
-        self.queue
-            .submit_and_wait(1, timeout)
-            .map_err(|errno| Failure::Errno { operation: "submitting", offset: None, errno })
+        self.queue.submit_and_wait(1, timeout).map_err(|errno| Failure::Errno {
+            operation: "submitting",
+            offset: None,
+            errno,
+        })
     }
 
     #[inline]
@@ -198,9 +202,11 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             end.syncs += 1;
         }
         if group.needs_renewal() {
-            self.disk
-                .renew()
-                .map_err(|errno| Failure::Errno { operation: "emptying the file", offset: None, errno })?;
+            self.disk.renew().map_err(|errno| Failure::Errno {
+                operation: "emptying the file",
+                offset: None,
+                errno,
+            })?;
             done = clock.ticks();
         }
         group.close();

@@ -81,11 +81,13 @@ pub fn quantile_ns(cells: &[u64], quantile: f64) -> Option<u64> {
     let total: u64 = cells.iter().sum();
     let rank = (total as f64 * quantile).ceil().max(1.0) as u64;
     let mut seen = 0;
-    cells.iter().position(|&count| {
-        seen += count;
-        total > 0 && seen >= rank
-    })
-    .map(latency_of)
+    cells
+        .iter()
+        .position(|&count| {
+            seen += count;
+            total > 0 && seen >= rank
+        })
+        .map(latency_of)
 }
 
 #[cfg(test)]
@@ -128,6 +130,6 @@ mod tests {
         (1..=100).for_each(|latency| recorder.record(latency));
         assert_eq!(quantile_ns(&cells(&recorder), 0.5), Some(50));
         assert_eq!(quantile_ns(&cells(&recorder), 0.99), Some(99));
-        assert_eq!(quantile_ns(&[0; CELLS], 0.5), None);
+        assert_eq!(quantile_ns(&vec![0; CELLS], 0.5), None);
     }
 }

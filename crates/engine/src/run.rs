@@ -96,7 +96,10 @@ struct Run<'a> {
 impl Run<'_> {
     fn blocks(&self, workload: &Workload, observe: &mut dyn FnMut(&Progress)) -> Result<TestResult, NotRun> {
         if workload.layout != Layout::Overwrite && !matches!(self.target.kind_name(), "directory" | "null") {
-            return Err(NotRun::Skip(format!("a layout of {} needs a directory as its target", workload.layout.name())));
+            return Err(NotRun::Skip(format!(
+                "a layout of {} needs a directory as its target",
+                workload.layout.name()
+            )));
         }
         let (carrier, note) = match self.target.kind_name() {
             "null" => (Carrier::Null, None),
@@ -254,14 +257,15 @@ impl Run<'_> {
             commits: histograms.commit.as_ref().map_or(0, measurement::Histogram::count),
             device: None,
         };
-        let proof = Proof { device: counters.map(|counters| device_proof(&counters, &proof)), ..proof };
+        let written_bytes = total(|end| end.written_bytes);
+        let proof = Proof { device: counters.map(|counters| device_proof(&counters, &proof, written_bytes)), ..proof };
         let is_program = matches!(self.test.work, Work::Steps(_));
         let measured = Measured {
             workload,
             engine: carrier.name(),
             elapsed_s,
             turns: is_program.then(|| total(|end| end.turns)),
-            bytes: total(|end| end.bytes),
+            bytes: written_bytes + total(|end| end.read_bytes),
             histograms,
             series,
             proof,
@@ -274,7 +278,7 @@ impl Run<'_> {
 }
 
 /// What the device saw, in relation to what was asked of the kernel.
-fn device_proof(counters: &Counters, asked: &Proof) -> DeviceProof {
+fn device_proof(counters: &Counters, asked: &Proof, written_bytes: u64) -> DeviceProof {
     let per = |count: Option<u64>, of: u64| count.filter(|_| of > 0).map(|count| count as f64 / of as f64);
     let flush_us = |flushes: u64, flush_ms: u64| (flushes > 0).then(|| flush_ms as f64 * 1e3 / flushes as f64);
     DeviceProof {
@@ -282,8 +286,11 @@ fn device_proof(counters: &Counters, asked: &Proof) -> DeviceProof {
         writes: counters.writes,
         bytes_written: counters.written_bytes,
         flushes: counters.flushes,
-        flush_mean_us: counters.flushes.zip(counters.flush_ms).and_then(|(flushes, flush_ms)| flush_us(flushes, flush_ms)),
+        flush_mean_us: counters
+            .flushes
+            .zip(counters.flush_ms)
+            .and_then(|(flushes, flush_ms)| flush_us(flushes, flush_ms)),
         flushes_per_commit: per(counters.flushes, asked.commits),
-        writes_per_write: per(Some(counters.writes), asked.writes),
+        bytes_per_byte: per(Some(counters.written_bytes), written_bytes),
     }
 }

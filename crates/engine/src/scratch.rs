@@ -43,10 +43,9 @@ impl Scratch {
         let call = |action| move |errno| EngineError::Call { action, path: path.to_owned(), errno };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| EngineError::opening(path, errno))?;
-        match flock(&parent, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Err(EngineError::AnotherRun { path: path.to_owned() }),
-            // Some network filesystems have no locks; then nothing guards against a second run, which harms no data.
-            Ok(()) | Err(_) => {}
+        // Some network filesystems have no locks; then nothing guards against a second run, which harms no data.
+        if flock(&parent, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Err(EngineError::AnotherRun { path: path.to_owned() });
         }
         let left_over = remove_left_overs(&parent);
         let name = fresh_name();
@@ -92,11 +91,15 @@ impl Scratch {
     pub fn files_except(&self, keep: impl Fn(&str) -> bool) -> Vec<(String, u64)> {
         let Ok(entries) = Dir::read_from(&self.directory) else { return Vec::new() };
         let names = entries.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-        let size = |name: &str| statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size as u64);
-        names.filter(|name| !matches!(name.as_str(), "." | "..") && !keep(name)).map(|name| {
-            let bytes = size(&name);
-            (name, bytes)
-        }).collect()
+        let size =
+            |name: &str| statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW).map_or(0, |stat| stat.st_size as u64);
+        names
+            .filter(|name| !matches!(name.as_str(), "." | "..") && !keep(name))
+            .map(|name| {
+                let bytes = size(&name);
+                (name, bytes)
+            })
+            .collect()
     }
 
     /// Removes one of the run's files, if it is there.

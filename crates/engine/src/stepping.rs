@@ -51,8 +51,11 @@ impl<'a> Stepping<'a> {
         let bytes = program.write_bytes_max().max(1) as usize;
         let slots = ((1 << 20) / bytes).clamp(2, 64);
         let mut draws = generator(program.seed, job);
-        let buffers = Buffers::new(slots, bytes, program.content, &mut draws)
-            .map_err(|_| Failure::Errno { operation: "allocating memory", offset: None, errno: Errno::NOMEM })?;
+        let buffers = Buffers::new(slots, bytes, program.content, &mut draws).map_err(|_| Failure::Errno {
+            operation: "allocating memory",
+            offset: None,
+            errno: Errno::NOMEM,
+        })?;
         let files = program.files.iter().zip(parts);
         let files = files.map(|(spec, part)| OpenFile { spec, part, handle: None, next: 0, used_up: false }).collect();
         let mut stepping = Stepping { target, program, clock, job, files, buffers };
@@ -156,12 +159,11 @@ impl<'a> Stepping<'a> {
         let place = match placement {
             Placement::Same => 0,
             Placement::Rand => below(draws, (size / length).max(1)) * length,
-            Placement::Append => open.next,
             Placement::Seq if open.next + length > size => {
                 open.used_up |= open.spec.layout == Layout::Preallocated;
                 0
             }
-            Placement::Seq => open.next,
+            Placement::Append | Placement::Seq => open.next,
         };
         if matches!(placement, Placement::Append | Placement::Seq) {
             open.next = place + length;
@@ -176,7 +178,7 @@ impl<'a> Stepping<'a> {
         Failure::check("write", offset, bytes as usize, moved)?;
         tally.write.record(self.clock.ns(now.saturating_sub(begin)));
         end.writes += 1;
-        end.bytes += length;
+        end.written_bytes += length;
         Ok(())
     }
 
@@ -200,8 +202,11 @@ impl<'a> Stepping<'a> {
                 Some(OpenFlag::ODsync) => OFlags::DSYNC,
             };
             let opened = open_part(self.target, &open.part.name, open.part.direct, flags);
-            let (handle, _) = opened
-                .map_err(|_| Failure::Errno { operation: "opening a file of the program", offset: None, errno: Errno::IO })?;
+            let (handle, _) = opened.map_err(|_| Failure::Errno {
+                operation: "opening a file of the program",
+                offset: None,
+                errno: Errno::IO,
+            })?;
             open.handle = Some(handle);
         }
         Ok(())

@@ -108,7 +108,10 @@ impl Target {
     pub fn notes(&self) -> Vec<String> {
         match &self.kind {
             Kind::Directory { scratch, .. } if scratch.left_over() > 0 => {
-                vec![format!("removed {} directory of test files that an earlier run left when its machine went down", scratch.left_over())]
+                vec![format!(
+                    "removed {} directory of test files that an earlier run left when its machine went down",
+                    scratch.left_over()
+                )]
             }
             _ => Vec::new(),
         }
@@ -198,14 +201,19 @@ fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Exis
         (false, _) => OFlags::RDONLY,
     };
     let claim = rustix::fs::open(&path, access | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| match errno {
-        Errno::BUSY => EngineError::Occupied { path: path.clone(), occupied: vec![Occupied::Claim { device: path.clone() }] },
+        Errno::BUSY => {
+            EngineError::Occupied { path: path.clone(), occupied: vec![Occupied::Claim { device: path.clone() }] }
+        }
         errno => EngineError::opening(&path, errno),
     })?;
     if flock(&claim, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         return Err(EngineError::AnotherRun { path });
     }
-    let size_bytes = rustix::fs::seek(&claim, rustix::fs::SeekFrom::End(0))
-        .map_err(|errno| EngineError::Call { action: "find the size of", path: path.clone(), errno })?;
+    let size_bytes = rustix::fs::seek(&claim, rustix::fs::SeekFrom::End(0)).map_err(|errno| EngineError::Call {
+        action: "find the size of",
+        path: path.clone(),
+        errno,
+    })?;
     Ok(Existing { place, path, size_bytes, writable: intent.writes, _claim: claim })
 }
 

@@ -107,7 +107,8 @@ impl Watch {
         };
         let write = merged(|tally| &tally.write);
         let commit = if writes_are_commits { write.clone() } else { merged(|tally| &tally.commit) };
-        let histograms = Histograms { read: merged(|tally| &tally.read), write, sync: merged(|tally| &tally.sync), commit };
+        let histograms =
+            Histograms { read: merged(|tally| &tally.read), write, sync: merged(|tally| &tally.sync), commit };
         (histograms, self.series)
     }
 }

@@ -41,6 +41,7 @@ impl Default for Histogram {
 
 impl Histogram {
     /// An empty one.
+    #[expect(clippy::missing_panics_doc, reason = "the bounds are constants that HdrHistogram takes")]
     pub fn new() -> Histogram {
         let bounds = hdrhistogram::Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS);
         Histogram(bounds.expect("constant bounds that HdrHistogram takes"))

@@ -27,7 +27,7 @@ pub struct Proof {
 pub struct DeviceProof {
     /// Completed reads.
     pub reads: u64,
-    /// Completed writes, as the device received them (merged or split by the kernel).
+    /// Completed write requests, merged or split by the kernel, which counts a request to flush as a write of no bytes.
     pub writes: u64,
     /// Bytes written to the device.
     pub bytes_written: u64,
@@ -37,6 +37,6 @@ pub struct DeviceProof {
     pub flush_mean_us: Option<f64>,
     /// Flushes for each commit, where there were commits.
     pub flushes_per_commit: Option<f64>,
-    /// Device writes for each write of the workload, where there were any: journals and metadata raise it, merging lowers it.
-    pub writes_per_write: Option<f64>,
+    /// Bytes that reached the device for each byte that the workload wrote, where it wrote any: journals and metadata raise it.
+    pub bytes_per_byte: Option<f64>,
 }

@@ -49,7 +49,7 @@ fn document() -> RunDocument {
         flushes: Some(commits),
         flush_mean_us: Some(281.0),
         flushes_per_commit: Some(1.0),
-        writes_per_write: Some(1.0),
+        bytes_per_byte: Some(1.0),
     };
     let result = TestResult::new(
         &test.name,

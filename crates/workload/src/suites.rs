@@ -12,17 +12,8 @@ macro_rules! suites {
 }
 
 /// All of them, in the order in which a person should read them.
-const SUITES: [Suite; 9] = suites![
-    "quick",
-    "journal",
-    "ceph-disk",
-    "slog",
-    "wal",
-    "commits",
-    "fsync-study",
-    "write-cache",
-    "read-scaling",
-];
+const SUITES: [Suite; 9] =
+    suites!["quick", "journal", "ceph-disk", "slog", "wal", "commits", "fsync-study", "write-cache", "read-scaling",];
 
 /// Every built-in plan.
 pub fn all() -> Vec<Plan> {

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::io_uring::{
-    IORING_OFF_SQ_RING, IORING_OFF_SQES, IoringEnterFlags, IoringFeatureFlags, IoringRegisterOp, IoringSetupFlags, Timespec,
-    io_uring_enter, io_uring_enter_arg, io_uring_getevents_arg, io_uring_params, io_uring_ptr, io_uring_register,
-    io_uring_rsrc_update, io_uring_setup, iovec,
+    IORING_OFF_SQ_RING, IORING_OFF_SQES, IoringEnterFlags, IoringFeatureFlags, IoringRegisterOp, IoringSetupFlags,
+    Timespec, io_uring_enter, io_uring_enter_arg, io_uring_getevents_arg, io_uring_params, io_uring_ptr,
+    io_uring_register, io_uring_rsrc_update, io_uring_setup, iovec,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -188,8 +188,8 @@ impl Ring {
     unsafe fn enter_until(&self, least: u32, timeout: Duration) -> Result<u32, Errno> {
         let (fd, flags) = self.handle();
         let mut span = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
-        let mut arg = io_uring_getevents_arg::default();
-        arg.ts = io_uring_ptr::new((&raw mut span).cast());
+        let ts = io_uring_ptr::new((&raw mut span).cast());
+        let arg = io_uring_getevents_arg { ts, ..io_uring_getevents_arg::default() };
         let flags = flags | IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG;
         // SAFETY: `span` outlives the call; the rest is passed on to the caller.
         unsafe { io_uring_enter_arg(fd, self.prepared, least, flags, Some(&arg)) }
@@ -239,7 +239,8 @@ impl Ring {
     pub unsafe fn register_buffer(&self, address: u64, length: usize) -> Result<(), Errno> {
         let region = iovec { iov_base: address as *mut _, iov_len: length };
         // SAFETY: the kernel reads one iovec within the call; the region is the caller's promise.
-        unsafe { io_uring_register(&self.fd, IoringRegisterOp::RegisterBuffers, (&raw const region).cast(), 1) }.map(drop)
+        unsafe { io_uring_register(&self.fd, IoringRegisterOp::RegisterBuffers, (&raw const region).cast(), 1) }
+            .map(drop)
     }
 
     /// Lets `enter` name the ring by index, which saves looking up the descriptor per call. Without it everything works as well.

@@ -85,49 +85,294 @@ const SIZE_MAX: u64 = i64::MAX as u64;
 
 macro_rules! field {
     ($place:ident, $name:literal, $kind:expr, $default:literal, $meaning:literal, $example:literal) => {
-        Field { name: $name, place: Place::$place, kind: $kind, default: $default, meaning: $meaning, example: $example }
+        Field {
+            name: $name,
+            place: Place::$place,
+            kind: $kind,
+            default: $default,
+            meaning: $meaning,
+            example: $example,
+        }
     };
 }
 
 /// All fields, in the order in which the reference lists them.
 pub const FIELDS: &[Field] = &[
-    field!(Plan, "name", Kind::Text, "the file's name", "What the result document calls the plan.", "name = \"nightly\""),
-    field!(Plan, "answers", Kind::Text, "empty", "The question that the plan answers, in one sentence.", "answers = \"Can this volume take our commit rate?\""),
-    field!(Plan, "source", Kind::Text, "empty", "Where its tests come from.", "source = \"the vendor's acceptance test\""),
-    field!(Plan, "table", Kind::Word(|| Table::ALL.map(Table::name).to_vec()), "\"tests\"", "The form in which the results are shown; all but `tests` belong to built-in suites.", "table = \"commits\""),
-    field!(Plan, "target", Kind::Text, "none", "Where it runs when the command line names no `--target`.", "target = \"/var/lib/postgresql\""),
-    field!(Plan, "defaults", Kind::Defaults, "none", "Fields that hold for every test that does not set them itself.", "[defaults]\nblock = \"4KiB\""),
-    field!(Plan, "test", Kind::Tests, "required", "The tests, in the order in which they run; at least one.", "[[test]]\npattern = \"randwrite\""),
-    field!(TestOnly, "name", Kind::Text, "made from the other fields", "What the test is called; unique within the plan.", "name = \"journal\""),
-    field!(Test, "pattern", Kind::Word(|| Pattern::ALL.map(Pattern::name).to_vec()), "required, unless there are steps", "Which block comes next: sequential (`read`, `write`, `rw`) or random, reading, writing, or both mixed.", "pattern = \"randwrite\""),
-    field!(Test, "read_percent", Kind::Whole(1, 99), "50", "Share of operations that read, for `rw` and `randrw`.", "read_percent = 70"),
+    field!(
+        Plan,
+        "name",
+        Kind::Text,
+        "the file's name",
+        "What the result document calls the plan.",
+        "name = \"nightly\""
+    ),
+    field!(
+        Plan,
+        "answers",
+        Kind::Text,
+        "empty",
+        "The question that the plan answers, in one sentence.",
+        "answers = \"Can this volume take our commit rate?\""
+    ),
+    field!(
+        Plan,
+        "source",
+        Kind::Text,
+        "empty",
+        "Where its tests come from.",
+        "source = \"the vendor's acceptance test\""
+    ),
+    field!(
+        Plan,
+        "table",
+        Kind::Word(|| Table::ALL.map(Table::name).to_vec()),
+        "\"tests\"",
+        "The form in which the results are shown; all but `tests` belong to built-in suites.",
+        "table = \"commits\""
+    ),
+    field!(
+        Plan,
+        "target",
+        Kind::Text,
+        "none",
+        "Where it runs when the command line names no `--target`.",
+        "target = \"/var/lib/postgresql\""
+    ),
+    field!(
+        Plan,
+        "defaults",
+        Kind::Defaults,
+        "none",
+        "Fields that hold for every test that does not set them itself.",
+        "[defaults]\nblock = \"4KiB\""
+    ),
+    field!(
+        Plan,
+        "test",
+        Kind::Tests,
+        "required",
+        "The tests, in the order in which they run; at least one.",
+        "[[test]]\npattern = \"randwrite\""
+    ),
+    field!(
+        TestOnly,
+        "name",
+        Kind::Text,
+        "made from the other fields",
+        "What the test is called; unique within the plan.",
+        "name = \"journal\""
+    ),
+    field!(
+        Test,
+        "pattern",
+        Kind::Word(|| Pattern::ALL.map(Pattern::name).to_vec()),
+        "required, unless there are steps",
+        "Which block comes next: sequential (`read`, `write`, `rw`) or random, reading, writing, or both mixed.",
+        "pattern = \"randwrite\""
+    ),
+    field!(
+        Test,
+        "read_percent",
+        Kind::Whole(1, 99),
+        "50",
+        "Share of operations that read, for `rw` and `randrw`.",
+        "read_percent = 70"
+    ),
     field!(Test, "block", Kind::Size(512, MIB_64), "\"4KiB\"", "Bytes of one read or write.", "block = \"16KiB\""),
     field!(Test, "depth", Kind::Whole(1, 1024), "1", "I/Os that each job keeps in flight.", "depth = 32"),
-    field!(Test, "jobs", Kind::Whole(1, 256), "1", "Independent submitters, each with its own file handle and its own part of the target.", "jobs = 4"),
-    field!(Test, "sync", Kind::Word(|| SyncMethod::ALL.map(SyncMethod::name).to_vec()), "\"none\"", "How writes are made durable: by a call after them (`fsync`, `fdatasync`), by how the file is opened (`o_sync`, `o_dsync`), by a flag on each write (`rwf_dsync`), or by a sync linked to each write in io_uring (`linked_fsync`, `linked_fdatasync`).", "sync = \"fdatasync\""),
-    field!(Test, "sync_every", Kind::Whole(1, 1_000_000), "1", "One `fsync` or `fdatasync` after this many writes of a job. The job waits for its writes before it syncs.", "sync_every = 8"),
-    field!(Test, "direct", Kind::Flag, "true", "Whether the page cache is bypassed (`O_DIRECT`). Where the filesystem has none, the result says so.", "direct = false"),
-    field!(Test, "invalidate", Kind::Flag, "true", "Whether cached pages of the file are dropped beforehand; matters without `direct` only.", "invalidate = false"),
-    field!(Test, "layout", Kind::Word(layouts), "\"overwrite\"", "What the blocks lie on: written through beforehand (`overwrite`), a file that grows (`append`), or space reserved but never written (`preallocated`).", "layout = \"append\""),
-    field!(Test, "content", Kind::Word(|| vec!["random", "zero", "compressible"]), "\"random\"", "What is written. `random` cannot be compressed and differs in each write.", "content = \"zero\""),
-    field!(Test, "compressible_percent", Kind::Whole(1, 99), "50", "Share of zeros in each 4 KiB, for `compressible`.", "compressible_percent = 70"),
-    field!(Test, "size", Kind::Size(512, SIZE_MAX), "\"1GiB\"", "Bytes that all jobs together work on. Never more than half of what is free is taken.", "size = \"8GiB\""),
-    field!(Test, "time", Kind::Time { zero: false }, "\"5s\", unless there is a count", "How long is measured.", "time = \"1min\""),
-    field!(Test, "count", Kind::Whole(1, u64::MAX >> 1), "none", "Operations of each job (turns, with steps) after which the measurement ends.", "count = 250"),
-    field!(Test, "stop", Kind::Word(|| vec!["first", "both"]), "\"first\"", "With `time` and `count`: whether the first of the two ends the test, or the last.", "stop = \"both\""),
-    field!(Test, "warm_up", Kind::Time { zero: true }, "\"500ms\"", "How long the test runs before it is measured.", "warm_up = \"10s\""),
-    field!(Test, "rate", Kind::Rate(10_000_000.0), "as fast as it goes", "Operations offered per second by each job. Latency then counts from when an operation was due.", "rate = 1000"),
-    field!(Test, "arrivals", Kind::Word(|| vec!["constant", "poisson"]), "\"constant\"", "How offered operations are spaced.", "arrivals = \"poisson\""),
-    field!(Test, "seed", Kind::Whole(0, u64::MAX >> 1), "1", "Decides offsets, mix, gaps and contents: the same seed issues the same operations.", "seed = 42"),
-    field!(Test, "engine", Kind::Word(|| EngineChoice::ALL.map(EngineChoice::name).to_vec()), "\"auto\"", "The system interface; `auto` takes the one that adds the least.", "engine = \"libaio\""),
-    field!(Test, "repeat", Kind::Whole(1, 100), "1", "How often the test is run, each time as a test of its own.", "repeat = 2"),
-    field!(TestOnly, "matrix", Kind::Matrix, "none", "Fields with several values: the test is run for every combination, the last field varying fastest.", "matrix = { jobs = [1, 4, 16], sync = [\"fsync\", \"fdatasync\"] }"),
-    field!(TestOnly, "steps", Kind::Steps, "none", "A loop over steps instead of a pattern, because that is how software commits: `write FILE append|seq|rand|same SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`. One turn is one commit.", "steps = [\"write log append 2300B\", \"sync log fdatasync\"]"),
-    field!(TestOnly, "files", Kind::Files, "required with steps", "The files that the steps name.", "files = { log = { size = \"64MiB\", layout = \"append\" } }"),
-    field!(File, "size", Kind::Size(1, SIZE_MAX), "\"16MiB\"", "Bytes within which `seq` and `rand` stay, and at which `append` starts over.", "size = \"64MiB\""),
-    field!(File, "layout", Kind::Word(layouts), "\"overwrite\"", "What the file holds at the start: written through, empty and growing, or reserved.", "layout = \"preallocated\""),
+    field!(
+        Test,
+        "jobs",
+        Kind::Whole(1, 256),
+        "1",
+        "Independent submitters, each with its own file handle and its own part of the target.",
+        "jobs = 4"
+    ),
+    field!(
+        Test,
+        "sync",
+        Kind::Word(|| SyncMethod::ALL.map(SyncMethod::name).to_vec()),
+        "\"none\"",
+        "How writes are made durable: by a call after them (`fsync`, `fdatasync`), by how the file is opened (`o_sync`, `o_dsync`), by a flag on each write (`rwf_dsync`), or by a sync linked to each write in io_uring (`linked_fsync`, `linked_fdatasync`).",
+        "sync = \"fdatasync\""
+    ),
+    field!(
+        Test,
+        "sync_every",
+        Kind::Whole(1, 1_000_000),
+        "1",
+        "One `fsync` or `fdatasync` after this many writes of a job. The job waits for its writes before it syncs.",
+        "sync_every = 8"
+    ),
+    field!(
+        Test,
+        "direct",
+        Kind::Flag,
+        "true",
+        "Whether the page cache is bypassed (`O_DIRECT`). Where the filesystem has none, the result says so.",
+        "direct = false"
+    ),
+    field!(
+        Test,
+        "invalidate",
+        Kind::Flag,
+        "true",
+        "Whether cached pages of the file are dropped beforehand; matters without `direct` only.",
+        "invalidate = false"
+    ),
+    field!(
+        Test,
+        "layout",
+        Kind::Word(layouts),
+        "\"overwrite\"",
+        "What the blocks lie on: written through beforehand (`overwrite`), a file that grows (`append`), or space reserved but never written (`preallocated`).",
+        "layout = \"append\""
+    ),
+    field!(
+        Test,
+        "content",
+        Kind::Word(|| vec!["random", "zero", "compressible"]),
+        "\"random\"",
+        "What is written. `random` cannot be compressed and differs in each write.",
+        "content = \"zero\""
+    ),
+    field!(
+        Test,
+        "compressible_percent",
+        Kind::Whole(1, 99),
+        "50",
+        "Share of zeros in each 4 KiB, for `compressible`.",
+        "compressible_percent = 70"
+    ),
+    field!(
+        Test,
+        "size",
+        Kind::Size(512, SIZE_MAX),
+        "\"1GiB\"",
+        "Bytes that all jobs together work on. Never more than half of what is free is taken.",
+        "size = \"8GiB\""
+    ),
+    field!(
+        Test,
+        "time",
+        Kind::Time { zero: false },
+        "\"5s\", unless there is a count",
+        "How long is measured.",
+        "time = \"1min\""
+    ),
+    field!(
+        Test,
+        "count",
+        Kind::Whole(1, u64::MAX >> 1),
+        "none",
+        "Operations of each job (turns, with steps) after which the measurement ends.",
+        "count = 250"
+    ),
+    field!(
+        Test,
+        "stop",
+        Kind::Word(|| vec!["first", "both"]),
+        "\"first\"",
+        "With `time` and `count`: whether the first of the two ends the test, or the last.",
+        "stop = \"both\""
+    ),
+    field!(
+        Test,
+        "warm_up",
+        Kind::Time { zero: true },
+        "\"500ms\"",
+        "How long the test runs before it is measured.",
+        "warm_up = \"10s\""
+    ),
+    field!(
+        Test,
+        "rate",
+        Kind::Rate(10_000_000.0),
+        "as fast as it goes",
+        "Operations offered per second by each job. Latency then counts from when an operation was due.",
+        "rate = 1000"
+    ),
+    field!(
+        Test,
+        "arrivals",
+        Kind::Word(|| vec!["constant", "poisson"]),
+        "\"constant\"",
+        "How offered operations are spaced.",
+        "arrivals = \"poisson\""
+    ),
+    field!(
+        Test,
+        "seed",
+        Kind::Whole(0, u64::MAX >> 1),
+        "1",
+        "Decides offsets, mix, gaps and contents: the same seed issues the same operations.",
+        "seed = 42"
+    ),
+    field!(
+        Test,
+        "engine",
+        Kind::Word(|| EngineChoice::ALL.map(EngineChoice::name).to_vec()),
+        "\"auto\"",
+        "The system interface; `auto` takes the one that adds the least.",
+        "engine = \"libaio\""
+    ),
+    field!(
+        Test,
+        "repeat",
+        Kind::Whole(1, 100),
+        "1",
+        "How often the test is run, each time as a test of its own.",
+        "repeat = 2"
+    ),
+    field!(
+        TestOnly,
+        "matrix",
+        Kind::Matrix,
+        "none",
+        "Fields with several values: the test is run for every combination, the last field varying fastest.",
+        "matrix = { jobs = [1, 4, 16], sync = [\"fsync\", \"fdatasync\"] }"
+    ),
+    field!(
+        TestOnly,
+        "steps",
+        Kind::Steps,
+        "none",
+        "A loop over steps instead of a pattern, because that is how software commits: `write FILE append|seq|rand|same SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`. One turn is one commit.",
+        "steps = [\"write log append 2300B\", \"sync log fdatasync\"]"
+    ),
+    field!(
+        TestOnly,
+        "files",
+        Kind::Files,
+        "required with steps",
+        "The files that the steps name.",
+        "files = { log = { size = \"64MiB\", layout = \"append\" } }"
+    ),
+    field!(
+        File,
+        "size",
+        Kind::Size(1, SIZE_MAX),
+        "\"16MiB\"",
+        "Bytes within which `seq` and `rand` stay, and at which `append` starts over.",
+        "size = \"64MiB\""
+    ),
+    field!(
+        File,
+        "layout",
+        Kind::Word(layouts),
+        "\"overwrite\"",
+        "What the file holds at the start: written through, empty and growing, or reserved.",
+        "layout = \"preallocated\""
+    ),
     field!(File, "direct", Kind::Flag, "false", "Whether it is opened with `O_DIRECT`.", "direct = true"),
-    field!(File, "open", Kind::Word(|| vec!["o_sync", "o_dsync"]), "none", "A flag with which it is opened, so that each write is durable by itself.", "open = \"o_dsync\""),
+    field!(
+        File,
+        "open",
+        Kind::Word(|| vec!["o_sync", "o_dsync"]),
+        "none",
+        "A flag with which it is opened, so that each write is durable by itself.",
+        "open = \"o_dsync\""
+    ),
 ];
 
 /// The field of that name in one of these places.

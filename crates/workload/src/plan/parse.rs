@@ -39,9 +39,8 @@ impl Plan {
     /// The first thing that is wrong, with its line, field, value, and what the value may be.
     pub fn from_toml(file: &str, text: &str) -> Result<Plan, PlanError> {
         let source = Source { file, text };
-        let document = DeTable::parse(text).map_err(|error| {
-            source.error(&error.span().unwrap_or(0..0), error.message().trim().replace('\n', ", "))
-        })?;
+        let document = DeTable::parse(text)
+            .map_err(|error| source.error(&error.span().unwrap_or(0..0), error.message().trim().replace('\n', ", ")))?;
         let top = Fields::of(source, document.get_ref(), document.span(), &[Place::Plan])?;
         let defaults = match top.get("defaults") {
             None => Vec::new(),
@@ -62,7 +61,8 @@ impl Plan {
                     return Err(source.error(&item.span(), format!("the plan has more than {TESTS_MAX} tests")));
                 }
                 if tests.iter().any(|other: &Test| other.name == test.name) {
-                    let message = format!("name: there are two tests called \"{}\"; give this one a name of its own", test.name);
+                    let message =
+                        format!("name: there are two tests called \"{}\"; give this one a name of its own", test.name);
                     return Err(source.error(&item.span(), message));
                 }
                 tests.push(test);
@@ -116,7 +116,8 @@ impl<'a> Fields<'a> {
         // A program's own fields are few: defaults that only a pattern has do not concern it.
         let is_program = self.get("steps").is_some();
         for (name, value) in defaults {
-            if self.get(name).is_none() && !(is_program && !PROGRAM_FIELDS.contains(name)) {
+            let concerns = !is_program || PROGRAM_FIELDS.contains(name);
+            if concerns && self.get(name).is_none() {
                 self.entries.push((name, value.clone()));
             }
         }
@@ -309,13 +310,18 @@ impl<'a> Fields<'a> {
         }
         if workload.layout != Layout::Overwrite && workload.pattern.reads() {
             let name = workload.layout.name();
-            return Err(self.error("layout", &format!("{pattern} would read what was never written; {name} takes write or randwrite")));
+            return Err(self.error(
+                "layout",
+                &format!("{pattern} would read what was never written; {name} takes write or randwrite"),
+            ));
         }
         if workload.layout == Layout::Append && workload.pattern != Pattern::Write {
-            return Err(self.error("layout", &format!("a file grows at its end; append takes the pattern write, not {pattern}")));
+            return Err(self
+                .error("layout", &format!("a file grows at its end; append takes the pattern write, not {pattern}")));
         }
         if workload.direct && block % 512 != 0 {
-            let message = format!("direct I/O moves whole sectors of 512 B, and {block} B is no multiple; set direct = false");
+            let message =
+                format!("direct I/O moves whole sectors of 512 B, and {block} B is no multiple; set direct = false");
             return Err(self.error("block", &message));
         }
         if workload.size_bytes < block * u64::from(workload.jobs.get()) {
@@ -329,9 +335,10 @@ impl<'a> Fields<'a> {
             EngineChoice::Psync | EngineChoice::Libaio if linked => {
                 Err(self.error("engine", &format!("only io_uring can link a sync, as {} asks", workload.sync.name())))
             }
-            EngineChoice::Psync if workload.depth_effective() > 1 => {
-                Err(self.error("engine", &format!("psync does one operation at a time, and the depth is {}", workload.depth.get())))
-            }
+            EngineChoice::Psync if workload.depth_effective() > 1 => Err(self.error(
+                "engine",
+                &format!("psync does one operation at a time, and the depth is {}", workload.depth.get()),
+            )),
             _ => Ok(()),
         }
     }
@@ -361,9 +368,7 @@ impl<'a> Fields<'a> {
             _ => None,
         })?;
         match (self.time("time")?, self.whole("count")?) {
-            (Some(time), Some(count)) => {
-                Ok(Limit::TimeAndCount { time, count, until: until.unwrap_or(Until::First) })
-            }
+            (Some(time), Some(count)) => Ok(Limit::TimeAndCount { time, count, until: until.unwrap_or(Until::First) }),
             (time, count) => {
                 self.refuse("stop", "it chooses between time and count; give both")?;
                 Ok(count.map_or(Limit::Time(time.unwrap_or(DEFAULT_TIME)), Limit::Count))
@@ -408,7 +413,9 @@ impl<'a> Fields<'a> {
 
     fn files(&self) -> Result<Vec<FileSpec>, PlanError> {
         let Some(listed) = self.get("files") else {
-            return Err(self.error("files", "missing; declare the files that the steps name, as in files = { log = {} }"));
+            return Err(
+                self.error("files", "missing; declare the files that the steps name, as in files = { log = {} }")
+            );
         };
         let table = listed.content.as_table().filter(|table| !table.is_empty());
         let table = table.ok_or_else(|| self.wrong("files", &listed))?;

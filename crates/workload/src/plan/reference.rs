@@ -62,5 +62,8 @@ fn describe(field: &Field, page: &mut String) {
         }
         kind => takes(*kind),
     };
-    let _ = write!(page, "\n### `{name}`\n\n{meaning}{only}\n\nTakes {kind}. Left out: {default}.\n\n```toml\n{example}\n```\n");
+    let _ = write!(
+        page,
+        "\n### `{name}`\n\n{meaning}{only}\n\nTakes {kind}. Left out: {default}.\n\n```toml\n{example}\n```\n"
+    );
 }

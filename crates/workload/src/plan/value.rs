@@ -49,7 +49,9 @@ pub fn takes(kind: Kind) -> String {
     match kind {
         Kind::Text => "a text in quotes".to_owned(),
         Kind::Word(words) => format!("one of {}", words().join(", ")),
-        Kind::Size(low, high) if high > 1 << 50 => format!("a size of at least {}, such as \"4KiB\"", format_bytes(low)),
+        Kind::Size(low, high) if high > 1 << 50 => {
+            format!("a size of at least {}, such as \"4KiB\"", format_bytes(low))
+        }
         Kind::Size(low, high) => {
             format!("a size from {} to {}, such as \"4KiB\"", format_bytes(low), format_bytes(high))
         }
@@ -135,6 +137,9 @@ fn integer(value: &DeValue<'_>) -> Option<u64> {
     u64::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok()
 }
 
+/// The longest time that is taken for one: anything above is a slip of the pen.
+const YEAR_S: f64 = 366.0 * 86_400.0;
+
 /// `90s`, `250ms`, `1h30min`: whole or decimal numbers, each with its unit. At most a year.
 pub fn duration(text: &str) -> Option<Duration> {
     let mut seconds = 0.0;
@@ -158,6 +163,5 @@ pub fn duration(text: &str) -> Option<Duration> {
         seconds += number.parse::<f64>().ok()? * unit_s;
         rest = after.trim_start();
     }
-    const YEAR_S: f64 = 366.0 * 86_400.0;
     Duration::try_from_secs_f64(seconds).ok().filter(|_| seconds <= YEAR_S)
 }

@@ -1,7 +1,7 @@
 //! The loop for depth: many operations in flight from one thread.
 //!
-//! Free slots are filled, one system call hands them over and waits, and what has finished frees its slots again. The clock is read once for
-//! each batch handed over and once for each batch that came back. The loop is compiled once for each order of blocks and direction, with
+//! Free slots are filled, system calls hand them over in pieces and wait, and what has finished frees its slots again. The clock is read once for
+//! each piece handed over and once for each batch that came back. The loop is compiled once for each order of blocks and direction, with
 //! and without the parts that only some workloads have (offered load, sync calls, layouts that are used up).
 
 use std::time::Duration;
@@ -22,6 +22,13 @@ const MIXED: u8 = 2;
 
 /// A wait looks up this often, so that a stop is noticed on a device that does not answer.
 const LOOK_UP: Duration = Duration::from_millis(200);
+
+/// A batch is handed over in pieces of this share of the depth: the kernel holds all requests of one call back until its end (block plugging), so
+/// that a device which could begin with the first would wait for the last. On a loop device at depth 32, pieces of 2 gave a fifth more than whole
+/// batches; at depth 128, where it never runs dry, their size made no difference.
+const PIECES: usize = 16;
+/// io_uring plugs from the third request on (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), so that smaller pieces gain nothing.
+const PIECE_MIN: usize = 2;
 
 /// One phase (warm-up or measurement) of a job at depth.
 pub struct Queued<'a, Q, D> {
@@ -89,6 +96,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         let mut group = Group::new(self.orders);
         let mut started = 0;
         let mut now = clock.ticks();
+        let piece = (self.depth as usize / PIECES).max(PIECE_MIN);
         loop {
             let stopping = self.bounds.reached(now, end.reads + end.writes) || self.stop.is_requested();
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
@@ -115,6 +123,12 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
                 }
                 started += 1;
                 room -= 1;
+                if PLAIN && flight.batch.len() == piece {
+                    // The wait behind the loop stamps and hands over the last piece.
+                    now = clock.ticks();
+                    flight.stamp(now);
+                    self.submit(0, None)?;
+                }
             }
             now = clock.ticks();
             flight.stamp(now);
@@ -136,7 +150,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             let until_due =
                 if PLAIN || stopping { None } else { pace.as_ref().map(|pace| pace.due().saturating_sub(now)) };
             let timeout = until_due.map(|ticks| Duration::from_nanos(clock.ns(ticks)).min(LOOK_UP));
-            self.submit(timeout)?;
+            self.submit(1, timeout)?;
             now = clock.ticks();
             while let Some(completion) = self.queue.next_completion() {
                 self.count(completion, now, flight, end)?;

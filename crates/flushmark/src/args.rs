@@ -192,8 +192,14 @@ mod tests {
     fn fail_on_names_what_it_takes() {
         assert_eq!(parse_fail_on("zfs-slog").unwrap(), FailOn { fit_for: Use::ZfsSlog, at_least: Grade::Fair });
         assert_eq!(parse_fail_on("ceph-osd=good").unwrap(), FailOn { fit_for: Use::CephOsd, at_least: Grade::Good });
-        assert_eq!(parse_fail_on("slog").unwrap_err(), "`slog` is no use; uses are ceph-osd, zfs-slog, database-log, general");
-        assert_eq!(parse_fail_on("general=ok").unwrap_err(), "`ok` is no grade; grades are poor, fair, good, excellent");
+        assert_eq!(
+            parse_fail_on("slog").unwrap_err(),
+            "`slog` is no use; uses are ceph-osd, zfs-slog, database-log, general"
+        );
+        assert_eq!(
+            parse_fail_on("general=ok").unwrap_err(),
+            "`ok` is no grade; grades are poor, fair, good, excellent"
+        );
     }
 
     #[test]

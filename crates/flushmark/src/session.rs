@@ -59,7 +59,13 @@ impl Session {
     ///
     /// # Errors
     /// When the target is wrong, dangerous or out of order.
-    pub fn open(plan: &Plan, given: &str, destroy_data: bool, options: Options, smoke: bool) -> Result<Session, EngineError> {
+    pub fn open(
+        plan: &Plan,
+        given: &str,
+        destroy_data: bool,
+        options: Options,
+        smoke: bool,
+    ) -> Result<Session, EngineError> {
         let root: &SystemRoot = &options.root;
         let target = Target::open(root, given, Intent::of(plan, destroy_data))?;
         let document = RunDocument {

@@ -143,7 +143,7 @@ impl Run {
             flushes: Some((per_commit * commits as f64) as u64),
             flush_mean_us: None,
             flushes_per_commit: Some(per_commit),
-            writes_per_write: Some(1.0),
+            bytes_per_byte: Some(1.0),
         });
         let elapsed_s = total_us / 1e6 / self.jobs as f64;
         let p50_us = self.first_us + self.sync_us;

@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::signals;
 
 /// Writing the test file through may take this much of the minute; a slower drive is measured on what was written until then.
-const PREPARE_TIME_MAX: Duration = Duration::from_secs(8);
+const PREPARE_TIME_MAX: Duration = Duration::from_secs(6);
 
 /// Measures, judges and prints, each part as soon as it is known.
 ///

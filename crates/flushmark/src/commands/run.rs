@@ -25,11 +25,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     if args.smoke {
         plan = plan.smoke();
     }
-    let target = args
-        .target
-        .clone()
-        .or_else(|| plan.target.clone())
-        .ok_or_else(|| WrongUse("name where to run: --target DIRECTORY, --target /dev/..., or --target null:".to_owned()))?;
+    let target = args.target.clone().or_else(|| plan.target.clone()).ok_or_else(|| {
+        WrongUse("name where to run: --target DIRECTORY, --target /dev/..., or --target null:".to_owned())
+    })?;
     signals::listen().context("cannot listen to signals")?;
     let options = Options { engine: args.common.engine, ..Options::default() };
     let session = Session::open(&plan, &target, args.common.destroy_data, options, args.smoke)?;

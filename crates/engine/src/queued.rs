@@ -158,8 +158,8 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         }
     }
 
-    fn submit(&mut self, timeout: Option<Duration>) -> Result<(), Failure> {
-        self.queue.submit_and_wait(1, timeout).map_err(|errno| Failure::Errno {
+    fn submit(&mut self, least: u32, timeout: Option<Duration>) -> Result<(), Failure> {
+        self.queue.submit_and_wait(least, timeout).map_err(|errno| Failure::Errno {
             operation: "submitting",
             offset: None,
             errno,

@@ -391,7 +391,7 @@ mod tests {
         (job.run(), tally)
     }
 
-    /// Answers in reverse order, checks that no more is in flight than the depth, and fails one request.
+    /// Takes the last request first, checks that no more is in flight than the depth, and fails one request.
     #[derive(Default)]
     struct Checking {
         in_flight: Vec<(u32, Operation)>,
@@ -399,7 +399,7 @@ mod tests {
         answered: u64,
         fail_at: Option<u64>,
         linked: bool,
-        answers: Vec<Completion>,
+        answers: std::collections::VecDeque<Completion>,
     }
 
     impl Queue for Checking {
@@ -413,18 +413,18 @@ mod tests {
             if let Some((slot, operation)) = self.in_flight.pop() {
                 self.answered += 1;
                 let failed = self.fail_at == Some(self.answered);
+                let moved = if failed { Err(Errno::IO) } else { Ok(4096) };
+                self.answers.push_back(Completion { slot, linked_sync: false, moved });
                 if self.linked && operation == Operation::Write {
                     let moved = if failed { Err(Errno::CANCELED) } else { Ok(0) };
-                    self.answers.push(Completion { slot, linked_sync: true, moved });
+                    self.answers.push_back(Completion { slot, linked_sync: true, moved });
                 }
-                let moved = if failed { Err(Errno::IO) } else { Ok(4096) };
-                self.answers.push(Completion { slot, linked_sync: false, moved });
             }
             Ok(())
         }
 
         fn next_completion(&mut self) -> Option<Completion> {
-            self.answers.pop()
+            self.answers.pop_front()
         }
     }
 

@@ -1,1 +1,46 @@
-//! report
+//! What a person or a program reads: terminal text and JSON. Pure functions from data to text; the binary prints.
+//!
+//! | module | what it draws |
+//! | --- | --- |
+//! | [`target_header`] | what is measured, what lies beneath, how its cache stands |
+//! | [`check_page`] | the numbers that decide, their distributions, findings, fitness, nearest drives, what to type next |
+//! | [`run_page`] | a plan's results in the plan's own table, what was done differently, findings |
+//! | [`suites`], [`catalogue`], [`drive`] | what can be run; what others measured |
+//! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
+//! | [`json`] | the result document |
+//!
+//! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
+
+mod check;
+mod columns;
+mod distribution;
+mod drives;
+mod findings;
+mod look;
+mod nearest;
+mod notes;
+pub mod number;
+mod progress;
+mod prose;
+mod suites;
+mod tables;
+mod target;
+
+#[cfg(test)]
+mod samples;
+
+pub use check::check_page;
+pub use drives::{catalogue, drive};
+pub use look::{Glyphs, Look, Palette};
+pub use progress::{done_line, live_line};
+pub use suites::suites;
+pub use tables::run_page;
+pub use target::target_header;
+
+use measurement::RunDocument;
+
+/// The result document as a program reads it: pretty, one document, a newline at its end.
+pub fn json(document: &RunDocument) -> String {
+    // Every type in it serialises: numbers, texts, lists, maps with text keys.
+    serde_json::to_string_pretty(document).map(|text| text + "\n").unwrap_or_default()
+}

@@ -9,7 +9,7 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use measurement::RunDocument;
-use report::Look;
+use report::{Glyphs, Look, Palette};
 
 use crate::args::{CommonArgs, Format};
 
@@ -21,11 +21,23 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How text looks on this stdout.
+/// Below and above this, tables are hard to read.
+const COLUMNS: std::ops::RangeInclusive<usize> = 72..=120;
+
+/// How text looks on this stdout: colour on a terminal that wants it, as wide as the terminal is.
 pub fn look() -> Look {
-    let colour = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
-    let width = indicatif::TermLike::width(&console_width()) as usize;
-    Look { width: width.clamp(72, 110), colour, ..Look::default() }
+    let coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+    let terminal = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty());
+    let ascii = utf8.is_some_and(|locale| !locale.to_ascii_lowercase().replace('-', "").contains("utf8"));
+    Look {
+        palette: if coloured { Palette::coloured() } else { Palette::plain() },
+        glyphs: if ascii { Glyphs::Ascii } else { Glyphs::Unicode },
+        columns: terminal.unwrap_or(Look::COLUMNS).clamp(*COLUMNS.start(), *COLUMNS.end()),
+    }
 }
 
 /// Keeps the document in the file that `--output` names, and prints it when JSON is asked for.

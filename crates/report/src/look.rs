@@ -1,0 +1,143 @@
+//! How text is dressed: colours, characters and width. The binary decides, by terminal and `NO_COLOR`; nothing here asks.
+
+use anstyle::{AnsiColor, Style};
+
+/// What each kind of text is painted with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Palette {
+    /// Headings and what decides.
+    pub strong: Style,
+    /// Labels, units and asides.
+    pub faint: Style,
+    /// Good news.
+    pub good: Style,
+    /// What deserves a look.
+    pub warning: Style,
+    /// Bad news.
+    pub bad: Style,
+}
+
+impl Palette {
+    /// No escape sequences at all: files, pipes, `NO_COLOR`.
+    pub const fn plain() -> Palette {
+        let none = Style::new();
+        Palette { strong: none, faint: none, good: none, warning: none, bad: none }
+    }
+
+    /// The terminal's own sixteen colours, so that they suit its background.
+    pub const fn coloured() -> Palette {
+        Palette {
+            strong: Style::new().bold(),
+            faint: Style::new().dimmed(),
+            good: AnsiColor::Green.on_default(),
+            warning: AnsiColor::Yellow.on_default(),
+            bad: AnsiColor::Red.on_default(),
+        }
+    }
+}
+
+/// Which characters a terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Glyphs {
+    /// Blocks, arrows and `µ`.
+    #[default]
+    Unicode,
+    /// For terminals whose locale is not UTF-8.
+    Ascii,
+}
+
+/// The look of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Its colours.
+    pub palette: Palette,
+    /// Its characters.
+    pub glyphs: Glyphs,
+    /// Its width in characters; below [`Look::COLUMNS_MIN`] counts as that.
+    pub columns: usize,
+}
+
+impl Look {
+    /// Narrower pages than this are not laid out for.
+    pub const COLUMNS_MIN: usize = 60;
+    /// Width where nobody knows better; wider lines are hard to read even where there is room.
+    pub const COLUMNS: usize = 100;
+
+    /// Unicode without colour, [`Look::COLUMNS`] wide: what a file or a pipe gets.
+    pub const fn plain() -> Look {
+        Look { palette: Palette::plain(), glyphs: Glyphs::Unicode, columns: Look::COLUMNS }
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.columns.max(Look::COLUMNS_MIN)
+    }
+
+    /// The last step of every page: replaces, one for one so that columns stay aligned, the characters that ASCII lacks.
+    pub(crate) fn finish(&self, text: String) -> String {
+        match self.glyphs {
+            Glyphs::Unicode => text,
+            Glyphs::Ascii => text.chars().map(ascii).collect(),
+        }
+    }
+
+    pub(crate) fn heading(&self, text: &str) -> String {
+        format!("{}\n", paint(self.palette.strong, text))
+    }
+}
+
+impl Default for Look {
+    fn default() -> Look {
+        Look::plain()
+    }
+}
+
+/// The text in that style; unchanged if the style is plain.
+pub(crate) fn paint(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+fn ascii(character: char) -> char {
+    match character {
+        'µ' => 'u',
+        '×' => 'x',
+        '●' | '•' => '*',
+        '◄' | '←' => '<',
+        '→' => '>',
+        '▁' => '.',
+        '▂' => ':',
+        '▃' => '-',
+        '▄' => '=',
+        '▅' => '+',
+        '▆' => '*',
+        '▇' => '%',
+        '█' => '#',
+        '│' => '|',
+        '─' | '–' | '—' => '-',
+        '┴' | '└' | '┘' | '┬' => '+',
+        '’' => '\'',
+        '…' => '.',
+        ascii if ascii.is_ascii() => ascii,
+        _ => '?',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ascii_keeps_every_column_where_it_was() {
+        let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };
+        let text = "● 85 µs ▁▂▃▄▅▆▇█ → ok";
+        let finished = ascii.finish(text.to_owned());
+        assert!(finished.is_ascii());
+        assert_eq!(finished.chars().count(), text.chars().count());
+        insta::assert_snapshot!(finished, @"* 85 us .:-=+*%# > ok");
+    }
+
+    #[test]
+    fn plain_has_no_escapes_and_colour_ends_where_it_should() {
+        assert_eq!(paint(Palette::plain().bad, "unfit"), "unfit");
+        assert_eq!(paint(Palette::coloured().bad, "unfit"), "\u{1b}[31munfit\u{1b}[0m");
+    }
+}

@@ -1,0 +1,74 @@
+//! What stands below a table: tests that were skipped, cut short or done differently than asked.
+
+use measurement::{Ended, Skipped, TestResult};
+
+use crate::look::Look;
+use crate::number::latency;
+use crate::prose::hanging;
+
+/// One line a remark; a remark that holds for several tests is made once.
+pub(crate) fn notes(results: &[TestResult], skipped: &[Skipped], look: &Look) -> String {
+    let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut remark = |text: String, test| match remarks.iter_mut().find(|(known, _)| *known == text) {
+        Some((_, tests)) => tests.push(test),
+        None => remarks.push((text, vec![test])),
+    };
+    for skipped in skipped {
+        remark(format!("skipped, {}", skipped.because), &skipped.test);
+    }
+    for result in results {
+        let elapsed = || latency(result.elapsed_s * 1e6);
+        match &result.ended {
+            Ended::Limit => {}
+            Ended::Interrupted => remark(format!("interrupted after {}", elapsed()), &result.test),
+            Ended::Failed { error } => remark(format!("ended after {}: {error}", elapsed()), &result.test),
+        }
+        for note in &result.notes {
+            remark(note.clone(), &result.test);
+        }
+    }
+    let everything = results.len() + skipped.len();
+    remarks
+        .iter()
+        .map(|(text, tests)| {
+            let whose = match tests.as_slice() {
+                _ if tests.len() == everything && everything > 1 => "all tests".to_owned(),
+                [one] => (*one).to_owned(),
+                [first, second] => format!("{first}; {second}"),
+                [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+                [] => String::new(),
+            };
+            hanging("  ", 2, &format!("{whose}: {text}"), look.columns())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn remarks_are_made_once_and_name_their_tests() {
+        let mut results = samples::quick();
+        results[0].notes.push("the filesystem refuses O_DIRECT, so the page cache was used".to_owned());
+        results[1].notes.push("the filesystem refuses O_DIRECT, so the page cache was used".to_owned());
+        results[2].ended = Ended::Interrupted;
+        results[3].ended =
+            Ended::Failed { error: "writing 4 KiB at 81920: Input/output error (os error 5)".to_owned() };
+        let skipped =
+            [Skipped { test: "512 B".to_owned(), because: "below the logical block size of 4 KiB".to_owned() }];
+        insta::assert_snapshot!(notes(&results, &skipped, &Look::plain()), @"
+        512 B: skipped, below the logical block size of 4 KiB
+        write; write + fsync: the filesystem refuses O_DIRECT, so the page cache was used
+        write + fdatasync: interrupted after 1.72 s
+        write O_DSYNC: ended after 1.72 s: writing 4 KiB at 81920: Input/output error (os error 5)
+        ");
+        for result in &mut results {
+            result.ended = Ended::Limit;
+            result.notes = vec!["the drive was busy".to_owned()];
+        }
+        insta::assert_snapshot!(notes(&results, &[], &Look::plain()), @"  all tests: the drive was busy");
+        assert_eq!(notes(&samples::quick(), &[], &Look::plain()), "");
+    }
+}

@@ -1,0 +1,73 @@
+//! What can be run.
+
+use workload::Plan;
+
+use crate::look::{Look, paint};
+use crate::number::span;
+use crate::prose::hanging;
+
+/// Every plan: its name, how many tests, how long, what it answers, where it comes from.
+pub fn suites(plans: &[Plan], look: &Look) -> String {
+    let mut text = String::new();
+    for plan in plans {
+        let tests = if plan.tests.len() == 1 { "1 test".to_owned() } else { format!("{} tests", plan.tests.len()) };
+        let asked = plan.time_asked();
+        let time = if asked.is_zero() { String::new() } else { format!(", {}", span(asked)) };
+        let name = format!("{:<14}", plan.name);
+        text +=
+            &format!("{}{}\n", paint(look.palette.strong, &name), paint(look.palette.faint, &format!("{tests}{time}")));
+        text += &hanging("    ", 4, &plan.answers, look.columns());
+        if !plan.source.is_empty() {
+            let from = paint(look.palette.faint, "    from: ");
+            text += &hanging(&from, 10, &plan.source, look.columns());
+        }
+    }
+    text += "\nRun one: flushmark run SUITE --target DIRECTORY. See one: flushmark suites SUITE.\n";
+    look.finish(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_suites() {
+        insta::assert_snapshot!(suites(&workload::suites::all(), &Look::plain()), @r#"
+        quick         8 tests, 39 s
+            What does a commit cost here, and what makes it cost that?
+            from: flushmark; the control row without durability is pg_test_fsync's idea
+        journal       1 test, 16 s
+            Can this drive carry a Ceph journal? Ten thousand commits a second and more mean power-loss
+            protection; a few hundred mean none.
+            from: Ceph performance wiki and "Choosing SSDs for Ceph": the one-line fio test
+        ceph-disk     9 tests, 1 min 35 s
+            Is this drive fit for a Ceph OSD, by the eight tests of the Ceph performance wiki?
+            from: Ceph performance wiki (yourcmc.ru, "Производительность Ceph"), section on testing drives
+        slog          15 tests, 15 s
+            How long does a ZFS intent log on this drive take for a write of each size with its flush?
+            from: FreeBSD diskinfo(8), option -S (r320683, 2017); the TrueNAS forum's table of SLOG drives
+        wal           20 tests, 1 min 50 s
+            Which sync method is the fastest for a write-ahead log here, and does a log that advances differ
+            from one that stays?
+            from: PostgreSQL, pg_test_fsync; the rows `advancing log` are flushmark's
+        commits       13 tests, 1 min 12 s
+            How many commits a second would PostgreSQL, InnoDB, SQLite, RocksDB, etcd, Ceph and ZFS get from
+            this storage?
+            from: system call traces and sources of each program; see the comments in `flushmark suites
+                  commits`
+        fsync-study   72 tests, 6 min 36 s
+            What do fsync and fdatasync cost after small and large writes, and do more committers help?
+            from: Small Datum (Mark Callaghan), "SSDs, power loss protection and fsync latency", January
+                  2026
+        write-cache   15 tests, 2 min 38 s
+            What do durable and undurable writes do under the drive's present cache setting?
+            from: Ceph performance wiki (yourcmc.ru), section on the write cache: Micron 5100, Seagate Nytro
+                  1351
+        read-scaling  7 tests, 1 min 14 s
+            How do reads grow with the depth: how much of the drive's parallelism is there to be used?
+            from: Ceph performance wiki (yourcmc.ru), read tables of the Micron 5100 and Seagate Nytro 1351
+
+        Run one: flushmark run SUITE --target DIRECTORY. See one: flushmark suites SUITE.
+        "#);
+    }
+}

@@ -1,0 +1,53 @@
+//! A plan's results, in the form that the plan asks for.
+
+mod ceph_disk;
+mod commits;
+mod fsync_study;
+mod read_scaling;
+mod slog;
+mod tests;
+mod wal;
+mod write_cache;
+
+use measurement::{RunDocument, TestResult};
+use workload::{Plan, Table};
+
+use crate::findings::findings;
+use crate::look::Look;
+use crate::notes::notes;
+
+/// The results of a run: the plan's table, what was done differently than asked, findings.
+pub fn run_page(plan: &Plan, document: &RunDocument, look: &Look) -> String {
+    let results = &document.results;
+    let table = match plan.table {
+        Table::Tests => tests::table(results, look),
+        Table::Slog => slog::table(results, &document.skipped, look),
+        Table::FsyncStudy => fsync_study::tables(results, look),
+        Table::Wal => wal::table(results, look),
+        Table::Commits => commits::table(results, look),
+        Table::CephDisk => ceph_disk::table(results, look),
+        Table::WriteCache => write_cache::table(results, look),
+        Table::ReadScaling => read_scaling::table(results, look),
+    };
+    let smoke = if document.smoke {
+        "\nA smoke run: it shows that everything works, and its numbers mean nothing.\n"
+    } else {
+        ""
+    };
+    // The slog table names its skipped sizes itself, where a person looks for them.
+    let skipped = if plan.table == Table::Slog { &[][..] } else { &document.skipped[..] };
+    let sections = [look.finish(table) + &notes(results, skipped, look), findings(&document.findings, look)];
+    let sections: String =
+        sections.into_iter().filter(|section| !section.is_empty()).map(|section| format!("\n{section}")).collect();
+    sections + smoke
+}
+
+/// The rate that counts: commits where something was made durable, operations elsewhere.
+fn per_second(result: &TestResult) -> f64 {
+    result.commits_per_s.unwrap_or(result.iops)
+}
+
+/// A block size in a heading or a row.
+fn size(result: &TestResult) -> String {
+    workload::format_bytes(result.workload.block_bytes)
+}

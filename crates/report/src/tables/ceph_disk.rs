@@ -1,0 +1,67 @@
+//! The tests of the Ceph performance wiki.
+
+use measurement::TestResult;
+use workload::SyncMethod;
+
+use crate::columns::{Cell, Column, Columns};
+use crate::look::Look;
+use crate::number::{latency, rate, throughput};
+
+/// One row a test. Where one was run with two sync methods, the worse is the verdict, because hardware sometimes ignores one of them.
+pub(super) fn table(results: &[TestResult], look: &Look) -> String {
+    let mut table = Columns::new([
+        Column::prose("test"),
+        Column::right("IOPS"),
+        Column::right("MiB/s"),
+        Column::right("p50").may_leave(2),
+        Column::right("p99").may_leave(1),
+        Column::left(""),
+    ]);
+    for result in results {
+        let us = result.headline_us();
+        let verdict = is_verdict(result, results);
+        table.row([
+            Cell::from(result.test.clone()),
+            Cell::from(rate(result.iops)),
+            Cell::from(throughput(result.mib_per_s)),
+            Cell::maybe(us, |us| latency(us.p50)),
+            Cell::maybe(us, |us| latency(us.p99)),
+            Cell::styled(if verdict { "the worse: counts" } else { "" }, look.palette.strong),
+        ]);
+    }
+    table.render(look)
+}
+
+/// Whether this is the slower of the tests that differ in nothing but the sync method.
+fn is_verdict(result: &TestResult, results: &[TestResult]) -> bool {
+    let key = |result: &TestResult| {
+        let workload = &result.workload;
+        (workload.pattern, workload.block_bytes, workload.depth, workload.jobs)
+    };
+    let durable = |result: &&TestResult| result.workload.sync.is_some_and(SyncMethod::is_durable);
+    let mut twins =
+        results.iter().filter(durable).filter(|twin| key(twin) == key(result) && twin.test != result.test).peekable();
+    durable(&result) && twins.peek().is_some() && twins.all(|twin| twin.iops >= result.iops)
+}
+
+#[cfg(test)]
+mod golden {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn the_wiki_s_tests() {
+        insta::assert_snapshot!(table(&samples::suite("ceph-disk", 15.0, 1700.0), &Look::plain()), @"
+        test                                         IOPS  MiB/s      p50      p99
+        linear read, 4 MiB, depth 32                  130    520  7.69 ms     8 ms
+        linear write, 4 MiB, depth 32                 130    520  7.69 ms     8 ms
+        random read, 4 KiB, depth 128              66,667    260    15 µs  15.6 µs
+        random write, 4 KiB, depth 128             66,667    260    15 µs  15.6 µs
+        random read, 4 KiB, depth 1                66,667    260    15 µs  15.6 µs
+        linear write, 4 KiB, depth 1, sync o_sync     583   2.28  1.72 ms  1.78 ms  the worse: counts
+        linear write, 4 KiB, depth 1, sync fsync      583   2.28  1.72 ms  1.78 ms  the worse: counts
+        random write, 4 KiB, depth 1, sync o_sync     583   2.28  1.72 ms  1.78 ms  the worse: counts
+        random write, 4 KiB, depth 1, sync fsync      583   2.28  1.72 ms  1.78 ms  the worse: counts
+        ");
+    }
+}

@@ -1,0 +1,115 @@
+//! The summary tables of "SSDs, power loss protection and fsync latency" (Small Datum).
+
+use measurement::TestResult;
+use workload::SyncMethod;
+
+use super::size;
+use crate::columns::{Cell, Column, Columns};
+use crate::look::Look;
+use crate::number::{latency, rate, throughput};
+
+/// First the sync latency of one job by size and method, then each test with writes a second, throughput and sync latency.
+pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
+    let sync_of = |result: &&TestResult| result.workload.sync.unwrap_or(SyncMethod::None);
+    let mut sizes: Vec<u64> = results.iter().map(|result| result.workload.block_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+
+    let mut summary = Columns::new([Column::left("one job"), Column::right("fsync"), Column::right("fdatasync")]);
+    for bytes in &sizes {
+        let mean = |sync: SyncMethod| {
+            let of_size = |result: &&TestResult| {
+                result.workload.block_bytes == *bytes && result.workload.jobs == 1 && sync_of(result) == sync
+            };
+            let means: Vec<f64> =
+                results.iter().filter(of_size).filter_map(|result| Some(result.sync_us?.mean)).collect();
+            (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
+        };
+        summary.row([
+            Cell::from(workload::format_bytes(*bytes)),
+            Cell::maybe(mean(SyncMethod::Fsync), latency),
+            Cell::maybe(mean(SyncMethod::Fdatasync), latency),
+        ]);
+    }
+    let mut text = look.heading("Mean sync latency") + &summary.render(look);
+
+    let mut each = Columns::new([
+        Column::left("size"),
+        Column::left("sync"),
+        Column::right("jobs"),
+        Column::right("w/s"),
+        Column::right("MiB/s"),
+        Column::right("sync mean"),
+        Column::right("sync p99"),
+    ]);
+    let mut group = None;
+    for result in results {
+        let sync = sync_of(&result);
+        if group.is_some() && group != Some((result.workload.block_bytes, sync)) {
+            each.group("");
+        }
+        group = Some((result.workload.block_bytes, sync));
+        each.row([
+            Cell::from(size(result)),
+            Cell::from(sync.name()),
+            Cell::from(result.workload.jobs.to_string()),
+            Cell::from(rate(result.iops)),
+            Cell::from(throughput(result.mib_per_s)),
+            Cell::maybe(result.sync_us, |us| latency(us.mean)),
+            Cell::maybe(result.sync_us, |us| latency(us.p99)),
+        ]);
+    }
+    text += "\n";
+    text += &look.heading("Each test, as often as it was run");
+    text + &each.render(look)
+}
+
+#[cfg(test)]
+mod golden {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn the_study() {
+        let results: Vec<TestResult> =
+            samples::suite("fsync-study", 15.0, 890.0).into_iter().filter(|result| result.workload.jobs <= 2).collect();
+        insta::assert_snapshot!(tables(&results, &Look::plain()), @"
+        Mean sync latency
+          one job   fsync  fdatasync
+          16 KiB   892 µs     892 µs
+          2 MiB    892 µs     892 µs
+
+        Each test, as often as it was run
+          size    sync       jobs     w/s  MiB/s  sync mean  sync p99
+          16 KiB  none          1  26,667    417          -         -
+          16 KiB  none          1  26,667    417          -         -
+          16 KiB  none          2  26,667    417          -         -
+          16 KiB  none          2  26,667    417          -         -
+          
+          16 KiB  fsync         1   1,078   16.8     892 µs    926 µs
+          16 KiB  fsync         1   1,078   16.8     892 µs    926 µs
+          16 KiB  fsync         2   1,078   16.8     892 µs    926 µs
+          16 KiB  fsync         2   1,078   16.8     892 µs    926 µs
+          
+          16 KiB  fdatasync     1   1,078   16.8     892 µs    926 µs
+          16 KiB  fdatasync     1   1,078   16.8     892 µs    926 µs
+          16 KiB  fdatasync     2   1,078   16.8     892 µs    926 µs
+          16 KiB  fdatasync     2   1,078   16.8     892 µs    926 µs
+          
+          2 MiB   none          1     260    520          -         -
+          2 MiB   none          1     260    520          -         -
+          2 MiB   none          2     260    520          -         -
+          2 MiB   none          2     260    520          -         -
+          
+          2 MiB   fsync         1     211    422     892 µs    926 µs
+          2 MiB   fsync         1     211    422     892 µs    926 µs
+          2 MiB   fsync         2     211    422     892 µs    926 µs
+          2 MiB   fsync         2     211    422     892 µs    926 µs
+          
+          2 MiB   fdatasync     1     211    422     892 µs    926 µs
+          2 MiB   fdatasync     1     211    422     892 µs    926 µs
+          2 MiB   fdatasync     2     211    422     892 µs    926 µs
+          2 MiB   fdatasync     2     211    422     892 µs    926 µs
+        ");
+    }
+}

@@ -1,0 +1,64 @@
+//! Reads by depth.
+
+use measurement::TestResult;
+
+use super::size;
+use crate::columns::{Cell, Column, Columns};
+use crate::look::Look;
+use crate::number::{latency, rate, ratio, throughput};
+
+/// Depth, rate, throughput, latency, and how much more than at depth 1.
+pub(super) fn table(results: &[TestResult], look: &Look) -> String {
+    let mut table = Columns::new([
+        Column::left("pattern"),
+        Column::right("size"),
+        Column::right("depth"),
+        Column::right("IOPS"),
+        Column::right("MiB/s"),
+        Column::right("p50"),
+        Column::right("p99"),
+        Column::right("of depth 1"),
+    ]);
+    for result in results {
+        let workload = &result.workload;
+        let alone = results.iter().find(|other| {
+            other.workload.depth == 1
+                && other.workload.pattern == workload.pattern
+                && other.workload.block_bytes == workload.block_bytes
+        });
+        let us = result.headline_us();
+        table.row([
+            Cell::maybe(workload.pattern, |pattern| pattern.name().to_owned()),
+            Cell::from(size(result)),
+            Cell::from(workload.depth.to_string()),
+            Cell::from(rate(result.iops)),
+            Cell::from(throughput(result.mib_per_s)),
+            Cell::maybe(us, |us| latency(us.p50)),
+            Cell::maybe(us, |us| latency(us.p99)),
+            Cell::maybe(alone.filter(|alone| alone.iops > 0.0), |alone| {
+                format!("{} x", ratio(result.iops / alone.iops))
+            }),
+        ]);
+    }
+    table.render(look)
+}
+
+#[cfg(test)]
+mod golden {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn depths() {
+        insta::assert_snapshot!(table(&samples::suite("read-scaling", 90.0, 0.0), &Look::plain()), @"
+        pattern    size  depth    IOPS  MiB/s      p50      p99  of depth 1
+        randread  4 KiB      1  11,111   43.4    90 µs  93.6 µs         1 x
+        randread  4 KiB      4  11,111   43.4    90 µs  93.6 µs         1 x
+        randread  4 KiB      8  11,111   43.4    90 µs  93.6 µs         1 x
+        randread  4 KiB     16  11,111   43.4    90 µs  93.6 µs         1 x
+        randread  4 KiB     32  11,111   43.4    90 µs  93.6 µs         1 x
+        read      4 MiB      1    21.7   86.7  46.1 ms    48 ms         1 x
+        read      4 MiB     16    21.7   86.7  46.1 ms    48 ms         1 x
+        ");
+    }
+}

@@ -1,0 +1,51 @@
+//! What FreeBSD's `diskinfo -S` prints, in its columns, so that lines can be pasted beside those that people have posted for years.
+
+use measurement::{Skipped, TestResult};
+
+use crate::look::Look;
+use crate::prose::hanging;
+
+/// One line a size: kbytes, microseconds for one write with its flush, and Mbytes (of 2^20) a second.
+pub(super) fn table(results: &[TestResult], skipped: &[Skipped], look: &Look) -> String {
+    let mut text = "Synchronous random writes:\n".to_owned();
+    for result in results {
+        let kbytes = result.workload.block_bytes as f64 / 1024.0;
+        let usec = if result.ops == 0 { 0.0 } else { result.elapsed_s * 1e6 / result.ops as f64 };
+        text +=
+            &format!("\t{:>4} kbytes: {usec:8.1} usec/IO = {:8.1} Mbytes/s\n", four_digits(kbytes), result.mib_per_s);
+    }
+    for skipped in skipped {
+        text += &hanging("        ", 8, &format!("{}: skipped, {}", skipped.test, skipped.because), look.columns());
+    }
+    text
+}
+
+/// C's `%.4g` for the sizes that occur: `0.5`, `4`, `8192`.
+fn four_digits(kbytes: f64) -> String {
+    if kbytes.fract() == 0.0 { format!("{kbytes:.0}") } else { format!("{kbytes}") }
+}
+
+#[cfg(test)]
+mod golden {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn reads_like_diskinfo() {
+        let mut results = samples::suite("slog", 15.0, 1700.0);
+        results.truncate(5);
+        let first = results.remove(0);
+        let skipped =
+            [Skipped { test: first.test, because: "512 B is no multiple of the logical block size".to_owned() }];
+        insta::assert_snapshot!(table(&results, &skipped, &Look::plain()), @"
+        Synchronous random writes:
+        	   1 kbytes:   1709.4 usec/IO =      0.6 Mbytes/s
+        	   2 kbytes:   1711.2 usec/IO =      1.1 Mbytes/s
+        	   4 kbytes:   1715.0 usec/IO =      2.3 Mbytes/s
+        	   8 kbytes:   1722.5 usec/IO =      4.5 Mbytes/s
+                randwrite 512 B, fsync=1, depth 1, jobs 1: skipped, 512 B is no multiple of the logical
+                block size
+        ");
+        assert_eq!(four_digits(0.5), "0.5");
+    }
+}

@@ -1,0 +1,65 @@
+//! One row a test.
+
+use measurement::TestResult;
+
+use super::per_second;
+use crate::columns::{Cell, Column, Columns};
+use crate::look::Look;
+use crate::number::{latency, rate, throughput};
+
+/// Name, interface, rates, latencies, whether it settled, flushes for each commit.
+pub(super) fn table(results: &[TestResult], look: &Look) -> String {
+    let mut table = Columns::new([
+        Column::prose("test"),
+        Column::left("engine").may_leave(5),
+        Column::right("per second"),
+        Column::right("MiB/s").may_leave(3),
+        Column::right("p50"),
+        Column::right("p99"),
+        Column::right("p99.9").may_leave(4),
+        Column::right("max").may_leave(1),
+        Column::left("steady").may_leave(2).optional(),
+        Column::right("flushes each").may_leave(6).optional(),
+    ]);
+    for result in results {
+        let us = result.headline_us();
+        let steady = result.steady_state.map(|steady| if steady.reached { "yes" } else { "not reached" });
+        table.row([
+            Cell::from(result.test.clone()),
+            Cell::from(result.engine.clone()),
+            Cell::from(rate(per_second(result))),
+            Cell::from(throughput(result.mib_per_s)),
+            Cell::maybe(us, |us| latency(us.p50)),
+            Cell::maybe(us, |us| latency(us.p99)),
+            Cell::maybe(us, |us| latency(us.p99_9)),
+            Cell::maybe(us, |us| latency(us.max)),
+            Cell::maybe(steady, str::to_owned),
+            Cell::maybe(result.proof.device.and_then(|device| device.flushes_per_commit), |flushes| {
+                format!("{flushes:.2}")
+            }),
+        ]);
+    }
+    table.render(look)
+}
+
+#[cfg(test)]
+mod golden {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn the_quick_suite() {
+        insta::assert_snapshot!(table(&samples::quick(), &Look::plain()), @"
+        test                   engine  per second  MiB/s      p50      p99    p99.9      max  flushes each
+        write                  psync       66,667    260    15 µs  15.6 µs    24 µs    75 µs             -
+        write + fsync          psync          583   2.28  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
+        write + fdatasync      psync          583   2.28  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
+        write O_DSYNC          psync          583   2.28  1.72 ms  1.78 ms  2.74 ms  8.58 ms          0.00
+        read                   psync       66,667    260    15 µs  15.6 µs    24 µs    75 µs             -
+        16 KiB write + fsync   psync          576   8.99  1.74 ms  1.81 ms  2.78 ms  8.69 ms          1.00
+        write + fdatasync, 4   psync          583   2.28  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
+        jobs
+        write, depth 32        psync       66,667    260    15 µs  15.6 µs    24 µs    75 µs             -
+        ");
+    }
+}

@@ -1,0 +1,326 @@
+//! The head of a report: what was measured, what lies beneath it, and how its cache stands as far as anybody can see without root.
+
+use drive::{Backing, BlockDevice, HostFacts, Mount, Place, PlaceKind, Transport, Virtualisation, WriteCache};
+use measurement::TargetRecord;
+
+use crate::look::{Look, paint};
+use crate::number::{about_bytes, capacity};
+use crate::prose::hanging;
+
+/// Width of the labels on the left.
+const LABEL: usize = 13;
+
+/// Target, filesystem, device, drive, cache and host; a line each, more where a device is built from several.
+pub fn target_header(target: &TargetRecord, place: Option<&Place>, host: &HostFacts, look: &Look) -> String {
+    let mut lines = Lines { look, text: String::new() };
+    lines.add("target", &target_words(target, place));
+    if let Some(place) = place {
+        if let Some(mount) = &place.mount {
+            lines.filesystem(mount);
+        }
+        match &place.backing {
+            Backing::BlockDevice(device) => lines.device(device, place.kind),
+            Backing::NoBlockDevice(reason) => {
+                lines.add_painted("device", &format!("none to be seen: {reason}"), look.palette.warning);
+            }
+        }
+    }
+    lines.add("host", &host_words(host));
+    look.finish(lines.text)
+}
+
+struct Lines<'a> {
+    look: &'a Look,
+    text: String,
+}
+
+impl Lines<'_> {
+    fn add(&mut self, label: &str, words: &str) {
+        self.add_painted(label, words, anstyle::Style::new());
+    }
+
+    fn add_painted(&mut self, label: &str, words: &str, style: anstyle::Style) {
+        let first = format!("{}{style}", paint(self.look.palette.faint, &format!("{label:<LABEL$}")));
+        let lines = hanging(&first, LABEL, words, self.look.columns());
+        self.text += &format!("{}{style:#}\n", lines.trim_end_matches('\n'));
+    }
+
+    fn filesystem(&mut self, mount: &Mount) {
+        let options = mount.options_that_matter().join(",");
+        let options = if options.is_empty() { String::new() } else { format!(", {options}") };
+        self.add("filesystem", &format!("{} mounted on {}{options}", mount.fs_type, mount.mount_point.display()));
+        if let Some(option) = mount.flushes_disabled_by() {
+            let words = format!("`{option}`: syncs send no flush to the drive");
+            self.add_painted("", &words, self.look.palette.bad);
+        }
+    }
+
+    fn device(&mut self, device: &BlockDevice, kind: PlaceKind) {
+        let alone = device.layers.is_empty() && device.partition.is_none() && kind == PlaceKind::BlockDevice;
+        if !alone {
+            self.add("device", &stack_words(device));
+        }
+        let drives = device.drives();
+        for (count, drive) in counted(&drives, drive_words) {
+            let times = if count == 1 { String::new() } else { format!("{count} × ") };
+            self.add(if count == 1 { "drive" } else { "drives" }, &format!("{times}{}", drive_words(drive)));
+        }
+        for (_, drive) in counted(&drives, cache_words) {
+            let overridden = drive_says_otherwise(drive);
+            let style = if overridden { self.look.palette.warning } else { anstyle::Style::new() };
+            self.add_painted("write cache", &cache_words(drive), style);
+        }
+    }
+}
+
+/// The first device of each kind, by what is said of it, and how many there are.
+fn counted<'a>(devices: &[&'a BlockDevice], words: fn(&BlockDevice) -> String) -> Vec<(usize, &'a BlockDevice)> {
+    let mut kinds: Vec<(usize, &BlockDevice)> = Vec::new();
+    for device in devices {
+        match kinds.iter_mut().find(|(_, first)| words(first) == words(device)) {
+            Some((count, _)) => *count += 1,
+            None => kinds.push((1, device)),
+        }
+    }
+    kinds
+}
+
+fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
+    let kind = match target.kind.as_str() {
+        "null" => "takes every request at once: shows the engine's own overhead",
+        "block-device" => "block device",
+        other => other,
+    };
+    let mut words = format!("{}, {kind}", target.given);
+    if let Some(place) = place {
+        let shown = place.path.display().to_string();
+        if shown != target.given {
+            words = format!("{shown}, {kind}");
+        }
+        if let Some(size_bytes) = place.size_bytes {
+            words += &format!(" of {}", about_bytes(size_bytes));
+        }
+        if let Some(space) = place.space {
+            words += &format!(", {} free of {}", about_bytes(space.available_bytes), about_bytes(space.total_bytes));
+        }
+    }
+    words
+}
+
+/// `/dev/mapper/vg-db (lvm) on md0 (raid1) on sda2, sdb2`.
+fn stack_words(device: &BlockDevice) -> String {
+    let mut words = device.path.display().to_string();
+    let mut level = vec![device];
+    loop {
+        let top = level[0];
+        if let Some(layer) = &top.layer {
+            words += &format!(" ({layer})");
+        } else if top.transport == Transport::Loop {
+            let file = top.backing_file.as_ref().map_or("a file".to_owned(), |file| file.display().to_string());
+            words += &format!(" (loop device on {file})");
+        }
+        let below: Vec<&BlockDevice> = level.iter().flat_map(|device| &device.layers).collect();
+        if below.is_empty() {
+            break;
+        }
+        let names: Vec<&str> = below.iter().map(|device| device.name.as_str()).collect();
+        words += &format!(" on {}", names.join(", "));
+        level = below;
+    }
+    if let Some(scheduler) = device.queue.scheduler.as_deref().filter(|&scheduler| scheduler != "none") {
+        words += &format!(", scheduler {scheduler}");
+    }
+    words
+}
+
+/// `Samsung SSD 980 1TB, NVMe, 1 TB, firmware 2B4QFXO7`.
+fn drive_words(drive: &BlockDevice) -> String {
+    let vendor = drive.vendor.as_deref().filter(|&vendor| vendor != "ATA");
+    let name = match (vendor, drive.model.as_deref()) {
+        (Some(vendor), Some(model)) if !model.starts_with(vendor) => format!("{vendor} {model}"),
+        (_, Some(model)) => model.to_owned(),
+        _ => "model unknown".to_owned(),
+    };
+    let mut words = vec![name, transport_words(drive.transport).to_owned()];
+    // Of a partition the size is its own; the drive's stands nowhere in its facts.
+    if let (None, Some(size_bytes)) = (&drive.partition, drive.size_bytes) {
+        words.push(capacity(size_bytes));
+    }
+    if let Some(firmware) = &drive.firmware {
+        words.push(format!("firmware {firmware}"));
+    }
+    if drive.queue.rotational == Some(true) {
+        words.push("says that it rotates".to_owned());
+    }
+    words.join(", ")
+}
+
+fn drive_says_otherwise(drive: &BlockDevice) -> bool {
+    match (drive.queue.write_cache, drive.cache_type.as_deref()) {
+        (Some(WriteCache::WriteBack), Some(own)) => own != "write back" && own != "write back, no read (daft)",
+        (Some(WriteCache::WriteThrough), Some(own)) => own.starts_with("write back"),
+        _ => false,
+    }
+}
+
+fn cache_words(drive: &BlockDevice) -> String {
+    let mut words = match drive.queue.write_cache {
+        Some(WriteCache::WriteBack) => "write back: volatile as the kernel sees it, so it sends flushes".to_owned(),
+        Some(WriteCache::WriteThrough) => {
+            "write through: the kernel sees no volatile cache and sends no flushes".to_owned()
+        }
+        None => "unknown: the kernel does not say".to_owned(),
+    };
+    if drive.queue.write_cache == Some(WriteCache::WriteBack) {
+        words += match drive.queue.fua {
+            Some(true) => "; FUA writes",
+            Some(false) => "; no FUA writes",
+            None => "",
+        };
+    }
+    match drive.cache_type.as_deref() {
+        Some(own) if drive_says_otherwise(drive) => words += &format!("; the drive itself says `{own}`"),
+        Some(_) => {}
+        None if has_own_setting(drive.transport) => words += "; the drive's own setting needs root",
+        None => {}
+    }
+    words
+}
+
+/// Drives that keep a cache setting of their own, which only a command to the drive reveals.
+fn has_own_setting(transport: Transport) -> bool {
+    matches!(transport, Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Scsi | Transport::Usb)
+}
+
+fn transport_words(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Nvme => "NVMe",
+        Transport::NvmeFabrics => "NVMe over fabrics",
+        Transport::Sata => "SATA",
+        Transport::Sas => "SAS",
+        Transport::Scsi => "SCSI",
+        Transport::Usb => "USB",
+        Transport::Mmc => "SD or eMMC",
+        Transport::Virtio => "virtio (a hypervisor's disk)",
+        Transport::HyperV => "Hyper-V disk",
+        Transport::Xen => "Xen disk",
+        Transport::Pmem => "persistent memory",
+        Transport::Loop => "loop device",
+        Transport::Zram => "zram (compressed memory)",
+        Transport::Ram => "RAM disk",
+        Transport::DeviceMapper => "device mapper",
+        Transport::Md => "software RAID",
+        Transport::Bcache => "bcache",
+        Transport::Drbd => "DRBD",
+        Transport::Nbd => "network block device",
+        Transport::Rbd => "Ceph RBD",
+        Transport::Zvol => "ZFS volume",
+        Transport::Ublk => "ublk (a driver in user space)",
+        Transport::NullBlk => "null_blk",
+        _ => "transport unknown",
+    }
+}
+
+fn host_words(host: &HostFacts) -> String {
+    let mut words = vec![match &host.kernel_release {
+        Some(release) => format!("Linux {release}"),
+        None => "kernel unknown".to_owned(),
+    }];
+    match (&host.cpu_model, host.logical_cpus) {
+        (Some(model), Some(cpus)) => words.push(format!("{cpus} × {model}")),
+        (Some(model), None) => words.push(model.clone()),
+        (None, Some(cpus)) => words.push(format!("{cpus} CPUs")),
+        (None, None) => {}
+    }
+    if let Some(memory_bytes) = host.memory_bytes {
+        words.push(format!("{} memory", about_bytes(memory_bytes)));
+    }
+    if let Some(kind) = host.virtualisation {
+        words.push(virtualisation_words(kind).to_owned());
+    }
+    if let Some(governor) = &host.cpu_governor {
+        words.push(format!("governor {governor}"));
+    }
+    if let Some(clock) = host.clocksource.as_deref().filter(|&clock| clock != "tsc" && clock != "arch_sys_counter") {
+        words.push(format!("clock {clock}"));
+    }
+    words.join(", ")
+}
+
+fn virtualisation_words(kind: Virtualisation) -> &'static str {
+    match kind {
+        Virtualisation::AmazonEc2 => "Amazon EC2",
+        Virtualisation::GoogleCompute => "Google Compute Engine",
+        Virtualisation::HyperV => "Hyper-V",
+        Virtualisation::VmWare => "VMware",
+        Virtualisation::VirtualBox => "VirtualBox",
+        Virtualisation::Xen => "Xen",
+        Virtualisation::Kvm => "KVM",
+        Virtualisation::Parallels => "Apple or Parallels hypervisor",
+        _ => "virtual machine",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    fn shown(place: Option<&Place>, given: &str, kind: &str) -> String {
+        let target = TargetRecord { given: given.to_owned(), kind: kind.to_owned() };
+        target_header(&target, place, &samples::host(), &Look { columns: 80, ..Look::plain() })
+    }
+
+    #[test]
+    fn a_directory_on_a_partition() {
+        insta::assert_snapshot!(shown(Some(&samples::laptop()), "db", "directory"), @"
+        target       /home/me/db, directory
+        filesystem   ext4 mounted on /, relatime
+        device       /dev/nvme0n1p2
+        drive        Samsung SSD 980 1TB, NVMe
+        write cache  write back: volatile as the kernel sees it, so it sends flushes;
+                     FUA writes; the drive's own setting needs root
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+    }
+
+    #[test]
+    fn a_filesystem_without_barriers_over_layers() {
+        insta::assert_snapshot!(shown(Some(&samples::raid()), "/srv", "directory"), @"
+        target       /srv, directory
+        filesystem   ext4 mounted on /, relatime,nobarrier
+                     `nobarrier`: syncs send no flush to the drive
+        device       /dev/dm-0 (lvm) on sda, sdb
+        drive        INTEL SSDSC2BB480G4, SATA, 1 TB
+        write cache  write through: the kernel sees no volatile cache and sends no
+                     flushes; the drive's own setting needs root
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+    }
+
+    #[test]
+    fn what_nobody_knows_is_said_to_be_unknown() {
+        let target = TargetRecord { given: "/dev/sdx".to_owned(), kind: "block-device".to_owned() };
+        let place = samples::bare_device();
+        insta::assert_snapshot!(target_header(&target, Some(&place), &HostFacts::default(), &Look::plain()), @"
+        target       /dev/sdx, block device
+        drive        model unknown, transport unknown
+        write cache  unknown: the kernel does not say
+        host         kernel unknown
+        ");
+    }
+
+    #[test]
+    fn memory_and_null() {
+        insta::assert_snapshot!(shown(Some(&samples::memory()), "/dev/shm", "directory"), @"
+        target       /dev/shm, directory
+        filesystem   tmpfs mounted on /, relatime
+        device       none to be seen: tmpfs keeps files in memory
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+        insta::assert_snapshot!(shown(None, "null:", "null"), @"
+        target       null:, takes every request at once: shows the engine's own overhead
+        host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
+        ");
+    }
+}

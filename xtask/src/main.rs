@@ -1,1 +1,47 @@
-fn main() {}
+//! What a developer of flushmark types. `cargo xtask` alone lists it.
+
+mod command;
+mod docs;
+mod test;
+mod versus;
+
+use clap::{Parser, Subcommand};
+
+/// Developer commands of flushmark.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", arg_required_else_help = true)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Formatting, lints, documentation, every test; needs the toolchain and Linux
+    Test {
+        /// As root: install the Debian packages that tests with real components need, and run those too
+        #[arg(long)]
+        rigs: bool,
+    },
+    /// Write the generated files anew: docs/plan.md, schemas/*.json
+    Docs,
+    /// The engine beside a peer on this machine: both sides and the ratio of one run
+    Versus {
+        #[command(subcommand)]
+        peer: Peer,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum Peer {
+    /// fio from the system's packages; as root, on zram and on a loop device in memory
+    Fio(versus::Options),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Args::parse().task {
+        Task::Test { rigs } => test::run(rigs),
+        Task::Docs => docs::write(),
+        Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
+    }
+}

@@ -131,10 +131,13 @@ impl Session {
         progress.finish();
         // Removes the test files before the results are printed: a reader may be slow, or gone.
         drop(self.target);
-        let case = Case::new(&self.document.results, self.document.drive.as_ref(), &self.document.host);
-        let (findings, fitness) = (judge::findings(&case), judge::fitness(&case));
-        self.document.findings = findings;
-        self.document.fitness = fitness;
+        // A smoke run's numbers mean nothing, so nothing is concluded from them.
+        if !self.document.smoke {
+            let case = Case::new(&self.document.results, self.document.drive.as_ref(), &self.document.host);
+            let (findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+            self.document.findings = findings;
+            self.document.fitness = fitness;
+        }
         let verdict = match signals::received() {
             Some(signal) => Verdict::Interrupted(signal),
             None if failed => Verdict::Failed,

@@ -182,6 +182,7 @@ impl Columns {
         for line in &self.lines {
             match line {
                 Line::Cells(cells) => text += &self.render_row(cells, &layout),
+                Line::Group(title) if title.is_empty() => text.push('\n'),
                 Line::Group(title) => {
                     text += &format!("{:INDENT$}{}\n", "", paint(look.palette.strong, title));
                 }

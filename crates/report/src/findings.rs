@@ -26,7 +26,7 @@ pub(crate) fn findings(findings: &[Finding], look: &Look) -> String {
         };
         detail("because", &finding.evidence.iter().map(evidence).collect::<Vec<_>>().join("; "));
         let confidence = match (finding.confidence, &finding.doubt) {
-            (confidence, Some(doubt)) => format!("{}, as {doubt}", words_of(confidence)),
+            (confidence, Some(doubt)) => format!("{}: {doubt}", words_of(confidence)),
             (confidence, None) => words_of(confidence).to_owned(),
         };
         detail("confidence", &confidence);

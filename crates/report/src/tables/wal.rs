@@ -10,7 +10,7 @@ use crate::number::latency;
 /// Groups as the test names say them (`group: row`); the fastest durable row of each group that compares methods is marked.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let mut table = Columns::new([
-        Column::prose(""),
+        Column::left(""),
         Column::right("ops/sec"),
         Column::right("usecs/op"),
         Column::right("p50"),

@@ -1,0 +1,25 @@
+//! Files that are made from the code. Tests hold the committed ones to what is made here.
+
+use anyhow::Context as _;
+
+use crate::command::root;
+
+/// Writes them.
+pub fn write() -> anyhow::Result<()> {
+    let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
+    let run = serde_json::to_value(measurement::document::json_schema())?;
+    let files = [
+        ("docs/plan.md", workload::plan::reference()),
+        ("schemas/plan-1.json", pretty(&workload::plan::json_schema())?),
+        ("schemas/run-1.json", pretty(&run)?),
+    ];
+    for (name, text) in files {
+        let path = root().join(name);
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        std::fs::write(&path, text).with_context(|| format!("cannot write {name}"))?;
+        println!("{name}");
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! The tests: everything that a change must pass.
+//!
+//! A test that cannot run somewhere prints `skipped: NAME: REASON` and passes. Those lines are counted and listed at the end, so that a skip is
+//! seen.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+
+use crate::command::{command, is_there, output, shown};
+
+/// Debian packages with the real components that rig tests use.
+const PACKAGES: [&str; 7] = ["fio", "strace", "util-linux", "e2fsprogs", "xfsprogs", "btrfs-progs", "procps"];
+/// How long each fuzz target runs.
+const FUZZ_SECONDS: u32 = 20;
+
+/// Runs everything. Fails at the first step that fails.
+pub fn run(rigs: bool) -> anyhow::Result<()> {
+    let mut tally = Tally::default();
+    if rigs {
+        step("packages", || install(&PACKAGES))?;
+    }
+    step("formatting", || shown("cargo", &["fmt", "--all", "--", "--check"]))?;
+    step("lints", || {
+        shown("cargo", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"])
+    })?;
+    step("documentation", || shown("cargo", &["doc", "--quiet", "--workspace", "--no-deps"]))?;
+    step("tests", || tests(rigs, &mut tally))?;
+    if rigs {
+        step("licences", || licences(&mut tally))?;
+        step("fuzzing", || fuzz(&mut tally))?;
+    }
+    if !tally.skips.is_empty() {
+        println!("\n{} could not run here:", tally.skips.len());
+        for skip in &tally.skips {
+            println!("  {skip}");
+        }
+    }
+    println!("\n{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skips.len());
+    if tally.failed > 0 {
+        bail!("{} tests failed", tally.failed);
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    skips: Vec<String>,
+}
+
+fn step(name: &str, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    eprintln!("\n== {name}");
+    work().with_context(|| format!("step {name} failed"))?;
+    eprintln!("== {name}: {:.0} s", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn install(packages: &[&str]) -> anyhow::Result<()> {
+    let missing: Vec<&str> =
+        packages.iter().copied().filter(|package| !is_there("dpkg-query", &["--status", package])).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    shown("apt-get", &["update", "--quiet"])?;
+    let mut args = vec!["install", "--yes", "--quiet", "--no-install-recommends"];
+    args.extend(missing);
+    shown("apt-get", &args)
+}
+
+/// `cargo test` with its output shown, counted, and searched for skips.
+fn tests(rigs: bool, tally: &mut Tally) -> anyhow::Result<()> {
+    let args = ["test", "--workspace", "--no-fail-fast", "--", "--nocapture"];
+    let mut cargo = command("cargo", &args);
+    cargo.stdout(Stdio::piped());
+    // A skip is said on stderr; both streams in one, so that neither is lost.
+    cargo.stderr(Stdio::piped());
+    if rigs {
+        cargo.env("FLUSHMARK_RIGS", "1");
+    }
+    let mut child = cargo.spawn().context("cannot start cargo")?;
+    let (out, err) = (child.stdout.take().context("no stdout")?, child.stderr.take().context("no stderr")?);
+    let errors = std::thread::spawn(move || {
+        let mut skips = Vec::new();
+        for line in BufReader::new(err).lines().map_while(Result::ok) {
+            match skip_in(&line) {
+                Some(skip) => skips.push(skip),
+                None => eprintln!("{line}"),
+            }
+        }
+        skips
+    });
+    for line in BufReader::new(out).lines().map_while(Result::ok) {
+        if let Some(skip) = skip_in(&line) {
+            tally.skips.push(skip);
+        }
+        if let Some((passed, failed)) = result_in(&line) {
+            tally.passed += passed;
+            tally.failed += failed;
+        }
+        if !line.ends_with("... ok") {
+            println!("{line}");
+        }
+    }
+    tally.skips.extend(errors.join().unwrap_or_default());
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("cargo test ended with {status}: {} passed, {} failed", tally.passed, tally.failed);
+    }
+    Ok(())
+}
+
+/// What stands behind `skipped: ` at the start of a line, or behind the name that libtest printed before it.
+fn skip_in(line: &str) -> Option<String> {
+    let (before, reason) = line.split_once("skipped: ")?;
+    (before.is_empty() || before.starts_with("test ")).then(|| reason.to_owned())
+}
+
+/// The counts in libtest's closing line.
+fn result_in(line: &str) -> Option<(u64, u64)> {
+    let counts = line.strip_prefix("test result: ")?;
+    let before = |word: &str| {
+        let words: Vec<&str> = counts.split_whitespace().collect();
+        let position = words.iter().position(|other| other.trim_end_matches(';') == word)?;
+        words.get(position.checked_sub(1)?)?.parse().ok()
+    };
+    Some((before("passed")?, before("failed")?))
+}
+
+fn licences(tally: &mut Tally) -> anyhow::Result<()> {
+    if !is_there("cargo", &["deny", "--version"]) {
+        shown("cargo", &["install", "--quiet", "--locked", "cargo-deny"])?;
+    }
+    shown("cargo", &["deny", "--offline", "check", "licenses", "bans", "sources"])?;
+    // The advisories are a repository of their own on the internet, which not every machine reaches.
+    match output("cargo", &["deny", "check", "advisories"]) {
+        Ok(_) => tally.passed += 1,
+        Err(error) if error.to_string().contains("advisory database") || error.to_string().contains("fetch") => {
+            tally
+                .skips
+                .push("cargo deny check advisories: the advisory database cannot be fetched from here".to_owned());
+        }
+        Err(error) => return Err(error),
+    }
+    tally.passed += 1;
+    Ok(())
+}
+
+fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
+    for target in ["plan_toml", "fio_job"] {
+        if !is_there("cargo", &["+nightly", "--version"]) {
+            tally.skips.push(format!("fuzz target {target}: no nightly toolchain, which cargo-fuzz needs"));
+            continue;
+        }
+        if !is_there("cargo", &["fuzz", "--version"]) {
+            shown("cargo", &["install", "--quiet", "--locked", "cargo-fuzz"])?;
+        }
+        let seconds = format!("-max_total_time={FUZZ_SECONDS}");
+        let seeds = format!("fuzz/seeds/{target}");
+        let corpus = tempfile::tempdir()?;
+        let corpus = corpus.path().to_string_lossy().into_owned();
+        shown("cargo", &["+nightly", "fuzz", "run", target, &corpus, &seeds, "--", &seconds, "-verbosity=0"])?;
+        tally.passed += 1;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_skips_are_read_from_libtest_s_output() {
+        let line = "test result: ok. 12 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.02s";
+        assert_eq!(result_in(line), Some((12, 1)));
+        assert_eq!(result_in("running 3 tests"), None);
+        assert_eq!(skip_in("skipped: kill: no permission"), Some("kill: no permission".to_owned()));
+        assert_eq!(skip_in("test a::b ... skipped: needs root"), Some("needs root".to_owned()));
+        assert_eq!(skip_in("slog: 512 B skipped: below"), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! `cargo xtask versus fio`: the engine beside fio, in one run, on the same target, pinned to one and the same processor.
+//!
+//! Rounds alternate in who goes first, and medians are compared, because a depth-1 figure moves with the scheduler's placement of the loop
+//! driver's worker. fio gets, row by row, the best of the set-ups that `rows` lists, found in a round of its own beforehand. `docs/benchmarks.md` says
+//! what each row means.
+
+mod fio;
+mod ours;
+mod rigs;
+mod rows;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context as _, bail};
+
+use self::rigs::Rigs;
+use self::rows::{ROWS, Row};
+use crate::command::{is_there, shown};
+
+/// How it is run.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Rounds of each row; medians are taken over them
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+
+    /// Seconds of each measurement
+    #[arg(long, default_value_t = 3)]
+    seconds: u32,
+
+    /// The processor that both sides are pinned to
+    #[arg(long, default_value_t = 1)]
+    cpu: u32,
+
+    /// Only rows whose name contains one of these
+    rows: Vec<String>,
+}
+
+/// One measurement of one side.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sample {
+    iops: f64,
+    /// Median commit (or operation) latency.
+    p50_us: f64,
+    /// Processor seconds for a million operations.
+    cpu_s_per_million: f64,
+}
+
+/// A line of the table.
+struct Compared {
+    row: &'static str,
+    what: &'static str,
+    ours: f64,
+    theirs: f64,
+    wanted: Wanted,
+}
+
+/// What a ratio of ours to theirs must be.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// Runs the rows and prints the table. Fails when fio is missing or a measurement fails, not when a ratio falls short.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    if !is_there("fio", &["--version"]) {
+        bail!("fio is missing; install it (apt-get install fio)");
+    }
+    // Ctrl-C ends the program that is measured; this one then takes down what it set up.
+    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
+    shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
+    shown("cargo", &["bench", "--quiet", "--no-run", "--package", "engine", "--bench", "bare_loop"])?;
+    let wanted =
+        |row: &&Row| options.rows.is_empty() || options.rows.iter().any(|part| row.name.contains(part.as_str()));
+    let rigs = Rigs::set_up().context("cannot set up zram and the loop device; this needs root")?;
+    let mut table = Vec::new();
+    for row in ROWS.iter().filter(wanted) {
+        eprintln!("{}", row.name);
+        table.extend(compare(row, &rigs, options)?);
+    }
+    print(&table);
+    Ok(())
+}
+
+fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<Vec<Compared>> {
+    let target = rigs.target(row.rig);
+    let setup = best_setup(row, target, options)?;
+    let (mut ours, mut theirs, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..options.rounds {
+        let mut run_ours = || anyhow::Ok(ours.push(ours::measure(row, target, options.seconds, options.cpu)?));
+        let mut run_fio = || anyhow::Ok(theirs.push(fio::measure(row, setup, target, options.seconds, options.cpu)?));
+        if round % 2 == 0 {
+            run_ours()?;
+            run_fio()?;
+        } else {
+            run_fio()?;
+            run_ours()?;
+        }
+        if let Some(bare_loop) = row.bare {
+            bare.push(ours::bare(bare_loop, target, options.seconds, options.cpu)?);
+        }
+        if let (Some(ours), Some(theirs)) = (ours.last(), theirs.last()) {
+            eprintln!("  round {}: {:.0} and {:.0} IOPS", round + 1, ours.iops, theirs.iops);
+        }
+    }
+    let line = |what, ours: &[Sample], theirs: &[Sample], figure: fn(&Sample) -> f64, wanted| Compared {
+        row: row.name,
+        what,
+        ours: median(ours.iter().map(figure)),
+        theirs: median(theirs.iter().map(figure)),
+        wanted,
+    };
+    let mut lines = vec![
+        line("IOPS", &ours, &theirs, |sample| sample.iops, Wanted::AtLeast(row.iops_ratio)),
+        line("CPU s per million", &ours, &theirs, |sample| sample.cpu_s_per_million, Wanted::AtMost(1.0)),
+    ];
+    if row.commits {
+        lines.push(line("commit p50, µs", &ours, &theirs, |sample| sample.p50_us, Wanted::AtMost(1.0)));
+    }
+    if !bare.is_empty() {
+        lines.push(line("p50 and a bare loop's, µs", &ours, &bare, |sample| sample.p50_us, Wanted::AtMost(1.03)));
+    }
+    Ok(lines)
+}
+
+/// The set-up of fio that does best in a short trial.
+fn best_setup(row: &'static Row, target: &str, options: &Options) -> anyhow::Result<&'static [&'static str]> {
+    let [first, others @ ..] = row.fio else { bail!("row {} has no fio set-up", row.name) };
+    if others.is_empty() {
+        return Ok(first);
+    }
+    let mut best = (0.0, *first);
+    for setup in row.fio {
+        let trials: Vec<Sample> =
+            (0..3).map(|_| fio::measure(row, setup, target, 1, options.cpu)).collect::<anyhow::Result<_>>()?;
+        let iops = median(trials.iter().map(|sample| sample.iops));
+        eprintln!("  fio {}: {iops:.0} IOPS", setup.join(" "));
+        if iops > best.0 {
+            best = (iops, setup);
+        }
+    }
+    Ok(best.1)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn print(table: &[Compared]) {
+    println!("{:<32} {:<26} {:>12} {:>12} {:>7}  wanted", "row", "figure", "flushmark", "beside", "ratio");
+    for line in table {
+        let ratio = if line.theirs > 0.0 { line.ours / line.theirs } else { 0.0 };
+        let (wanted, holds) = match line.wanted {
+            Wanted::AtLeast(least) => (format!(">= {least}"), ratio >= least),
+            Wanted::AtMost(most) => (format!("<= {most}"), ratio <= most),
+        };
+        let verdict = if holds { "" } else { "  SHORT" };
+        println!(
+            "{:<32} {:<26} {:>12} {:>12} {ratio:>7.3}  {wanted}{verdict}",
+            line.row,
+            line.what,
+            figure(line.ours),
+            figure(line.theirs)
+        );
+    }
+}
+
+fn figure(value: f64) -> String {
+    if value >= 1000.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert!((median([3.0, 1.0, 2.0].into_iter()) - 2.0).abs() < f64::EPSILON);
+        assert!(median(std::iter::empty()).abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,42 @@
+//! Our side, through the command that a user types.
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use super::Sample;
+use super::rows::Row;
+use crate::command::{output, root};
+
+/// Runs flushmark on a row's plan.
+pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
+    let directory = tempfile::tempdir()?;
+    let plan = directory.path().join("row.toml");
+    std::fs::write(&plan, format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan))?;
+    let (plan, cpu) = (plan.to_string_lossy(), cpu.to_string());
+    let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
+    let binary = target_dir.join("release/flushmark");
+    let binary = binary.to_string_lossy();
+    let args = ["-c", &cpu, &binary, "run", &plan, "--target", target, "--destroy-data", "--quiet", "--format", "json"];
+    let document: Value = serde_json::from_str(&output("taskset", &args)?).context("flushmark printed no JSON")?;
+    let result = &document["results"][0];
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    let latency = if result["commit_us"].is_null() { &result["write_us"] } else { &result["commit_us"] };
+    let cpu_s = number(&result["cpu"]["user_s"]) + number(&result["cpu"]["system_s"]);
+    Ok(Sample {
+        iops: number(&result["iops"]),
+        p50_us: number(&latency["p50"]),
+        cpu_s_per_million: cpu_s / number(&result["ops"]) * 1e6,
+    })
+}
+
+/// Runs the bare loop on the same work.
+pub fn bare(arguments: [&str; 2], target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
+    let [what, content] = arguments;
+    let (cpu, seconds) = (cpu.to_string(), seconds.to_string());
+    let cargo = ["-c", &cpu, "cargo", "bench", "--quiet", "--package", "engine", "--bench", "bare_loop", "--"];
+    let text = output("taskset", &[&cargo[..], &[what, target, &seconds, content]].concat())?;
+    let line = text.lines().rev().find(|line| line.starts_with('{')).context("the bare loop printed no result")?;
+    let result: Value = serde_json::from_str(line)?;
+    let number = |name: &str| result[name].as_f64().unwrap_or(0.0);
+    Ok(Sample { iops: number("iops"), p50_us: number("p50_us"), cpu_s_per_million: 0.0 })
+}

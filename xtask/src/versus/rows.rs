@@ -1,0 +1,143 @@
+//! What is compared.
+
+/// Where a row runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rig {
+    /// Nothing: each side's own cost.
+    Null,
+    /// A compressed block device in memory: the fastest that there is.
+    Zram,
+    /// A loop device on a file in memory.
+    Loop,
+}
+
+/// One row.
+#[derive(Debug)]
+pub struct Row {
+    /// Its name in the table.
+    pub name: &'static str,
+    /// Where it runs.
+    pub rig: Rig,
+    /// The fields of our test, in TOML.
+    pub plan: &'static str,
+    /// fio's options for the same work.
+    pub work: &'static [&'static str],
+    /// fio's set-ups, of which the best is taken.
+    pub fio: &'static [&'static [&'static str]],
+    /// The ratio of operations per second to reach.
+    pub iops_ratio: f64,
+    /// Whether the median commit latency is compared, too.
+    pub commits: bool,
+    /// What the bare loop does for the same work: its arguments `write` or `commit`, and the content.
+    pub bare: Option<[&'static str; 2]>,
+}
+
+/// fio at depth: plain, batched in small pieces, batched whole, each with registered files and buffers; and the older interface.
+const DEPTH_32: &[&[&str]] = &[
+    &["--ioengine=io_uring"],
+    &[
+        "--ioengine=io_uring",
+        "--registerfiles=1",
+        "--fixedbufs=1",
+        "--iodepth_batch_submit=8",
+        "--iodepth_batch_complete_min=1",
+        "--iodepth_batch_complete_max=32",
+    ],
+    &[
+        "--ioengine=io_uring",
+        "--registerfiles=1",
+        "--fixedbufs=1",
+        "--iodepth_batch_submit=32",
+        "--iodepth_batch_complete_min=8",
+        "--iodepth_batch_complete_max=32",
+    ],
+    &["--ioengine=libaio"],
+];
+const DEPTH_128: &[&[&str]] = &[
+    &["--ioengine=io_uring"],
+    &[
+        "--ioengine=io_uring",
+        "--registerfiles=1",
+        "--fixedbufs=1",
+        "--iodepth_batch_submit=16",
+        "--iodepth_batch_complete_min=1",
+        "--iodepth_batch_complete_max=128",
+    ],
+    &[
+        "--ioengine=io_uring",
+        "--registerfiles=1",
+        "--fixedbufs=1",
+        "--iodepth_batch_submit=128",
+        "--iodepth_batch_complete_min=1",
+        "--iodepth_batch_complete_max=128",
+    ],
+    &["--ioengine=libaio"],
+];
+const PSYNC: &[&[&str]] = &[&["--ioengine=psync"]];
+
+const fn depth(
+    name: &'static str,
+    plan: &'static str,
+    work: &'static [&'static str],
+    fio: &'static [&'static [&'static str]],
+) -> Row {
+    Row { name, rig: Rig::Loop, plan, work, fio, iops_ratio: 1.05, commits: false, bare: None }
+}
+
+/// All of them.
+pub const ROWS: [Row; 7] = [
+    Row {
+        name: "null, depth 1",
+        rig: Rig::Null,
+        plan: "pattern = \"randwrite\"",
+        work: &["--rw=randwrite"],
+        fio: &[&["--ioengine=null"]],
+        iops_ratio: 5.0,
+        commits: false,
+        bare: None,
+    },
+    Row {
+        name: "zram randwrite, depth 1",
+        rig: Rig::Zram,
+        plan: "pattern = \"randwrite\"\ncontent = \"zero\"",
+        work: &["--rw=randwrite", "--zero_buffers=1"],
+        fio: PSYNC,
+        iops_ratio: 1.15,
+        commits: false,
+        bare: Some(["write", "zero"]),
+    },
+    Row {
+        name: "loop randwrite + fsync, depth 1",
+        rig: Rig::Loop,
+        plan: "pattern = \"randwrite\"\nsync = \"fsync\"",
+        work: &["--rw=randwrite", "--fsync=1"],
+        fio: PSYNC,
+        iops_ratio: 1.0,
+        commits: true,
+        bare: Some(["commit", "random"]),
+    },
+    depth(
+        "loop randread, depth 32",
+        "pattern = \"randread\"\ndepth = 32",
+        &["--rw=randread", "--iodepth=32"],
+        DEPTH_32,
+    ),
+    depth(
+        "loop randwrite, depth 32",
+        "pattern = \"randwrite\"\ndepth = 32",
+        &["--rw=randwrite", "--iodepth=32"],
+        DEPTH_32,
+    ),
+    depth(
+        "loop randread, depth 128",
+        "pattern = \"randread\"\ndepth = 128",
+        &["--rw=randread", "--iodepth=128"],
+        DEPTH_128,
+    ),
+    depth(
+        "loop randwrite, depth 128",
+        "pattern = \"randwrite\"\ndepth = 128",
+        &["--rw=randwrite", "--iodepth=128"],
+        DEPTH_128,
+    ),
+];

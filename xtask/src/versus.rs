@@ -89,14 +89,14 @@ fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<
     let setup = best_setup(row, target, options)?;
     let (mut ours, mut theirs, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..options.rounds {
-        let mut run_ours = || anyhow::Ok(ours.push(ours::measure(row, target, options.seconds, options.cpu)?));
-        let mut run_fio = || anyhow::Ok(theirs.push(fio::measure(row, setup, target, options.seconds, options.cpu)?));
+        let measure_ours = || ours::measure(row, target, options.seconds, options.cpu);
+        let measure_fio = || fio::measure(row, setup, target, options.seconds, options.cpu);
         if round % 2 == 0 {
-            run_ours()?;
-            run_fio()?;
+            ours.push(measure_ours()?);
+            theirs.push(measure_fio()?);
         } else {
-            run_fio()?;
-            run_ours()?;
+            theirs.push(measure_fio()?);
+            ours.push(measure_ours()?);
         }
         if let Some(bare_loop) = row.bare {
             bare.push(ours::bare(bare_loop, target, options.seconds, options.cpu)?);

@@ -30,15 +30,13 @@ pub struct Completed {
 impl Completed {
     /// The error that ended the run, or else its verdict. What kept tests from being measured has its sentence on stderr.
     pub fn end(self) -> anyhow::Result<Verdict> {
-        match self.error {
-            Some(error) => Err(error),
-            None => {
-                for sentence in self.complaints() {
-                    anstream::eprintln!("flushmark: {sentence}");
-                }
-                Ok(self.verdict)
-            }
+        if let Some(error) = self.error {
+            return Err(error);
         }
+        for sentence in self.complaints() {
+            anstream::eprintln!("flushmark: {sentence}");
+        }
+        Ok(self.verdict)
     }
 
     fn complaints(&self) -> Vec<String> {

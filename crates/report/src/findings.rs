@@ -111,7 +111,7 @@ mod tests {
         Findings
          1. This drive has no power-loss protection: a 4 KiB commit takes 1.74 ms, 82 times its write alone.
             because: write + fsync p50 1.74 ms; ratio 82; kernel's view of the cache write back
-            confidence: medium, as the latencies fall into two groups
+            confidence: medium: the latencies fall into two groups
             to do: Use a drive with capacitors for databases.
         ");
         assert_eq!(findings(&[], &Look::plain()), "");

@@ -96,6 +96,7 @@ pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
+#[expect(clippy::match_same_arms, reason = "one line for each kind of sign")]
 fn ascii(character: char) -> char {
     match character {
         'µ' => 'u',

@@ -25,7 +25,7 @@ pub(crate) fn result(test: &Test, write_us: f64, sync_us: Option<f64>) -> TestRe
     };
     let workload = WorkloadRecord::of(test);
     let reads = workload.pattern.is_some_and(|pattern| !pattern.writes());
-    let durable = workload.sync.is_none_or(|sync| sync.is_durable()) && !reads;
+    let durable = workload.sync.is_none_or(workload::SyncMethod::is_durable) && !reads;
     let total_us = write_us + sync_us.unwrap_or(0.0);
     let operation = around(write_us);
     let elapsed_s = total_us * 1000.0 / 1e6;

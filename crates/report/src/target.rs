@@ -180,9 +180,8 @@ fn cache_words(drive: &BlockDevice) -> String {
     }
     match drive.cache_type.as_deref() {
         Some(own) if drive_says_otherwise(drive) => words += &format!("; the drive itself says `{own}`"),
-        Some(_) => {}
         None if has_own_setting(drive.transport) => words += "; the drive's own setting needs root",
-        None => {}
+        Some(_) | None => {}
     }
     words
 }

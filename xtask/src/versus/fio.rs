@@ -9,11 +9,11 @@ use crate::command::output;
 
 /// Runs fio on a row's work with one of its set-ups.
 pub fn measure(row: &Row, setup: &[&str], target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
-    let (runtime, cpus, filename) =
+    let (runtime, allowed, filename) =
         (format!("--runtime={seconds}"), format!("--cpus_allowed={cpu}"), format!("--filename={target}"));
     let mut args =
         vec!["--name=row", "--bs=4k", "--size=1g", "--time_based=1", "--norandommap=1", "--output-format=json"];
-    args.extend([runtime.as_str(), cpus.as_str()]);
+    args.extend([runtime.as_str(), allowed.as_str()]);
     if row.rig != Rig::Null {
         args.extend(["--direct=1", filename.as_str()]);
     }

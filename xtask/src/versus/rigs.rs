@@ -66,7 +66,8 @@ impl LoopDevice {
         let image = Path::new("/dev/shm").join(format!("flushmark-versus-{}.img", std::process::id()));
         fs::File::create(&image)?.set_len(BYTES)?;
         let mut made = LoopDevice { device: String::new(), image };
-        made.device = output("losetup", &["--find", "--show", &made.image.to_string_lossy()])?.trim().to_owned();
+        let device = output("losetup", &["--find", "--show", &made.image.to_string_lossy()])?;
+        made.device.push_str(device.trim());
         let (into, count) = (format!("of={}", made.device), format!("count={}", BYTES >> 20));
         let fill = ["if=/dev/urandom", &into, "bs=1M", &count, "oflag=direct", "status=none"];
         if !command("dd", &fill).status()?.success() {

@@ -85,27 +85,27 @@ mod golden {
           16 KiB  none          1  26,667    417          -         -
           16 KiB  none          2  26,667    417          -         -
           16 KiB  none          2  26,667    417          -         -
-          
+
           16 KiB  fsync         1   1,078   16.8     892 µs    926 µs
           16 KiB  fsync         1   1,078   16.8     892 µs    926 µs
           16 KiB  fsync         2   1,078   16.8     892 µs    926 µs
           16 KiB  fsync         2   1,078   16.8     892 µs    926 µs
-          
+
           16 KiB  fdatasync     1   1,078   16.8     892 µs    926 µs
           16 KiB  fdatasync     1   1,078   16.8     892 µs    926 µs
           16 KiB  fdatasync     2   1,078   16.8     892 µs    926 µs
           16 KiB  fdatasync     2   1,078   16.8     892 µs    926 µs
-          
+
           2 MiB   none          1     260    520          -         -
           2 MiB   none          1     260    520          -         -
           2 MiB   none          2     260    520          -         -
           2 MiB   none          2     260    520          -         -
-          
+
           2 MiB   fsync         1     211    422     892 µs    926 µs
           2 MiB   fsync         1     211    422     892 µs    926 µs
           2 MiB   fsync         2     211    422     892 µs    926 µs
           2 MiB   fsync         2     211    422     892 µs    926 µs
-          
+
           2 MiB   fdatasync     1     211    422     892 µs    926 µs
           2 MiB   fdatasync     1     211    422     892 µs    926 µs
           2 MiB   fdatasync     2     211    422     892 µs    926 µs

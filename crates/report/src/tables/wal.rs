@@ -60,31 +60,31 @@ mod golden {
         insta::assert_snapshot!(table(&samples::suite("wal", 15.0, 1700.0), &Look::plain()), @"
                                ops/sec  usecs/op      p50      p99      max
         one 8 KiB write
-        open_datasync          580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
-        fdatasync              580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
-        fsync                  580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
-        open_sync              580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
+          open_datasync        580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
+          fdatasync            580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
+          fsync                580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
+          open_sync            580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
         two 8 KiB writes
-        open_datasync          575.540      1738  1.74 ms  1.81 ms  8.69 ms  fastest
-        fdatasync              575.540      1738  1.74 ms  1.81 ms  8.69 ms  fastest
-        fsync                  575.540      1738  1.74 ms  1.81 ms  8.69 ms  fastest
-        open_sync              575.540      1738  1.74 ms  1.81 ms  8.69 ms  fastest
+          open_datasync        575.540      1738  1.74 ms  1.81 ms  8.69 ms  fastest
+          fdatasync            575.540      1738  1.74 ms  1.81 ms  8.69 ms  fastest
+          fsync                575.540      1738  1.74 ms  1.81 ms  8.69 ms  fastest
+          open_sync            575.540      1738  1.74 ms  1.81 ms  8.69 ms  fastest
         open_sync, 16 KiB
-        1 x 16 KiB             575.540      1738  1.74 ms  1.81 ms  8.69 ms
-        2 x 8 KiB              575.540      1738  1.74 ms  1.81 ms  8.69 ms
-        4 x 4 KiB              575.540      1738  1.74 ms  1.81 ms  8.69 ms
-        8 x 2 KiB              575.540      1738  1.74 ms  1.81 ms  8.69 ms
-        16 x 1 KiB             575.540      1738  1.74 ms  1.81 ms  8.69 ms
+          1 x 16 KiB           575.540      1738  1.74 ms  1.81 ms  8.69 ms
+          2 x 8 KiB            575.540      1738  1.74 ms  1.81 ms  8.69 ms
+          4 x 4 KiB            575.540      1738  1.74 ms  1.81 ms  8.69 ms
+          8 x 2 KiB            575.540      1738  1.74 ms  1.81 ms  8.69 ms
+          16 x 1 KiB           575.540      1738  1.74 ms  1.81 ms  8.69 ms
         another handle
-        write, fsync, close    580.552      1722  1.72 ms  1.79 ms  8.62 ms
-        write, close, fsync    580.552      1722  1.72 ms  1.79 ms  8.62 ms
+          write, fsync, close  580.552      1722  1.72 ms  1.79 ms  8.62 ms
+          write, close, fsync  580.552      1722  1.72 ms  1.79 ms  8.62 ms
         not synced
-        write                  580.552      1722  1.72 ms  1.79 ms  8.62 ms
+          write                580.552      1722  1.72 ms  1.79 ms  8.62 ms
         advancing log, 8 KiB
-        open_datasync          580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
-        fdatasync              580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
-        fsync                  580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
-        open_sync              580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
+          open_datasync        580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
+          fdatasync            580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
+          fsync                580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
+          open_sync            580.552      1722  1.72 ms  1.79 ms  8.62 ms  fastest
         ");
     }
 }

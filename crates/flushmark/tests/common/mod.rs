@@ -1,0 +1,159 @@
+//! What end-to-end tests share: running the binary, real loop devices, real mounts, visible skips.
+
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The program under test.
+pub fn flushmark() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_flushmark"))
+}
+
+/// What a run of the program came to.
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    pub fn of(output: Output) -> Run {
+        Run {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// The result document on stdout.
+    pub fn document(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
+    }
+
+    /// stderr with a path replaced, for golden sentences.
+    pub fn said(&self, path: impl AsRef<Path>, name: &str) -> String {
+        self.stderr.replace(&*path.as_ref().to_string_lossy(), name).trim_end().to_owned()
+    }
+}
+
+/// Runs it with these arguments.
+pub fn run(args: &[&str]) -> Run {
+    Run::of(flushmark().args(args).output().unwrap())
+}
+
+/// A plan in a file of its own.
+pub fn plan(directory: &Path, text: &str) -> String {
+    let path = directory.join("plan.toml");
+    std::fs::write(&path, text).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
+pub fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+}
+
+/// Whether a test that needs root may go on; says so when it may not.
+pub fn needs_root(test: &str) -> bool {
+    if !is_root() {
+        eprintln!("skipped: {test}: needs root");
+    }
+    is_root()
+}
+
+/// Whether tests with real components from packages may go on; says so when they may not.
+pub fn needs_rigs(test: &str) -> bool {
+    let rigs = std::env::var_os("FLUSHMARK_RIGS").is_some();
+    if !rigs {
+        eprintln!("skipped: {test}: needs packages that `cargo xtask test --rigs` installs");
+    }
+    rigs && needs_root(test)
+}
+
+/// Runs a system program; its output on success.
+pub fn system(program: &str, args: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    } else {
+        Err(format!("{program} {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+/// A loop device on a sparse file, detached at the end.
+pub struct LoopDevice {
+    pub path: String,
+    directory: tempfile::TempDir,
+}
+
+impl LoopDevice {
+    /// `None`, with the reason said, where the system has no loop devices to give.
+    pub fn new(test: &str, bytes: u64, args: &[&str]) -> Option<LoopDevice> {
+        LoopDevice::within(test, &std::env::temp_dir(), bytes, args)
+    }
+
+    /// With its file in a directory.
+    pub fn within(test: &str, parent: &Path, bytes: u64, args: &[&str]) -> Option<LoopDevice> {
+        let directory = tempfile::tempdir_in(parent).unwrap();
+        let image = directory.path().join("image");
+        std::fs::File::create(&image).unwrap().set_len(bytes).unwrap();
+        let image = image.to_string_lossy().into_owned();
+        match system("losetup", &[&["--find", "--show"], args, &[&image]].concat()) {
+            Ok(path) => Some(LoopDevice { path, directory }),
+            Err(reason) => {
+                eprintln!("skipped: {test}: {reason}");
+                None
+            }
+        }
+    }
+
+    /// The kernel's name, such as `loop3`.
+    pub fn name(&self) -> &str {
+        self.path.trim_start_matches("/dev/")
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = system("losetup", &["--detach", &self.path]);
+    }
+}
+
+/// A mount, taken away at the end.
+pub struct Mount {
+    pub path: PathBuf,
+    directory: tempfile::TempDir,
+}
+
+impl Mount {
+    /// `None`, with the reason said, where it cannot be mounted.
+    pub fn new(test: &str, args: &[&str]) -> Option<Mount> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_owned();
+        match system("mount", &[args, &[&*path.to_string_lossy()]].concat()) {
+            Ok(_) => Some(Mount { path, directory }),
+            Err(reason) => {
+                eprintln!("skipped: {test}: {reason}");
+                None
+            }
+        }
+    }
+
+    pub fn text(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = system("umount", &["--lazy", self.text()]);
+    }
+}
+
+/// What lies in a directory.
+pub fn entries(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}

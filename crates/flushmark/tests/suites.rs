@@ -1,0 +1,100 @@
+//! Every suite, end to end, on a real directory and on a real loop device; each document against the schema.
+
+mod common;
+
+use common::{LoopDevice, entries, needs_root, run};
+use serde_json::Value;
+
+const SUITES: [&str; 9] =
+    ["quick", "journal", "ceph-disk", "slog", "wal", "commits", "fsync-study", "write-cache", "read-scaling"];
+
+fn validator() -> jsonschema::Validator {
+    let schema = include_str!("../../../schemas/run-1.json");
+    jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap()
+}
+
+/// What must hold of every result of every suite.
+fn check(suite: &str, document: &Value, validator: &jsonschema::Validator) {
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{suite}: {errors:?}");
+    assert_eq!(document["suite"], suite);
+    for result in document["results"].as_array().unwrap() {
+        let name = format!("{suite}: {}", result["test"]);
+        assert_eq!(result["ended"]["why"], "limit", "{name}: {}", result["ended"]);
+        assert!(result["ops"].as_u64().unwrap() > 0, "{name} did nothing");
+        let commits = result["proof"]["commits"].as_u64().unwrap();
+        assert_eq!(commits, result["commit_us"]["count"].as_u64().unwrap_or(0), "{name}");
+        let durable = !matches!(result["workload"]["sync"].as_str(), Some("none"));
+        if durable {
+            assert!(commits > 0, "{name} made nothing durable");
+        }
+        let flushes = result["proof"]["device"]["flushes"].as_u64();
+        let syncs = result["proof"]["syncs"].as_u64().unwrap();
+        let alone = result["workload"]["jobs"] == 1 && result["workload"]["pattern"].is_string();
+        if let (Some(flushes), true, true) = (flushes, alone && syncs > 0, document["target"]["kind"] == "block-device") {
+            // Nobody else uses our loop device: each fsync is one flush.
+            assert_eq!(flushes, syncs, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_suite_runs_on_a_directory_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (target, validator) = (directory.path().to_str().unwrap(), validator());
+    for suite in SUITES {
+        let run = run(&["run", suite, "--target", target, "--smoke", "--format", "json", "--quiet"]);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{suite}");
+        check(suite, &run.document(), &validator);
+        assert!(entries(directory.path()).is_empty(), "{suite} left {:?}", entries(directory.path()));
+    }
+}
+
+#[test]
+fn every_suite_runs_on_a_loop_device() {
+    const TEST: &str = "every_suite_runs_on_a_loop_device";
+    if !needs_root(TEST) {
+        return;
+    }
+    // fsync-study with 32 jobs of 2 MiB blocks wants as much.
+    let Some(device) = LoopDevice::new(TEST, 256 << 20, &[]) else { return };
+    let validator = validator();
+    for suite in SUITES {
+        let run = run(&["run", suite, "--target", &device.path, "--destroy-data", "--smoke", "--format", "json", "--quiet"]);
+        assert_eq!(run.code, Some(0), "{suite}: {}", run.stderr);
+        let document = run.document();
+        check(suite, &document, &validator);
+        // Programs that make and remove files need a directory, and say so.
+        for skipped in document["skipped"].as_array().into_iter().flatten() {
+            assert!(skipped["because"].as_str().unwrap().contains("directory"), "{suite}: {skipped}");
+        }
+    }
+}
+
+#[test]
+fn null_runs_what_needs_no_files() {
+    let run = run(&["run", "quick", "--target", "null:", "--smoke", "--format", "json", "--quiet"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let document = run.document();
+    assert_eq!((&document["drive"], &document["results"][0]["engine"]), (&Value::Null, &"null".into()));
+}
+
+#[test]
+fn progress_is_on_stderr_and_text_on_stdout() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = run(&["run", "journal", "--target", directory.path().to_str().unwrap(), "--smoke"]);
+    assert!(run.stderr.starts_with("[1/1] randwrite 4 KiB, fsync=1: "), "{}", run.stderr);
+    assert!(run.stdout.contains("target") && run.stdout.contains("A smoke run"), "{}", run.stdout);
+}
+
+#[test]
+fn the_same_seed_makes_the_same_choices() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[[test]]\npattern = \"randrw\"\ncount = 500\nsize = \"1MiB\"\nwarm_up = \"0s\"\nseed = 7\n";
+    let plan = common::plan(directory.path(), text);
+    let reads = || {
+        let run = run(&["run", &plan, "--target", "null:", "--format", "json", "--quiet"]);
+        run.document()["results"][0]["proof"]["reads"].as_u64().unwrap()
+    };
+    assert_eq!(reads(), reads());
+}

@@ -19,7 +19,7 @@ const NEAREST: usize = 3;
 pub fn check_page(document: &RunDocument, look: &Look) -> String {
     let case = Case::new(&document.results, document.drive.as_ref(), &document.host);
     let sections = [
-        numbers(&document.results, look) + &notes(&document.results, &document.skipped, look),
+        numbers(&document.results, look) + &look.finish(notes(&document.results, &document.skipped, look)),
         pictures(&document.results, look),
         findings(&document.findings, look),
         fitness(&document.fitness, look),
@@ -79,8 +79,10 @@ fn pictures(results: &[TestResult], look: &Look) -> String {
 
 /// What is worth typing after this: the suite of the use that came off worst, or the longer test of the same question.
 fn next_command(document: &RunDocument) -> String {
-    let target = &document.target.given;
-    let destroys = if document.target.kind == "directory" { "" } else { " --destroy-data" };
+    let target = shell_word(&document.target.given);
+    // Only what holds somebody's data asks for it: a directory gets a file of its own, `null:` nothing at all.
+    let destroys =
+        if matches!(document.target.kind.as_str(), "file" | "block-device") { " --destroy-data" } else { "" };
     let grade = |fit_for| document.fitness.get(&fit_for).map(|fitness| fitness.grade);
     let (suite, why) = if grade(Use::General) == Some(Grade::Unknown) {
         ("quick", "to measure again")
@@ -92,10 +94,43 @@ fn next_command(document: &RunDocument) -> String {
     format!("Next: flushmark run {suite} --target {target}{destroys}   ({why})\n")
 }
 
+/// As a POSIX shell reads it back, so that the line can be pasted.
+fn shell_word(text: &str) -> String {
+    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:,=@%+".contains(&byte);
+    if !text.is_empty() && text.bytes().all(harmless) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::samples;
+
+    #[test]
+    fn the_next_command_can_be_pasted() {
+        let next = |given: &str, kind: &str| {
+            let mut document = samples::document(samples::quick());
+            document.target.given = given.to_owned();
+            document.target.kind = kind.to_owned();
+            next_command(&document)
+        };
+        insta::assert_snapshot!(next("/srv/my data", "directory"), @"Next: flushmark run wal --target '/srv/my data'   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("it's", "file"), @r"Next: flushmark run wal --target 'it'\''s' --destroy-data   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("/dev/sdx", "block-device"), @"Next: flushmark run wal --target /dev/sdx --destroy-data   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("null:", "null"), @"Next: flushmark run wal --target null:   (to see which sync method costs least here)");
+    }
+
+    #[test]
+    fn an_ascii_page_is_ascii_throughout() {
+        let mut results = samples::quick();
+        results[0].notes.push("every 5th write took 90 µs".to_owned());
+        let ascii = Look { glyphs: crate::look::Glyphs::Ascii, ..Look::plain() };
+        let page = check_page(&samples::document(results), &ascii);
+        assert!(page.is_ascii(), "{page}");
+    }
 
     #[test]
     fn the_whole_page() {
@@ -104,36 +139,25 @@ mod tests {
         What it costs (4 KiB at random, one at a time, where nothing else is said)
                                      per second      p50      p99    p99.9      max  flushes each
           write                          66,667    15 µs  15.6 µs    24 µs    75 µs             -
-          write + fsync                     583  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
+          write + fsync                     487  2.06 ms  2.14 ms  3.29 ms  10.3 ms          1.00
           write + fdatasync                 583  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
-          write O_DSYNC                     583  1.72 ms  1.78 ms  2.74 ms  8.58 ms          0.00
+          write O_DSYNC                     647  1.55 ms  1.61 ms  2.47 ms  7.73 ms          0.00
           read                           66,667    15 µs  15.6 µs    24 µs    75 µs             -
-          16 KiB write + fsync              576  1.74 ms  1.81 ms  2.78 ms  8.69 ms          1.00
-          write + fdatasync, 4 jobs         583  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
-          write, depth 32                66,667    15 µs  15.6 µs    24 µs    75 µs             -
+          16 KiB write + fsync              481  2.08 ms  2.16 ms  3.33 ms  10.4 ms          1.00
+          write + fdatasync, 4 jobs       1,768  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
+          write, depth 32             1,066,667    15 µs  15.6 µs    24 µs    75 µs             -
 
         Distribution of latencies (logarithmic axis; the lowest block may be a single one)
-          write                 ▄█    ▁          ▁
-          write + fsync                                                           █▂   ▁           ▁
-          write + fdatasync                                                       █▂   ▁           ▁
-          write O_DSYNC                                                           █▂   ▁           ▁
-          read                  ▄█    ▁          ▁
-                             ┴──────┴────────┴───────┴───────────────┴───────┴──────┴────────┴───────
-                             10 µs  20 µs    50 µs   100 µs          500 µs  1 ms   2 ms     5 ms
-
-        Findings
-         1. 4 committers with fdatasync make 583 commits/s together, one alone 583: a device works on one
-            flush at a time.
-            because: 4 KiB write + fdatasync rate 583.1 commits/s; 4 KiB write + fdatasync, 4 jobs rate
-                     583.1 commits/s; 4 KiB write + fdatasync: flushes 1 per commit; 4 KiB write +
-                     fdatasync, 4 jobs: flushes 1 per commit
-            confidence: medium
-            to do: More connections will not commit faster; larger transactions will, and so will a drive
-                   with power-loss protection. Group commit (the default of PostgreSQL and InnoDB) helps
-                   only where commits wait together.
+          write                 █▂   ▁          ▁
+          write + fsync                                                       ▄█   ▁          ▁
+          write + fdatasync                                                  █▂   ▁         ▁
+          write O_DSYNC                                                     █▂   ▁         ▁
+          read                  █▂   ▁          ▁
+                             ┴────────────────────┴─────────────────────┴──────┴───────┴──────┴──────
+                             10 µs                100 µs                1 ms   2 ms    5 ms   10 ms
 
         Fit for
-          Ceph OSD      poor       583 commits/s (4 KiB write + fsync, the slower of two ways); protected
+          Ceph OSD      poor       487 commits/s (4 KiB write + fsync, the slower of two ways); protected
                                    drives make 10,000 and more, consumer drives 500 to 2,000.
           ZFS SLOG      poor       1.72 ms for a 4 KiB write + fdatasync; at 2 ms a log device speeds
                                    nothing up, good ones need less than 0.2 ms.
@@ -142,11 +166,10 @@ mod tests {
           general use   good       A 4 KiB write + fdatasync takes 1.72 ms, a random 4 KiB read 15 µs.
 
         Nearest published drives
-          drive                                       cache    compared                 here  published  apart
-          Samsung 980 1 TB                            default  4 KiB write + fsync   1.72 ms    1.74 ms   1.01
-          Samsung 950 PRO                             default  4 KiB write +         1.72 ms    2.09 ms   1.22
-                                                               fdatasync
-          Google Cloud Hyperdisk Balanced 1 TB, ext4  default  16 KiB write + fsync  1.74 ms    1.25 ms   1.39
+          drive                  cache    compared                    here  published  apart
+          Samsung 980 1 TB       default  4 KiB write + fsync      2.06 ms    1.74 ms   1.18
+          Samsung 950 PRO        default  4 KiB write + fdatasync  1.72 ms    2.09 ms   1.22
+          Samsung 990 PRO, ext4  default  16 KiB write + fsync     2.08 ms    3.04 ms   1.46
 
         Next: flushmark run wal --target /var/lib/db   (to see which sync method costs least here)
         ");

@@ -68,23 +68,31 @@ impl Axis {
         ((share * width as f64) as usize).min(width - 1)
     }
 
-    /// The line with the marks, and the line with their names; a name that would touch the one before it is left out.
+    /// The line with the marks, and the line with their names. The axis' start and the whole decades come first; another mark is shown
+    /// where its name has room between them.
     fn drawn(&self, width: usize) -> (String, String) {
+        let inside = marks().filter(|&mark| mark >= self.low_ns && mark < self.high_ns);
+        let (first, others): (Vec<f64>, Vec<f64>) = inside.partition(|&mark| mark <= self.low_ns || is_decade(mark));
         let mut ruler = vec!['─'; width];
-        let mut names = String::new();
-        for mark in marks().skip_while(|&mark| mark < self.low_ns).take_while(|&mark| mark < self.high_ns) {
+        let mut names = vec![' '; width];
+        for mark in first.into_iter().chain(others) {
+            // A hair above the mark, because its logarithm may round to just below its own column.
             let column = self.column(mark * 1.000_001, width);
             let name = crate::number::latency(mark / 1e3);
-            let taken = names.chars().count();
-            let free = column == 0 || (column >= taken + 2 && column + name.chars().count() <= width);
-            if free {
+            let end = column + name.chars().count();
+            // A name is parted from its neighbours by two spaces.
+            let around = column.saturating_sub(2)..(end + 2).min(width);
+            if end <= width && names[around].iter().all(|&character| character == ' ') {
                 ruler[column] = '┴';
-                names += &" ".repeat(column - taken);
-                names += &name;
+                names.splice(column..end, name.chars());
             }
         }
-        (ruler.into_iter().collect(), names)
+        (ruler.into_iter().collect(), names.into_iter().collect())
     }
+}
+
+fn is_decade(mark: f64) -> bool {
+    mark.log10().fract().abs() < 1e-9
 }
 
 /// 1, 2, 5, 10, 20, 50 ... ns, up to beyond the hour at which histograms end.
@@ -120,8 +128,8 @@ mod tests {
         Distribution of latencies (logarithmic axis; the lowest block may be a single one)
           write             ▁▅█▄▂ ▁   ▁
           write + fsync                                      ▁█▃▁  ▁   ▁ ▁▁▁▁  ▁   ▁
-                         ┴──────────┴──────────┴───────────┴──────────┴─────┴───────────
-                         10 µs      50 µs      200 µs      1 ms       5 ms  10 ms
+                         ┴────────────────┴────────────────┴──────────┴─────┴───────────
+                         10 µs            100 µs           1 ms       5 ms  10 ms
         ");
     }
 
@@ -131,8 +139,8 @@ mod tests {
         Distribution of latencies (logarithmic axis; the lowest block may be a single one)
           write             .+#=: .   .
           write + fsync                                      .#-.  .   . ....  .   .
-                         +----------+----------+-----------+----------+-----+-----------
-                         10 us      50 us      200 us      1 ms       5 ms  10 ms
+                         +----------------+----------------+----------+-----+-----------
+                         10 us            100 us           1 ms       5 ms  10 ms
         ");
     }
 

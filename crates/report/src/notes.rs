@@ -62,7 +62,7 @@ mod tests {
         512 B: skipped, below the logical block size of 4 KiB
         write; write + fsync: the filesystem refuses O_DIRECT, so the page cache was used
         write + fdatasync: interrupted after 1.72 s
-        write O_DSYNC: ended after 1.72 s: writing 4 KiB at 81920: Input/output error (os error 5)
+        write O_DSYNC: ended after 1.54 s: writing 4 KiB at 81920: Input/output error (os error 5)
         ");
         for result in &mut results {
             result.ended = Ended::Limit;

@@ -43,7 +43,7 @@ mod tests {
     fn lines() {
         let results = samples::quick();
         insta::assert_snapshot!(done_line("[1/8]", &results[0]), @"[1/8] write: 66,667 IOPS, p50 15 µs, p99 15.6 µs");
-        insta::assert_snapshot!(done_line("[2/8]", &results[1]), @"[2/8] write + fsync: 583 commits/s, p50 1.72 ms, p99 1.78 ms");
+        insta::assert_snapshot!(done_line("[2/8]", &results[1]), @"[2/8] write + fsync: 487 commits/s, p50 2.06 ms, p99 2.14 ms");
         insta::assert_snapshot!(live_line(Some(11_980.0), Some(131.2), Duration::from_secs(31)), @"11,980 IOPS, p99 131 µs, 31 s left");
         insta::assert_snapshot!(live_line(None, None, Duration::from_secs(75)), @"1 min 15 s left");
     }

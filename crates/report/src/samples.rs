@@ -12,7 +12,7 @@ use measurement::{
     CpuUse, DeviceProof, Ended, Histogram, Histograms, Proof, RunDocument, Series, TargetRecord, TestResult,
     WorkloadRecord,
 };
-use workload::{Test, Work};
+use workload::{OpenFlag, Step, StepProgram, SyncCall, SyncMethod, Test, Work};
 
 /// A result of `test` whose operation takes about `write_us` and whose sync about `sync_us`, spread by a few percent with a thin tail.
 pub(crate) fn result(test: &Test, write_us: f64, sync_us: Option<f64>) -> TestResult {
@@ -25,10 +25,12 @@ pub(crate) fn result(test: &Test, write_us: f64, sync_us: Option<f64>) -> TestRe
     };
     let workload = WorkloadRecord::of(test);
     let reads = workload.pattern.is_some_and(|pattern| !pattern.writes());
-    let durable = workload.sync.is_none_or(workload::SyncMethod::is_durable) && !reads;
+    let durable = workload.sync.is_none_or(SyncMethod::is_durable) && !reads;
     let total_us = write_us + sync_us.unwrap_or(0.0);
     let operation = around(write_us);
-    let elapsed_s = total_us * 1000.0 / 1e6;
+    // What waits for a flush gains nothing from depth; all else gains much, and less than it should.
+    let in_flight = if sync_us.is_some() { workload.jobs } else { workload.depth * workload.jobs };
+    let elapsed_s = total_us * 1000.0 / 1e6 / f64::from(in_flight).powf(0.8);
     let flushes = sync_us.map_or(0, |_| 1000);
     let histograms = Histograms {
         read: operation.clone().filter(|_| reads),
@@ -70,21 +72,37 @@ pub(crate) fn result(test: &Test, write_us: f64, sync_us: Option<f64>) -> TestRe
 pub(crate) fn suite(name: &str, write_us: f64, sync_us: f64) -> Vec<TestResult> {
     let plan = workload::suites::named(name).unwrap_or_else(|| panic!("no suite {name}"));
     let sized = |test: &Test| {
-        let (bytes, syncs, inline) = match &test.work {
-            Work::Blocks(workload) => {
-                let sync = workload.sync;
-                (
-                    f64::from(workload.block_bytes.get()),
-                    sync.call().is_some(),
-                    sync.is_durable() && sync.call().is_none(),
-                )
-            }
-            Work::Steps(program) => (program.turn_bytes() as f64, true, false),
+        let (bytes, sync) = match &test.work {
+            Work::Blocks(workload) => (f64::from(workload.block_bytes.get()), workload.sync),
+            Work::Steps(program) => (program.turn_bytes() as f64, method(program)),
         };
-        let write = write_us * (0.5 + bytes / 8192.0) + if inline { sync_us } else { 0.0 };
-        result(test, write, syncs.then_some(sync_us))
+        let sync_us = sync_us * price(sync);
+        let inline_us = if sync.is_durable() && sync.call().is_none() { sync_us } else { 0.0 };
+        result(test, write_us * (0.5 + bytes / 8192.0) + inline_us, sync.call().map(|_| sync_us))
     };
     plan.tests.iter().map(sized).collect()
+}
+
+/// What makes a program's writes durable.
+fn method(program: &StepProgram) -> SyncMethod {
+    let called = |wanted| program.steps.iter().any(|step| matches!(step, Step::Sync { call, .. } if *call == wanted));
+    match program.files.iter().find_map(|file| file.open_flag) {
+        _ if called(SyncCall::Fsync) => SyncMethod::Fsync,
+        _ if called(SyncCall::Fdatasync) => SyncMethod::Fdatasync,
+        Some(OpenFlag::ODsync) => SyncMethod::ODsync,
+        Some(OpenFlag::OSync) => SyncMethod::OSync,
+        None => SyncMethod::None,
+    }
+}
+
+/// What a method costs beside `fdatasync`: no two cost the same, so that a verdict on the wrong row is seen.
+fn price(sync: SyncMethod) -> f64 {
+    match sync {
+        SyncMethod::Fsync => 1.2,
+        SyncMethod::OSync => 1.3,
+        SyncMethod::ODsync => 0.9,
+        _ => 1.0,
+    }
 }
 
 /// What `check` measures on a consumer NVMe drive.
@@ -212,8 +230,9 @@ pub(crate) fn laptop() -> Place {
 pub(crate) fn raid() -> Place {
     let mut volume = device("dm-0", Transport::DeviceMapper);
     volume.layer = Some("lvm".to_owned());
-    for name in ["sda", "sdb"] {
+    for (minor, name) in [(0, "sda"), (16, "sdb")] {
         let mut drive = device(name, Transport::Sata);
+        drive.device = DeviceNumber { major: 8, minor };
         drive.model = Some("INTEL SSDSC2BB480G4".to_owned());
         drive.queue.write_cache = Some(WriteCache::WriteThrough);
         volume.layers.push(drive);

@@ -36,7 +36,7 @@ pub fn run_page(plan: &Plan, document: &RunDocument, look: &Look) -> String {
     };
     // The slog table names its skipped sizes itself, where a person looks for them.
     let skipped = if plan.table == Table::Slog { &[][..] } else { &document.skipped[..] };
-    let sections = [look.finish(table) + &notes(results, skipped, look), findings(&document.findings, look)];
+    let sections = [look.finish(table + &notes(results, skipped, look)), findings(&document.findings, look)];
     let sections: String =
         sections.into_iter().filter(|section| !section.is_empty()).map(|section| format!("\n{section}")).collect();
     sections + smoke

@@ -290,7 +290,7 @@ mod tests {
         filesystem   ext4 mounted on /, relatime,nobarrier
                      `nobarrier`: syncs send no flush to the drive
         device       /dev/dm-0 (lvm) on sda, sdb
-        drive        INTEL SSDSC2BB480G4, SATA, 1 TB
+        drives       2 × INTEL SSDSC2BB480G4, SATA, 1 TB
         write cache  write through: the kernel sees no volatile cache and sends no
                      flushes; the drive's own setting needs root
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory

@@ -75,41 +75,41 @@ mod golden {
             samples::suite("fsync-study", 15.0, 890.0).into_iter().filter(|result| result.workload.jobs <= 2).collect();
         insta::assert_snapshot!(tables(&results, &Look::plain()), @"
         Mean sync latency
-          one job   fsync  fdatasync
-          16 KiB   892 µs     892 µs
-          2 MiB    892 µs     892 µs
+          one job    fsync  fdatasync
+          16 KiB   1.07 ms     892 µs
+          2 MiB    1.07 ms     892 µs
 
         Each test, as often as it was run
           size    sync       jobs     w/s  MiB/s  sync mean  sync p99
           16 KiB  none          1  26,667    417          -         -
           16 KiB  none          1  26,667    417          -         -
-          16 KiB  none          2  26,667    417          -         -
-          16 KiB  none          2  26,667    417          -         -
+          16 KiB  none          2  46,429    725          -         -
+          16 KiB  none          2  46,429    725          -         -
 
-          16 KiB  fsync         1   1,078   16.8     892 µs    926 µs
-          16 KiB  fsync         1   1,078   16.8     892 µs    926 µs
-          16 KiB  fsync         2   1,078   16.8     892 µs    926 µs
-          16 KiB  fsync         2   1,078   16.8     892 µs    926 µs
+          16 KiB  fsync         1     905   14.1    1.07 ms   1.11 ms
+          16 KiB  fsync         1     905   14.1    1.07 ms   1.11 ms
+          16 KiB  fsync         2   1,575   24.6    1.07 ms   1.11 ms
+          16 KiB  fsync         2   1,575   24.6    1.07 ms   1.11 ms
 
           16 KiB  fdatasync     1   1,078   16.8     892 µs    926 µs
           16 KiB  fdatasync     1   1,078   16.8     892 µs    926 µs
-          16 KiB  fdatasync     2   1,078   16.8     892 µs    926 µs
-          16 KiB  fdatasync     2   1,078   16.8     892 µs    926 µs
+          16 KiB  fdatasync     2   1,877   29.3     892 µs    926 µs
+          16 KiB  fdatasync     2   1,877   29.3     892 µs    926 µs
 
           2 MiB   none          1     260    520          -         -
           2 MiB   none          1     260    520          -         -
-          2 MiB   none          2     260    520          -         -
-          2 MiB   none          2     260    520          -         -
+          2 MiB   none          2     453    905          -         -
+          2 MiB   none          2     453    905          -         -
 
-          2 MiB   fsync         1     211    422     892 µs    926 µs
-          2 MiB   fsync         1     211    422     892 µs    926 µs
-          2 MiB   fsync         2     211    422     892 µs    926 µs
-          2 MiB   fsync         2     211    422     892 µs    926 µs
+          2 MiB   fsync         1     203    407    1.07 ms   1.11 ms
+          2 MiB   fsync         1     203    407    1.07 ms   1.11 ms
+          2 MiB   fsync         2     354    708    1.07 ms   1.11 ms
+          2 MiB   fsync         2     354    708    1.07 ms   1.11 ms
 
           2 MiB   fdatasync     1     211    422     892 µs    926 µs
           2 MiB   fdatasync     1     211    422     892 µs    926 µs
-          2 MiB   fdatasync     2     211    422     892 µs    926 µs
-          2 MiB   fdatasync     2     211    422     892 µs    926 µs
+          2 MiB   fdatasync     2     368    735     892 µs    926 µs
+          2 MiB   fdatasync     2     368    735     892 µs    926 µs
         ");
     }
 }

@@ -52,14 +52,14 @@ mod golden {
         insta::assert_snapshot!(table(&samples::quick(), &Look::plain()), @"
         test                   engine  per second  MiB/s      p50      p99    p99.9      max  flushes each
         write                  psync       66,667    260    15 µs  15.6 µs    24 µs    75 µs             -
-        write + fsync          psync          583   2.28  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
+        write + fsync          psync          487   1.90  2.06 ms  2.14 ms  3.29 ms  10.3 ms          1.00
         write + fdatasync      psync          583   2.28  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
-        write O_DSYNC          psync          583   2.28  1.72 ms  1.78 ms  2.74 ms  8.58 ms          0.00
+        write O_DSYNC          psync          647   2.53  1.55 ms  1.61 ms  2.47 ms  7.73 ms          0.00
         read                   psync       66,667    260    15 µs  15.6 µs    24 µs    75 µs             -
-        16 KiB write + fsync   psync          576   8.99  1.74 ms  1.81 ms  2.78 ms  8.69 ms          1.00
-        write + fdatasync, 4   psync          583   2.28  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
+        16 KiB write + fsync   psync          481   7.52  2.08 ms  2.16 ms  3.33 ms  10.4 ms          1.00
+        write + fdatasync, 4   psync        1,768   6.90  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
         jobs
-        write, depth 32        psync       66,667    260    15 µs  15.6 µs    24 µs    75 µs             -
+        write, depth 32        psync    1,066,667  4,167    15 µs  15.6 µs    24 µs    75 µs             -
         ");
     }
 }

@@ -53,12 +53,12 @@ mod golden {
     #[test]
     fn the_matrix() {
         insta::assert_snapshot!(table(&samples::suite("write-cache", 15.0, 1700.0), &Look::plain()), @"
-        test                        unit     none  fsync  o_sync
-        write 4 KiB, depth 1        IOPS   66,667    583     583
-        write 4 KiB, depth 128      IOPS   66,667    583     583
-        randwrite 4 KiB, depth 1    IOPS   66,667    583     583
-        randwrite 4 KiB, depth 128  IOPS   66,667    583     583
-        write 4 MiB, depth 32       MiB/s     520    426     426
+        test                        unit        none  fsync  o_sync
+        write 4 KiB, depth 1        IOPS      66,667    487     449
+        write 4 KiB, depth 128      IOPS   3,233,529    487  21,799
+        randwrite 4 KiB, depth 1    IOPS      66,667    487     449
+        randwrite 4 KiB, depth 128  IOPS   3,233,529    487  21,799
+        write 4 MiB, depth 32       MiB/s      8,325    411   6,466
         ");
     }
 }

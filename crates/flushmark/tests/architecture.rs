@@ -27,7 +27,8 @@ fn rooms() -> BTreeMap<String, Vec<String>> {
 fn every_crate_is_on_the_map_and_knows_only_what_it_may() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let rooms = rooms();
-    let mut folders: Vec<_> = std::fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut folders: Vec<_> =
+        std::fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.push(root.join("xtask"));
     for folder in folders {
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();

@@ -31,7 +31,8 @@ fn check(suite: &str, document: &Value, validator: &jsonschema::Validator) {
         let flushes = result["proof"]["device"]["flushes"].as_u64();
         let syncs = result["proof"]["syncs"].as_u64().unwrap();
         let alone = result["workload"]["jobs"] == 1 && result["workload"]["pattern"].is_string();
-        if let (Some(flushes), true, true) = (flushes, alone && syncs > 0, document["target"]["kind"] == "block-device") {
+        if let (Some(flushes), true, true) = (flushes, alone && syncs > 0, document["target"]["kind"] == "block-device")
+        {
             // Nobody else uses our loop device: each fsync is one flush.
             assert_eq!(flushes, syncs, "{name}");
         }
@@ -60,7 +61,8 @@ fn every_suite_runs_on_a_loop_device() {
     let Some(device) = LoopDevice::new(TEST, 256 << 20, &[]) else { return };
     let validator = validator();
     for suite in SUITES {
-        let run = run(&["run", suite, "--target", &device.path, "--destroy-data", "--smoke", "--format", "json", "--quiet"]);
+        let run =
+            run(&["run", suite, "--target", &device.path, "--destroy-data", "--smoke", "--format", "json", "--quiet"]);
         assert_eq!(run.code, Some(0), "{suite}: {}", run.stderr);
         let document = run.document();
         check(suite, &document, &validator);

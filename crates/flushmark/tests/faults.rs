@@ -1,0 +1,465 @@
+//! Bad input and faults: one clear sentence, the right exit code, nothing lost, nothing left behind.
+
+#![expect(unsafe_code, reason = "a seccomp filter for one child process")]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{LoopDevice, Mount, Run, entries, flushmark, is_root, needs_root, plan, run, system};
+
+const SMOKE: [&str; 3] = ["--smoke", "--quiet", "--target"];
+
+fn smoke(suite: &str, target: &str, more: &[&str]) -> Run {
+    run(&[&["run", suite], &SMOKE[..], &[target], more].concat())
+}
+
+/// A run that lasts until it is ended.
+fn long_run(target: &Path) -> Child {
+    let mut command = flushmark();
+    command.args(["run", "journal", "--quiet", "--format", "json", "--target"]).arg(target);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn no_such_path() {
+    let run = smoke("journal", "/no/such/path", &[]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: /no/such/path does not exist: name an existing directory, regular file or block device");
+}
+
+#[test]
+fn no_such_suite_plan_or_engine() {
+    let run = smoke("journl", ".", &[]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: `journl` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling) nor a file");
+    assert_eq!(smoke("journal", ".", &["--engine", "spdk"]).code, Some(2));
+    let directory = tempfile::tempdir().unwrap();
+    let bad = plan(directory.path(), "[[test]]\npattern = \"randwrite\"\nsync = \"fsnyc\"\n");
+    let run = smoke(&bad, ".", &[]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!(run.said(directory.path(), "DIR"), @r#"flushmark: DIR/plan.toml:3: sync: "fsnyc" is not one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
+    let job = directory.path().join("job.fio");
+    fs::write(&job, "[a]\nsize=1m\nverify=md5\n").unwrap();
+    let run = smoke(job.to_str().unwrap(), ".", &[]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("job.fio:3: verify is not understood"), "{}", run.stderr);
+}
+
+#[test]
+fn a_run_needs_a_target() {
+    let run = run(&["run", "journal"]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: name where to run: --target DIRECTORY, --target /dev/..., or --target null:");
+}
+
+/// Runs a smoke test as a user without rights; as root, the child becomes one.
+fn as_nobody(suite: &str, target: &str, more: &[&str]) -> Run {
+    // The build directory may be out of nobody's reach.
+    let program = std::env::temp_dir().join(format!("flushmark-nobody-{}-{suite}", std::process::id()));
+    fs::copy(env!("CARGO_BIN_EXE_flushmark"), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = std::process::Command::new(&program);
+    command.args(["run", suite]).args(SMOKE).arg(target).args(more);
+    if is_root() {
+        command.uid(65534).gid(65534);
+    }
+    let run = Run::of(command.output().unwrap());
+    fs::remove_file(program).unwrap();
+    run
+}
+
+#[test]
+fn a_directory_without_write_permission() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    let run = as_nobody("journal", directory.path().to_str().unwrap(), &[]);
+    assert_eq!(run.code, Some(4), "{}", run.stderr);
+    insta::assert_snapshot!(run.said(directory.path(), "DIR"), @"flushmark: no permission to write to DIR; name a directory of your own");
+}
+
+#[test]
+fn an_ordinary_user_is_served() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let run = as_nobody("quick", directory.path().to_str().unwrap(), &["--format", "json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let drive = &run.document()["drive"];
+    assert!(drive["backing"].is_object() || drive.is_null(), "{drive}");
+}
+
+#[test]
+fn a_full_disk() {
+    if !needs_root("a_full_disk") {
+        return;
+    }
+    let Some(mount) = Mount::new("a_full_disk", &["-t", "tmpfs", "-o", "size=2m", "tmpfs"]) else { return };
+    fs::write(mount.path.join("filler"), vec![1u8; (2 << 20) - 65536]).unwrap();
+    let run = smoke("journal", mount.text(), &[]);
+    assert_eq!(run.code, Some(4));
+    insta::assert_snapshot!(run.said(&mount.path, "DIR"), @"flushmark: DIR has 64.0 KiB free; flushmark takes at most half of that and this test needs 1 MiB: free some space or ask for a smaller size");
+    assert_eq!(entries(&mount.path), ["filler"]);
+}
+
+#[test]
+fn a_disk_that_fills_during_the_run() {
+    const TEST: &str = "a_disk_that_fills_during_the_run";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(mount) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=64m", "tmpfs"]) else { return };
+    let plan_directory = tempfile::tempdir().unwrap();
+    let text = "[[test]]\npattern = \"write\"\nlayout = \"append\"\nsize = \"24MiB\"\nsync = \"fsync\"\nwarm_up = \"0s\"\ntime = \"20s\"\nrate = 500\n";
+    let plan = plan(plan_directory.path(), text);
+    let child = flushmark()
+        .args(["run", &plan, "--quiet", "--format", "json", "--target", mount.text()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the first file", || entries(&mount.path).iter().any(|name| name.starts_with(".flushmark-")));
+    std::thread::sleep(Duration::from_millis(500));
+    // Somebody else takes all the room that there is.
+    let mut filler = fs::File::create(mount.path.join("filler")).unwrap();
+    let _ = std::io::copy(&mut std::io::repeat(1), &mut filler);
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(4), "{}", run.stderr);
+    assert!(run.stderr.contains("the disk is full (ENOSPC); the run ends here"), "{}", run.stderr);
+    let result = &run.document()["results"][0];
+    assert_eq!(result["ended"]["why"], "failed");
+    assert!(result["ops"].as_u64().unwrap() > 50, "what was measured is kept");
+    assert_eq!(entries(&mount.path), ["filler"]);
+}
+
+#[test]
+fn a_read_only_filesystem() {
+    const TEST: &str = "a_read_only_filesystem";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(mount) = Mount::new(TEST, &["-t", "tmpfs", "-o", "ro", "tmpfs"]) else { return };
+    let run = smoke("journal", mount.text(), &[]);
+    assert_eq!(run.code, Some(4));
+    insta::assert_snapshot!(run.said(&mount.path, "DIR"), @"flushmark: DIR is on a read-only filesystem; name a directory that can be written to");
+}
+
+#[test]
+fn memory_and_layers_are_measured_and_called_what_they_are() {
+    const TEST: &str = "memory_and_layers_are_measured_and_called_what_they_are";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(memory) = Mount::new(TEST, &["-t", "tmpfs", "tmpfs"]) else { return };
+    let layers = ["lower", "upper", "work"].map(|name| {
+        let layer = memory.path.join(name);
+        fs::create_dir(&layer).unwrap();
+        layer.to_string_lossy().into_owned()
+    });
+    let options = format!("lowerdir={},upperdir={},workdir={}", layers[0], layers[1], layers[2]);
+    let overlay = Mount::new(TEST, &["-t", "overlay", "-o", &options, "overlay"]);
+    for place in [Some(&memory), overlay.as_ref()].into_iter().flatten() {
+        let run = smoke("quick", place.text(), &["--format", "json"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let document = run.document();
+        assert!(document["drive"]["backing"]["no_block_device"].is_object(), "{}", document["drive"]);
+        assert_eq!(document["results"][0]["proof"]["device"], serde_json::Value::Null);
+    }
+}
+
+#[test]
+fn a_filesystem_without_direct_io_is_measured_through_the_page_cache_and_that_is_said() {
+    const TEST: &str = "a_filesystem_without_direct_io_is_measured_through_the_page_cache_and_that_is_said";
+    if !needs_root(TEST) {
+        return;
+    }
+    // ramfs has no O_DIRECT on any kernel.
+    let Some(mount) = Mount::new(TEST, &["-t", "ramfs", "ramfs"]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let plan =
+        plan(directory.path(), "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n");
+    let run = run(&["run", &plan, "--quiet", "--format", "json", "--target", mount.text()]);
+    if run.code == Some(4) && run.stderr.contains("free") {
+        eprintln!("skipped: {TEST}: ramfs says that it has no room");
+        return;
+    }
+    let result = &run.document()["results"][0];
+    assert_eq!(result["workload"]["direct"], false, "{}", run.stderr);
+    assert!(result["notes"][0].as_str().unwrap().contains("O_DIRECT"), "{}", result["notes"]);
+}
+
+#[test]
+fn a_device_with_a_filesystem_or_in_use_is_refused() {
+    const TEST: &str = "a_device_with_a_filesystem_or_in_use_is_refused";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(TEST, 64 << 20, &[]) else { return };
+    let run = smoke("journal", &device.path, &[]);
+    assert_eq!(run.code, Some(3));
+    insta::assert_snapshot!(run.said(&device.path, "DEV"), @"flushmark: DEV would be overwritten; to allow that, add --destroy-data, or name a directory, where flushmark makes a file of its own");
+
+    if let Err(reason) = system("mkfs.ext4", &["-q", &device.path]) {
+        eprintln!("skipped: {TEST}: {reason}");
+        return;
+    }
+    let run = smoke("journal", &device.path, &[]);
+    assert_eq!(run.code, Some(3));
+    assert!(run.stderr.contains("and holds an ext4 filesystem"), "{}", run.stderr);
+
+    let mount = Mount::new(TEST, &[&device.path]).unwrap();
+    let run = smoke("journal", &device.path, &["--destroy-data"]);
+    assert_eq!(run.code, Some(3));
+    insta::assert_snapshot!(run.said(&device.path, "DEV").replace(mount.text(), "DIR"), @"flushmark: DEV is in use and is never overwritten: DEV is mounted on DIR; name another target");
+    drop(mount);
+
+    system("mkswap", &[&device.path]).unwrap();
+    if system("swapon", &[&device.path]).is_ok() {
+        let run = smoke("journal", &device.path, &["--destroy-data"]);
+        system("swapoff", &[&device.path]).unwrap();
+        assert_eq!(run.code, Some(3));
+        assert!(run.stderr.contains("is in use as swap"), "{}", run.stderr);
+    } else {
+        eprintln!("skipped: {TEST} (swap): swapon is not allowed here");
+    }
+
+    // Held: another loop device shows it as a disk.
+    let holder = system("losetup", &["--find", "--show", &device.path]).unwrap();
+    let run = smoke("journal", &device.path, &["--destroy-data"]);
+    system("losetup", &["--detach", &holder]).unwrap();
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+}
+
+#[test]
+fn a_block_size_that_the_device_cannot_do() {
+    const TEST: &str = "a_block_size_that_the_device_cannot_do";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(TEST, 64 << 20, &["--sector-size", "4096"]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(directory.path(), "[[test]]\nname = \"small\"\npattern = \"randwrite\"\nblock = \"512B\"\n");
+    let run_small = run(&["run", &plan, "--target", &device.path, "--destroy-data", "--quiet"]);
+    assert_eq!(run_small.code, Some(2));
+    insta::assert_snapshot!(run_small.said(&device.path, "DEV"), @"flushmark: small: 512 B is no multiple of the logical block size of DEV, 4 KiB, as direct I/O needs it");
+    let slog = smoke("slog", &device.path, &["--destroy-data"]);
+    assert_eq!(slog.code, Some(0), "{}", slog.stderr);
+    assert!(
+        slog.stdout.contains("randwrite 2 KiB, fsync=1, depth 1, jobs 1: skipped, 2 KiB is no multiple"),
+        "{}",
+        slog.stdout
+    );
+    assert!(slog.stdout.contains("\t   4 kbytes:"), "{}", slog.stdout);
+}
+
+#[test]
+fn more_than_the_system_can_give() {
+    let directory = tempfile::tempdir().unwrap();
+    let all = "[[test]]\npattern = \"randwrite\"\nblock = \"64MiB\"\ndepth = 1024\njobs = 256\nsize = \"16GiB\"\n";
+    let run_all = run(&["run", &plan(directory.path(), all), "--target", "null:", "--quiet"]);
+    assert_eq!(run_all.code, Some(4));
+    assert!(
+        run_all.stderr.contains("256 jobs with 1024 blocks of 64 MiB in flight need 16.0 TiB of memory"),
+        "{}",
+        run_all.stderr
+    );
+
+    let many = plan(directory.path(), "[[test]]\npattern = \"randwrite\"\njobs = 256\nsize = \"1MiB\"\ncount = 1\n");
+    let limited = format!("ulimit -n 64; exec {} run {many} --quiet --target null:", env!("CARGO_BIN_EXE_flushmark"));
+    let run = Run::of(std::process::Command::new("bash").args(["-c", &limited]).output().unwrap());
+    assert_eq!(run.code, Some(4));
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: 256 jobs need 800 open files and the limit is 64; raise it (ulimit -n 800) or ask for fewer jobs");
+}
+
+#[test]
+fn without_locked_memory_depth_still_works() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let text = "[[test]]\npattern = \"randread\"\nblock = \"1MiB\"\ndepth = 16\nsize = \"32MiB\"\ncount = 20\nwarm_up = \"0s\"\n";
+    let plan = plan(directory.path(), text);
+    let program = directory.path().join("program");
+    fs::copy(env!("CARGO_BIN_EXE_flushmark"), &program).unwrap();
+    let limited = format!(
+        "ulimit -l 64; exec {} run {plan} --quiet --format json --target {}",
+        program.display(),
+        directory.path().display()
+    );
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", &limited]);
+    if is_root() {
+        command.uid(65534).gid(65534);
+    }
+    let run = Run::of(command.output().unwrap());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let result = &run.document()["results"][0];
+    assert_eq!(result["proof"]["reads"], 20);
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("locked memory") || notes.contains("libaio carried this test"), "{notes}");
+}
+
+/// Makes the child's kernel answer ENOSYS to io_uring, as a container's filter does.
+fn without_io_uring(command: &mut std::process::Command) {
+    let filter = move || {
+        // Load the call's number; io_uring_setup, io_uring_enter, io_uring_register (425 to 427 everywhere) fail, all else passes.
+        let instruction = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+        let mut program = [
+            instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+            instruction(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 2, 425),
+            instruction(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, 1, 0, 427),
+            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        // SAFETY: the kernel copies the filter within the calls.
+        let done = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+        };
+        if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: between fork and exec it makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(filter) };
+}
+
+#[test]
+fn a_kernel_without_io_uring() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[[test]]\npattern = \"randwrite\"\ndepth = 8\nsize = \"1MiB\"\ncount = 50\nwarm_up = \"0s\"\n";
+    let plan = plan(directory.path(), text);
+    let run = |more: &[&str]| {
+        let mut command = flushmark();
+        command.args(["run", &plan, "--quiet", "--format", "json", "--target"]).arg(directory.path()).args(more);
+        without_io_uring(&mut command);
+        Run::of(command.output().unwrap())
+    };
+    let fallback = run(&[]);
+    assert_eq!(fallback.code, Some(0), "{}", fallback.stderr);
+    let result = &fallback.document()["results"][0];
+    assert_eq!((&result["engine"], &result["proof"]["writes"]), (&"libaio".into(), &50.into()));
+    insta::assert_snapshot!(result["notes"][0].as_str().unwrap(), @"io_uring is not available here (the kernel has none, or a container's filter hides it); libaio carried this test instead");
+    let by_name = run(&["--engine", "io_uring"]);
+    assert_eq!(by_name.code, Some(4));
+    insta::assert_snapshot!(by_name.stderr.trim_end(), @"flushmark: io_uring cannot be used here: function not implemented; leave --engine out to let flushmark choose");
+}
+
+#[test]
+fn an_io_error_in_the_middle() {
+    const TEST: &str = "an_io_error_in_the_middle";
+    if !needs_root(TEST) {
+        return;
+    }
+    // A sparse image that is larger than the memory filesystem it lies on: after some megabytes the loop device can store no more and answers EIO.
+    let Some(small) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=8m", "tmpfs"]) else { return };
+    let Some(device) = LoopDevice::within(TEST, &small.path, 64 << 20, &[]) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    for (depth, engine) in [(1, "psync"), (16, "io_uring"), (16, "libaio")] {
+        let text = format!(
+            "[[test]]\nname = \"fails\"\npattern = \"write\"\ndepth = {depth}\nengine = \"{engine}\"\nsize = \"64MiB\"\nwarm_up = \"0s\"\ntime = \"20s\"\n\
+             [[test]]\nname = \"never runs\"\npattern = \"write\"\n"
+        );
+        let plan = plan(directory.path(), &text);
+        let run = run(&["run", &plan, "--quiet", "--format", "json", "--destroy-data", "--target", &device.path]);
+        assert_eq!(run.code, Some(4), "{engine}: {}", run.stderr);
+        let document = run.document();
+        let results = document["results"].as_array().unwrap();
+        assert_eq!((results.len(), &results[0]["ended"]["why"]), (1, &"failed".into()), "{engine}");
+        assert!(
+            run.stderr.contains("reported an I/O error (EIO); the run ends here") || run.stderr.contains("ENOSPC"),
+            "{}",
+            run.stderr
+        );
+        if engine == "psync" {
+            assert!(results[0]["ops"].as_u64().unwrap() > 100, "what was measured is kept");
+        }
+    }
+}
+
+#[test]
+fn signals_end_a_run_cleanly_at_any_time() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        for after_ms in [1, 60, 300, 1200] {
+            let directory = tempfile::tempdir().unwrap();
+            let child = long_run(directory.path());
+            std::thread::sleep(Duration::from_millis(after_ms));
+            system("kill", &[&format!("-{signal}"), &child.id().to_string()]).unwrap();
+            let begun = Instant::now();
+            let run = Run::of(child.wait_with_output().unwrap());
+            assert!(
+                begun.elapsed() < Duration::from_secs(5),
+                "{signal} after {after_ms} ms took {:?}",
+                begun.elapsed()
+            );
+            assert!(
+                entries(directory.path()).is_empty(),
+                "{signal} after {after_ms} ms left {:?}",
+                entries(directory.path())
+            );
+            // Before the handlers stand, the signal ends the program by itself: then there is no code and nothing to print.
+            if after_ms >= 300 {
+                assert_eq!(run.code, Some(code), "{signal} after {after_ms} ms: {}", run.stderr);
+            }
+            if after_ms >= 1200 && run.document()["results"][0].is_object() {
+                assert_eq!(run.document()["results"][0]["ended"]["why"], "interrupted");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_no_file() {
+    for whole_group in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = flushmark();
+        command.args(["run", "journal", "--quiet", "--target"]).arg(directory.path()).process_group(0);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("the test file", || !entries(directory.path()).is_empty());
+        std::thread::sleep(Duration::from_millis(200));
+        let victim = if whole_group { format!("-{}", child.id()) } else { child.id().to_string() };
+        system("kill", &["-KILL", "--", &victim]).unwrap();
+        child.wait().unwrap();
+        wait_until("the removal", || entries(directory.path()).is_empty());
+    }
+}
+
+#[test]
+fn what_an_earlier_run_left_is_removed_and_that_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let left = directory.path().join(".flushmark-1-0123456789abcdef");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("overwrite-0"), "x").unwrap();
+    let run = run(&["run", "journal", "--smoke", "--target", directory.path().to_str().unwrap()]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.stderr.contains("removed 1 directory of test files that an earlier run left"), "{}", run.stderr);
+    assert!(entries(directory.path()).is_empty());
+}
+
+#[test]
+fn two_runs_on_one_directory_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut first = long_run(directory.path());
+    wait_until("the first run's files", || !entries(directory.path()).is_empty());
+    let second = smoke("journal", directory.path().to_str().unwrap(), &[]);
+    system("kill", &["-INT", &first.id().to_string()]).unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.code, Some(3));
+    insta::assert_snapshot!(second.said(directory.path(), "DIR"), @"flushmark: another flushmark run is measuring in DIR; both would measure each other, so wait until it has ended");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let listing = format!("{} suites | head -1", env!("CARGO_BIN_EXE_flushmark"));
+    let run = Run::of(std::process::Command::new("bash").args(["-o", "pipefail", "-c", &listing]).output().unwrap());
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+}

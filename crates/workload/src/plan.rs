@@ -203,3 +203,6 @@ impl Plan {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -184,7 +184,10 @@ impl Step {
                 Ok(Step::Sync { file: file(name)?, call })
             }
             ("sync", _) => Err(form("sync FILE fsync|fdatasync")),
-            ("truncate", [name, size]) => Ok(Step::Truncate { file: file(name)?, bytes: size.parse::<ByteSize>()?.0 }),
+            ("truncate", [name, size]) => match size.parse::<ByteSize>()?.0 {
+                bytes if i64::try_from(bytes).is_ok() => Ok(Step::Truncate { file: file(name)?, bytes }),
+                _ => Err(StepError::Range { what: "a length", range: "below 8 EiB", value: (*size).to_owned() }),
+            },
             ("truncate", _) => Err(form("truncate FILE SIZE")),
             ("rename", [from, to]) if from != to => Ok(Step::Rename { from: file(from)?, to: file(to)? }),
             ("rename", _) => Err(form("rename FROM TO")),
@@ -356,6 +359,7 @@ mod tests {
         insta::assert_snapshot!(error("write log backwards 4KiB"), @"`backwards` is no write pattern of a step; use append, seq, rand or same");
         insta::assert_snapshot!(error("sync log o_dsync"), @r#"`o_dsync` is no sync of a step; use fsync or fdatasync (a file that syncs each write is declared with open = "o_dsync")"#);
         insta::assert_snapshot!(error("write log seq 65MiB"), @"a write must be 1 B to 64 MiB, not 65MiB");
+        insta::assert_snapshot!(error("truncate log 8388608TiB"), @"a length must be below 8 EiB, not 8388608TiB");
         insta::assert_snapshot!(error("write log seq 4KiB x0"), @"a repetition must be x1 to x65536, not x0");
         insta::assert_snapshot!(error("write log seq 4KiB 3"), @"a repetition must be x1 to x65536, not 3");
         insta::assert_snapshot!(error("write log seq big"), @"`big` is not a size; write a whole number of bytes, or one with KiB, MiB, GiB or TiB (4KiB, 16MiB)");

@@ -21,11 +21,11 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// ", did you mean `x`?" for the known name that is nearest to a wrong one, if any is near.
+/// " (did you mean `x`?)" for the known name that is nearest to a wrong one, if any is near.
 pub fn did_you_mean(wrong: &str, known: &[&str]) -> String {
     let nearest = known.iter().map(|known| (distance(wrong, known), known)).min();
     match nearest {
-        Some((distance, known)) if distance <= 2.max(known.len() / 3) => format!(", did you mean `{known}`?"),
+        Some((distance, known)) if distance <= 2.max(known.len() / 3) => format!(" (did you mean `{known}`?)"),
         _ => String::new(),
     }
 }

@@ -81,7 +81,7 @@ pub fn layouts() -> Vec<&'static str> {
 
 const MIB_64: u64 = 64 << 20;
 /// No target is larger than what a file offset can say.
-const SIZE_MAX: u64 = i64::MAX as u64;
+pub const SIZE_MAX: u64 = i64::MAX as u64;
 
 macro_rules! field {
     ($place:ident, $name:literal, $kind:expr, $default:literal, $meaning:literal, $example:literal) => {
@@ -383,4 +383,17 @@ pub fn find(places: &[Place], name: &str) -> Option<&'static Field> {
 /// The names of all fields in these places.
 pub fn names(places: &[Place]) -> Vec<&'static str> {
     FIELDS.iter().filter(|field| places.contains(&field.place)).map(|field| field.name).collect()
+}
+
+/// Where a field of that name stands, if there is one anywhere.
+pub fn home(name: &str) -> Option<&'static str> {
+    let mut named = FIELDS.iter().filter(|field| field.name == name);
+    // A name that both a plan and a test have stands at the top already, or was meant for a test.
+    let field = named.clone().find(|field| field.place != Place::Plan).or_else(|| named.next())?;
+    Some(match field.place {
+        Place::Plan => "at the top of the file, before any [section]",
+        Place::Test => "in a [[test]] or in [defaults]",
+        Place::TestOnly => "in a [[test]]",
+        Place::File => "in a file of a step program, such as files = { log = { ... } }",
+    })
 }

@@ -1,5 +1,6 @@
 //! From a plan's text to a [`Plan`].
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ impl Plan {
             }
         };
         let mut tests = Vec::new();
+        let mut names = HashSet::new();
         let listed = top.get("test").ok_or_else(|| source.error(&(0..0), "the plan has no tests; add a [[test]]"))?;
         let array = listed.content.as_array().ok_or_else(|| top.wrong("test", &listed))?;
         for item in array.iter() {
@@ -60,7 +62,7 @@ impl Plan {
                 if tests.len() == TESTS_MAX {
                     return Err(source.error(&item.span(), format!("the plan has more than {TESTS_MAX} tests")));
                 }
-                if tests.iter().any(|other: &Test| other.name == test.name) {
+                if !names.insert(test.name.clone()) {
                     let message =
                         format!("name: there are two tests called \"{}\"; give this one a name of its own", test.name);
                     return Err(source.error(&item.span(), message));
@@ -172,7 +174,14 @@ impl<'a> Fields<'a> {
 
     fn wrong(&self, name: &str, value: &Value<'_>) -> PlanError {
         let kind = fields::find(self.places, name).map_or(Kind::Text, |field| field.kind);
-        self.source.error(&value.span, format!("{name}: {} is not {}", value.content.type_str(), takes(kind)))
+        let written = match value.content {
+            DeValue::Array(list) if list.iter().len() == 0 => "an empty list",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(table) if table.is_empty() => "an empty table",
+            DeValue::Table(_) => "a table",
+            _ => self.source.written(&value.span),
+        };
+        self.source.error(&value.span, format!("{name}: {written} is not {}", takes(kind)))
     }
 
     /// An error if a field is there that has no meaning with the others.
@@ -186,20 +195,30 @@ impl<'a> Fields<'a> {
     /// The tests that this one stands for: one for each combination of its matrix, and each as often as it is repeated.
     fn tests(&self) -> Result<Vec<Test>, PlanError> {
         let mut tests = Vec::new();
-        let combinations = self.combinations()?;
-        let several = combinations.len() > 1;
-        for (fields, varied) in combinations {
+        let mut works = Vec::new();
+        let mut titles: HashMap<String, usize> = HashMap::new();
+        for (fields, varied) in self.combinations()? {
             let work = fields.work()?;
             let title = match &work {
                 Work::Blocks(workload) => workload.title(),
                 Work::Steps(program) => program.title(),
             };
+            *titles.entry(title.clone()).or_default() += 1;
+            works.push((fields, varied, work, title));
+        }
+        let several = works.len() > 1;
+        for (fields, varied, work, title) in works {
             let name = match fields.read("name", |reader, value| reader.text(value))? {
                 Some(name) if several => format!("{name}, {varied}"),
                 Some(name) => name,
+                // A title does not tell every field, so that combinations may share one.
+                None if titles.get(&title) > Some(&1) => format!("{title}, {varied}"),
                 None => title,
             };
             let repeat = fields.whole("repeat")?.unwrap_or(1);
+            if tests.len() + repeat as usize > TESTS_MAX {
+                return Err(fields.error("repeat", &format!("the test stands for more than {TESTS_MAX}")));
+            }
             for run in 1..=repeat {
                 let name = if repeat > 1 { format!("{name} (run {run})") } else { name.clone() };
                 tests.push(Test { name, work: work.clone() });
@@ -388,7 +407,11 @@ impl<'a> Fields<'a> {
         let lines = lines.ok_or_else(|| self.wrong("steps", &steps))?;
         let mut parsed = Vec::new();
         for line in lines.iter() {
-            let text = line.get_ref().as_str().ok_or_else(|| self.wrong("steps", &steps))?;
+            let text = line.get_ref().as_str().ok_or_else(|| {
+                let written = self.source.written(&line.span());
+                let message = format!("steps: {written} is not a step, such as \"sync log fdatasync\"");
+                self.source.error(&line.span(), message)
+            })?;
             let step = Step::parse(text, &files);
             parsed.push(step.map_err(|error| self.source.error(&line.span(), format!("steps: {error}")))?);
         }
@@ -407,6 +430,11 @@ impl<'a> Fields<'a> {
                 let message = format!("{} is smaller than a write of {largest} B to it", file.name);
                 return Err(self.error("files", &message));
             }
+        }
+        // Each size alone is in its range, but not their sum.
+        let bytes = program.files.iter().map(|file| u128::from(file.size_bytes)).sum::<u128>();
+        if bytes * u128::from(program.jobs.get()) > u128::from(fields::SIZE_MAX) {
+            return Err(self.error("files", "all jobs' files together are more than can be addressed"));
         }
         Ok(program)
     }
@@ -466,6 +494,9 @@ fn check_key(source: Source<'_>, key: &Spanned<DeString<'_>>, places: &[Place]) 
         return Ok(());
     }
     let known = fields::names(places);
-    let hint = did_you_mean(name, &known);
+    let hint = match fields::home(name) {
+        Some(home) => format!("; it belongs {home}"),
+        None => did_you_mean(name, &known),
+    };
     Err(source.error(&key.span(), format!("`{name}` is no field here{hint}; fields are {}", known.join(", "))))
 }

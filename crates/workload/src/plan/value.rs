@@ -29,8 +29,13 @@ impl Source<'_> {
         PlanError { file: self.file.to_owned(), line: self.line(span), message: message.into() }
     }
 
+    /// The first line of what is written at a span.
+    pub fn written(&self, span: &Range<usize>) -> &str {
+        self.text.get(span.clone()).unwrap_or_default().lines().next().unwrap_or_default()
+    }
+
     fn wrong(&self, value: &Value<'_>, field: &Field) -> PlanError {
-        let written = self.text.get(value.span.clone()).unwrap_or_default().lines().next().unwrap_or_default();
+        let written = self.written(&value.span);
         self.error(&value.span, format!("{}: {written} is not {}", field.name, takes(field.kind)))
     }
 }
@@ -59,8 +64,10 @@ pub fn takes(kind: Kind) -> String {
         Kind::Whole(low, high) => format!("a whole number from {low} to {high}"),
         Kind::Rate(high) => format!("a number above 0, up to {high}"),
         Kind::Flag => "true or false".to_owned(),
-        Kind::Time { zero: false } => "a time above zero, such as \"5s\", \"250ms\" or \"1h30min\"".to_owned(),
-        Kind::Time { zero: true } => "a time, such as \"5s\", \"250ms\" or \"0s\"".to_owned(),
+        Kind::Time { zero: false } => {
+            "a time above zero, up to a year, such as \"5s\", \"250ms\" or \"1h30min\"".to_owned()
+        }
+        Kind::Time { zero: true } => "a time up to a year, such as \"5s\", \"250ms\" or \"0s\"".to_owned(),
         Kind::Steps => "a list of steps, such as [\"write log append 4KiB\", \"sync log fdatasync\"]".to_owned(),
         Kind::Files => "a table of files, such as { log = { size = \"64MiB\" } }".to_owned(),
         Kind::Matrix => "a table of lists, such as { jobs = [1, 4] }".to_owned(),
@@ -150,6 +157,7 @@ pub fn duration(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, after) = rest.split_at(digits);
+        let after = after.trim_start();
         let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
         let (unit, after) = after.split_at(letters);
         let unit_s = match unit {

@@ -1,0 +1,299 @@
+//! What plans mean. What is refused stands in `refusals`.
+
+mod refusals;
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::fields::{FIELDS, Field, Place};
+use super::*;
+use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Until};
+use crate::pattern::Pattern;
+use crate::steps::OpenFlag;
+use crate::sync::SyncMethod;
+
+fn parse(text: &str) -> Plan {
+    Plan::from_toml("plan.toml", text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
+}
+
+fn error(text: &str) -> String {
+    Plan::from_toml("plan.toml", text).unwrap_err().to_string()
+}
+
+/// The error of a test with these lines, the first of which is line 2.
+fn error_of_test(lines: &str) -> String {
+    error(&format!("[[test]]\n{lines}\n"))
+}
+
+/// The error of a test that writes and has one more line, line 3.
+fn error_of_value(line: &str) -> String {
+    let pattern = if line.starts_with("pattern") { "" } else { "pattern = \"write\"" };
+    error(&format!("[[test]]\n{pattern}\n{line}\n"))
+}
+
+fn names(text: &str) -> Vec<String> {
+    parse(text).tests.into_iter().map(|test| test.name).collect()
+}
+
+fn blocks(lines: &str) -> Workload {
+    match parse(&format!("[[test]]\n{lines}\n")).tests.remove(0).work {
+        Work::Blocks(workload) => workload,
+        Work::Steps(_) => panic!("no steps were given"),
+    }
+}
+
+fn program(lines: &str) -> StepProgram {
+    match parse(&format!("[[test]]\n{lines}\n")).tests.remove(0).work {
+        Work::Steps(program) => program,
+        Work::Blocks(_) => panic!("steps were given"),
+    }
+}
+
+#[test]
+fn what_is_left_out() {
+    let workload = blocks("pattern = \"randwrite\"");
+    assert_eq!(workload, Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap()));
+    assert_eq!(workload.limit, Limit::Time(Duration::from_secs(5)));
+    assert_eq!(workload.warm_up, WarmUp(Duration::from_millis(500)));
+    let program = program("files = { log = {} }\nsteps = [\"sync-dir\"]");
+    assert_eq!((program.jobs.get(), program.seed, program.content), (1, 1, Content::Random));
+    assert_eq!((program.limit, program.warm_up), (workload.limit, workload.warm_up));
+    let file = &program.files[0];
+    assert_eq!((file.size_bytes, file.layout, file.direct, file.open_flag), (16 << 20, Layout::Overwrite, false, None));
+    let plan = Plan::from_toml("dir/mine.toml", "[[test]]\npattern = \"read\"").unwrap();
+    assert_eq!((plan.name.as_str(), plan.answers.as_str(), plan.source.as_str()), ("mine", "", ""));
+    assert_eq!((plan.table, plan.target), (Table::Tests, None));
+}
+
+#[test]
+fn every_field_reaches_the_workload() {
+    let workload = blocks(
+        "pattern = \"randrw\"\nread_percent = 70\nblock = \"16 KiB\"\ndepth = 32\njobs = 4\nsync = \"fdatasync\"\nsync_every = 8\n\
+         direct = false\ninvalidate = false\ncontent = \"compressible\"\ncompressible_percent = 30\nsize = \"2GiB\"\ntime = \"1h30min\"\n\
+         count = 1_000\nstop = \"both\"\nwarm_up = \"0s\"\nrate = 1e3\narrivals = \"poisson\"\nseed = 0x2a\nengine = \"libaio\"",
+    );
+    let mut wanted = Workload::new(Pattern::RandRw, BlockBytes::new(16 << 10).unwrap());
+    wanted.read_percent = 70;
+    wanted.depth = Depth::new(32).unwrap();
+    wanted.jobs = Jobs::new(4).unwrap();
+    (wanted.sync, wanted.sync_every) = (SyncMethod::Fdatasync, 8);
+    (wanted.direct, wanted.invalidate) = (false, false);
+    wanted.content = Content::Compressible(30);
+    wanted.size_bytes = 2 << 30;
+    wanted.limit = Limit::TimeAndCount { time: Duration::from_mins(90), count: 1000, until: Until::Both };
+    wanted.warm_up = WarmUp(Duration::ZERO);
+    wanted.rate = Some(Rate { per_second: 1000.0, arrivals: Arrivals::Poisson });
+    wanted.seed = 42;
+    wanted.engine = EngineChoice::Libaio;
+    assert_eq!(workload, wanted);
+    assert_eq!(blocks("pattern = \"write\"\nlayout = \"append\"\ncount = 5").limit, Limit::Count(5));
+}
+
+#[test]
+fn files_keep_their_order_and_their_fields() {
+    let program = program(
+        "steps = [\"write z same 512B\", \"sync a fsync\"]\njobs = 2\nseed = 7\ncontent = \"zero\"\ncount = 10\nwarm_up = \"1s\"\n\
+         [test.files]\nz = { size = 512, direct = true, open = \"o_dsync\" }\na = { layout = \"append\" }",
+    );
+    let names: Vec<&str> = program.files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["z", "a"]);
+    assert_eq!(program.title(), "write z same 512B, sync a fsync, jobs 2");
+    assert_eq!((program.files[0].direct, program.files[0].open_flag), (true, Some(OpenFlag::ODsync)));
+    assert_eq!(program.files[1].layout, Layout::Append);
+    assert_eq!((program.seed, program.content, program.limit), (7, Content::Zero, Limit::Count(10)));
+}
+
+#[test]
+fn defaults_hold_where_a_test_says_nothing() {
+    let plan = parse(
+        "[defaults]\nblock = \"8KiB\"\ntime = \"1s\"\n[[test]]\npattern = \"write\"\nblock = \"16KiB\"\n[[test]]\npattern = \"read\"\n\
+         [[test]]\npattern = \"randread\"\nmatrix = { block = [512] }\n[[test]]\nsteps = [\"sync-dir\"]\nfiles = { a = {} }",
+    );
+    let blocks: Vec<u32> = plan
+        .tests
+        .iter()
+        .filter_map(|test| match &test.work {
+            Work::Blocks(workload) => Some(workload.block_bytes.get()),
+            Work::Steps(_) => None,
+        })
+        .collect();
+    assert_eq!(blocks, [16384, 8192, 512]);
+    assert!(plan.tests.iter().all(|test| test.work.limit() == Limit::Time(Duration::from_secs(1))));
+}
+
+#[test]
+fn the_last_field_of_a_matrix_varies_fastest() {
+    let text = "[[test]]\nname = \"t\"\npattern = \"write\"\nmatrix = { sync = [\"none\", \"fsync\"], jobs = [1, 2] }";
+    assert_eq!(
+        names(text),
+        ["t, sync none, jobs 1", "t, sync none, jobs 2", "t, sync fsync, jobs 1", "t, sync fsync, jobs 2"]
+    );
+    assert_eq!(names("[[test]]\nname = \"t\"\npattern = \"write\"\nmatrix = { jobs = [2] }"), ["t"]);
+    assert_eq!(
+        names("[[test]]\npattern = \"write\"\nmatrix = { jobs = [1, 2] }"),
+        ["write 4 KiB, depth 1, jobs 1", "write 4 KiB, depth 1, jobs 2"]
+    );
+}
+
+#[test]
+fn combinations_that_share_a_title_are_told_apart() {
+    assert_eq!(
+        names("[[test]]\npattern = \"write\"\nmatrix = { time = [\"1s\", \"5s\"] }"),
+        ["write 4 KiB, depth 1, jobs 1, time 1s", "write 4 KiB, depth 1, jobs 1, time 5s"]
+    );
+}
+
+#[test]
+fn a_repeated_test_is_numbered() {
+    let text = "[[test]]\nname = \"t\"\npattern = \"write\"\nrepeat = 2\nmatrix = { jobs = [1, 2] }";
+    assert_eq!(names(text), ["t, jobs 1 (run 1)", "t, jobs 1 (run 2)", "t, jobs 2 (run 1)", "t, jobs 2 (run 2)"]);
+}
+
+#[test]
+fn a_plan_has_an_end() {
+    let depths = (1..=101).map(|depth| depth.to_string()).collect::<Vec<_>>().join(", ");
+    let squared = format!("pattern = \"write\"\nmatrix = {{ depth = [{depths}], jobs = [{depths}] }}");
+    insta::assert_snapshot!(error_of_value(&squared), @"plan.toml:4: matrix: more than 10000 combinations");
+    let repeated = format!("pattern = \"write\"\nrepeat = 100\nmatrix = {{ depth = [{depths}] }}");
+    insta::assert_snapshot!(error_of_value(&repeated), @"plan.toml:4: repeat: the test stands for more than 10000");
+    let depths = (1..=100).map(|depth| depth.to_string()).collect::<Vec<_>>().join(", ");
+    let most = |name: &str| {
+        format!("[[test]]\nname = \"{name}\"\npattern = \"write\"\nrepeat = 100\nmatrix = {{ depth = [{depths}] }}\n")
+    };
+    assert_eq!(parse(&most("a")).tests.len(), 10_000);
+    insta::assert_snapshot!(error(&(most("a") + &most("b"))), @"plan.toml:6: the plan has more than 10000 tests");
+}
+
+/// A plan with this line of this field, and what else the field needs around it.
+fn around(field: &Field, line: &str) -> String {
+    let write = "[[test]]\npattern = \"write\"\n";
+    match (field.place, field.name) {
+        (Place::Plan, "test") => line.to_owned(),
+        (Place::Plan, _) => format!("{line}\n{write}"),
+        (Place::File, _) => {
+            format!("[[test]]\nsteps = [\"sync f fsync\"]\n[test.files.f]\n{line}\n")
+        }
+        (_, "pattern") => format!("[[test]]\n{line}\n"),
+        (_, "read_percent") => format!("[[test]]\npattern = \"rw\"\n{line}\n"),
+        (_, "sync_every") => format!("{write}sync = \"fsync\"\n{line}\n"),
+        (_, "compressible_percent") => format!("{write}content = \"compressible\"\n{line}\n"),
+        (_, "stop") => format!("{write}time = \"1s\"\ncount = 9\n{line}\n"),
+        (_, "arrivals") => format!("{write}rate = 100\n{line}\n"),
+        (_, "steps") => format!("[[test]]\nfiles = {{ log = {{}} }}\n{line}\n"),
+        (_, "files") => format!("[[test]]\nsteps = [\"sync log fsync\"]\n{line}\n"),
+        _ => format!("{write}{line}\n"),
+    }
+}
+
+#[test]
+fn every_example_of_the_reference_is_read() {
+    for field in FIELDS {
+        let with = parse(&around(field, field.example));
+        // A default is what its field says by itself, so an example should say something else.
+        if !["test", "pattern", "defaults", "steps", "files"].contains(&field.name) {
+            assert_ne!(with, parse(&around(field, "")), "the example of {} changes nothing", field.name);
+        }
+    }
+}
+
+#[test]
+fn the_defaults_of_the_reference_are_the_parser_s() {
+    let mut checked = 0;
+    for field in FIELDS {
+        let line = format!("{} = {}", field.name, field.default);
+        // Some defaults are told in words.
+        if line.parse::<toml::Table>().is_ok() {
+            assert_eq!(parse(&around(field, &line)), parse(&around(field, "")), "{line}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 15, "only {checked} defaults were checked");
+}
+
+#[test]
+fn the_plan_that_opens_the_reference_is_read() {
+    let page = reference();
+    let plan = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!(parse(plan).tests.len(), 4);
+}
+
+/// Lines that are nearly plans: known keys with values that fit some of them.
+fn near_plan() -> impl Strategy<Value = String> {
+    let key = prop::sample::select(FIELDS.iter().map(|field| field.name).collect::<Vec<_>>());
+    let value = prop::sample::select(vec![
+        "0",
+        "1",
+        "2",
+        "32",
+        "512",
+        "-1",
+        "1e3",
+        "nan",
+        "true",
+        "false",
+        "\"4KiB\"",
+        "\"1GiB\"",
+        "\"8388607TiB\"",
+        "\"5s\"",
+        "\"0s\"",
+        "\"randwrite\"",
+        "\"rw\"",
+        "\"read\"",
+        "\"fsync\"",
+        "\"o_dsync\"",
+        "\"append\"",
+        "\"compressible\"",
+        "\"both\"",
+        "\"poisson\"",
+        "\"psync\"",
+        "[1, 2]",
+        "[\"fsync\", \"none\"]",
+        "{ jobs = [1, 2] }",
+        "{ log = { size = \"4KiB\" }, data = {} }",
+        "[\"write log seq 4KiB x2\", \"sync data fsync\"]",
+        "[]",
+        "{}",
+        "\"\"",
+    ]);
+    let line = (key, value).prop_map(|(key, value)| format!("{key} = {value}"));
+    let sample = prop::sample::select(FIELDS.iter().map(|field| field.example.to_owned()).collect::<Vec<_>>());
+    let header = prop::sample::select(vec![
+        "[defaults]",
+        "[[test]]",
+        "[[test]]\npattern = \"write\"",
+        "[test.matrix]",
+        "[test.files]",
+    ])
+    .prop_map(str::to_owned);
+    prop::collection::vec(prop_oneof![3 => line, 3 => sample, 2 => header], 0..8).prop_map(|lines| lines.join("\n"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_text_is_a_plan_or_an_error_on_one_of_its_lines(text in "(\\PC|\n){0,200}") {
+        if let Err(error) = Plan::from_toml("f", &text) {
+            prop_assert!((1..=text.lines().count() + 1).contains(&error.line), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_nearly_a_plan_is_one_that_holds_together_or_an_error_of_one_line(text in near_plan()) {
+        match Plan::from_toml("f", &text) {
+            Err(error) => {
+                prop_assert!((1..=text.lines().count() + 1).contains(&error.line), "{error}");
+                prop_assert!(!error.message.is_empty() && !error.message.contains('\n'), "{error:?}");
+            }
+            Ok(plan) => {
+                let names: std::collections::HashSet<&str> = plan.tests.iter().map(|test| test.name.as_str()).collect();
+                prop_assert!(!plan.tests.is_empty() && names.len() == plan.tests.len());
+                for test in &plan.tests {
+                    prop_assert!(test.work.size_bytes() > 0);
+                }
+                prop_assert!(plan.smoke().time_asked() <= Duration::from_secs(200));
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The one sentence for everything that the parser refuses.
+
+use super::{error, error_of_test, error_of_value};
+
+#[test]
+fn a_text_that_is_no_toml() {
+    insta::assert_snapshot!(error("[[test]\n"), @"plan.toml:1: unclosed array table, expected `]`");
+    insta::assert_snapshot!(error("\n[[test]]\npattern = randwrite\n"), @"plan.toml:3: string values must be quoted, expected literal string");
+    insta::assert_snapshot!(error("[[test]]\npattern = \"write\"\npattern = \"read\"\n"), @"plan.toml:3: duplicate key");
+    insta::assert_snapshot!(error("[[test]]\nname = \"open\n"), @r#"plan.toml:2: invalid basic string, expected `"`"#);
+}
+
+#[test]
+fn a_plan_without_tests() {
+    insta::assert_snapshot!(error(""), @"plan.toml:1: the plan has no tests; add a [[test]]");
+    insta::assert_snapshot!(error("name = \"x\"\n"), @"plan.toml:1: the plan has no tests; add a [[test]]");
+    insta::assert_snapshot!(error("test = []\n"), @"plan.toml:1: the plan has no tests; add a [[test]]");
+    insta::assert_snapshot!(error("test = 3\n"), @"plan.toml:1: test: 3 is not a list of tables, each written [[test]]");
+    insta::assert_snapshot!(error("\ntest = [1]\n"), @"plan.toml:2: test: 1 is not a list of tables, each written [[test]]");
+    insta::assert_snapshot!(error("[test]\npattern = \"write\"\n"), @"plan.toml:1: test: a table is not a list of tables, each written [[test]]");
+}
+
+#[test]
+fn unknown_fields() {
+    insta::assert_snapshot!(error("nmae = \"x\"\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: `nmae` is no field here (did you mean `name`?); fields are name, answers, source, table, target, defaults, test");
+    insta::assert_snapshot!(error("block = \"4KiB\"\n"), @"plan.toml:1: `block` is no field here; it belongs in a [[test]] or in [defaults]; fields are name, answers, source, table, target, defaults, test");
+    insta::assert_snapshot!(error("[[test]]\n\npatern = \"write\"\n"), @"plan.toml:3: `patern` is no field here (did you mean `pattern`?); fields are name, pattern, read_percent, block, depth, jobs, sync, sync_every, direct, invalidate, layout, content, compressible_percent, size, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, matrix, steps, files");
+    insta::assert_snapshot!(error("[defaults]\nname = \"x\"\n"), @"plan.toml:2: `name` is no field here; it belongs in a [[test]]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, direct, invalidate, layout, content, compressible_percent, size, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
+    insta::assert_snapshot!(error("[defaults]\nsteps = []\n"), @"plan.toml:2: `steps` is no field here; it belongs in a [[test]]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, direct, invalidate, layout, content, compressible_percent, size, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
+    insta::assert_snapshot!(error("[defaults]\nanswers = \"x\"\n"), @"plan.toml:2: `answers` is no field here; it belongs at the top of the file, before any [section]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, direct, invalidate, layout, content, compressible_percent, size, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
+    insta::assert_snapshot!(error("[[test]]\nverify = true\n"), @"plan.toml:2: `verify` is no field here; fields are name, pattern, read_percent, block, depth, jobs, sync, sync_every, direct, invalidate, layout, content, compressible_percent, size, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, matrix, steps, files");
+    insta::assert_snapshot!(error("[[test]]\npattern = \"write\"\nmatrix = { size = [512], open = [\"o_sync\"] }\n"), @"plan.toml:3: `open` is no field here; it belongs in a file of a step program, such as files = { log = { ... } }; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, direct, invalidate, layout, content, compressible_percent, size, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
+    insta::assert_snapshot!(error("[[test]]\nsteps = [\"sync-dir\"]\n[test.files.log]\nsize = \"1MiB\"\nblock = 512\n"), @"plan.toml:5: `block` is no field here; it belongs in a [[test]] or in [defaults]; fields are size, layout, direct, open");
+}
+
+#[test]
+fn the_top_of_a_plan() {
+    insta::assert_snapshot!(error("name = 3\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: name: 3 is not a text in quotes");
+    insta::assert_snapshot!(error("table = \"none\"\n[[test]]\npattern = \"write\"\n"), @r#"plan.toml:1: table: "none" is not one of tests, slog, fsync-study, wal, commits, ceph-disk, write-cache, read-scaling"#);
+    insta::assert_snapshot!(error("defaults = 3\n"), @"plan.toml:1: defaults: 3 is not a table, written [defaults]");
+    insta::assert_snapshot!(error("[[defaults]]\ndepth = 1\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: defaults: a list is not a table, written [defaults]");
+}
+
+#[test]
+fn names_of_tests() {
+    insta::assert_snapshot!(error("[[test]]\npattern = \"write\"\n[[test]]\npattern = \"write\"\n"), @r#"plan.toml:3: name: there are two tests called "write 4 KiB, depth 1, jobs 1"; give this one a name of its own"#);
+    insta::assert_snapshot!(error("[[test]]\nname = \"a\"\npattern = \"write\"\n\n[[test]]\nname = \"a\"\npattern = \"read\"\n"), @r#"plan.toml:5: name: there are two tests called "a"; give this one a name of its own"#);
+    insta::assert_snapshot!(error("[[test]]\nname = 3\npattern = \"write\"\n"), @"plan.toml:2: name: 3 is not a text in quotes");
+    insta::assert_snapshot!(error("[[test]]\nname = \"a\"\npattern = \"write\"\nmatrix = { depth = [1, 1] }\n"), @r#"plan.toml:1: name: there are two tests called "a, depth 1"; give this one a name of its own"#);
+}
+
+#[test]
+fn words() {
+    insta::assert_snapshot!(error_of_value(r#"pattern = "writes""#), @r#"plan.toml:3: pattern: "writes" is not one of read, write, randread, randwrite, rw, randrw"#);
+    insta::assert_snapshot!(error_of_value("pattern = 3"), @"plan.toml:3: pattern: 3 is not one of read, write, randread, randwrite, rw, randrw");
+    insta::assert_snapshot!(error_of_value(r#"sync = "fsnyc""#), @r#"plan.toml:3: sync: "fsnyc" is not one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
+    insta::assert_snapshot!(error_of_value(r#"layout = "sparse""#), @r#"plan.toml:3: layout: "sparse" is not one of overwrite, append, preallocated"#);
+    insta::assert_snapshot!(error_of_value(r#"content = "text""#), @r#"plan.toml:3: content: "text" is not one of random, zero, compressible"#);
+    insta::assert_snapshot!(error_of_value(r#"stop = "never""#), @r#"plan.toml:3: stop: "never" is not one of first, both"#);
+    insta::assert_snapshot!(error_of_value(r#"arrivals = "bursts""#), @r#"plan.toml:3: arrivals: "bursts" is not one of constant, poisson"#);
+    insta::assert_snapshot!(error_of_value(r#"engine = "posixaio""#), @r#"plan.toml:3: engine: "posixaio" is not one of auto, psync, io_uring, libaio"#);
+}
+
+#[test]
+fn sizes() {
+    insta::assert_snapshot!(error_of_value(r#"block = "511B""#), @r#"plan.toml:3: block: "511B" is not a size from 512 B to 64 MiB, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_value(r#"block = "65MiB""#), @r#"plan.toml:3: block: "65MiB" is not a size from 512 B to 64 MiB, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_value("block = 4096.0"), @r#"plan.toml:3: block: 4096.0 is not a size from 512 B to 64 MiB, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_value(r#"block = "4 XiB""#), @r#"plan.toml:3: block: "4 XiB" is not a size from 512 B to 64 MiB, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_value(r#"block = """#), @r#"plan.toml:3: block: "" is not a size from 512 B to 64 MiB, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_value("block = -1"), @r#"plan.toml:3: block: -1 is not a size from 512 B to 64 MiB, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_value(r#"size = "16EiB""#), @r#"plan.toml:3: size: "16EiB" is not a size of at least 512 B, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_value("size = true"), @r#"plan.toml:3: size: true is not a size of at least 512 B, such as "4KiB""#);
+}
+
+#[test]
+fn numbers() {
+    insta::assert_snapshot!(error_of_value("depth = 0"), @"plan.toml:3: depth: 0 is not a whole number from 1 to 1024");
+    insta::assert_snapshot!(error_of_value("depth = 1025"), @"plan.toml:3: depth: 1025 is not a whole number from 1 to 1024");
+    insta::assert_snapshot!(error_of_value(r#"depth = "1""#), @r#"plan.toml:3: depth: "1" is not a whole number from 1 to 1024"#);
+    insta::assert_snapshot!(error_of_value("depth = 1.5"), @"plan.toml:3: depth: 1.5 is not a whole number from 1 to 1024");
+    insta::assert_snapshot!(error_of_value("depth = -1"), @"plan.toml:3: depth: -1 is not a whole number from 1 to 1024");
+    insta::assert_snapshot!(error_of_value("jobs = 257"), @"plan.toml:3: jobs: 257 is not a whole number from 1 to 256");
+    insta::assert_snapshot!(error_of_value("read_percent = 100"), @"plan.toml:3: read_percent: 100 is not a whole number from 1 to 99");
+    insta::assert_snapshot!(error_of_value("sync_every = 1000001"), @"plan.toml:3: sync_every: 1000001 is not a whole number from 1 to 1000000");
+    insta::assert_snapshot!(error_of_value("compressible_percent = 0"), @"plan.toml:3: compressible_percent: 0 is not a whole number from 1 to 99");
+    insta::assert_snapshot!(error_of_value("count = 0"), @"plan.toml:3: count: 0 is not a whole number of at least 1");
+    insta::assert_snapshot!(error_of_value("seed = -1"), @"plan.toml:3: seed: -1 is not a whole number of at least 0");
+    insta::assert_snapshot!(error_of_value("repeat = 101"), @"plan.toml:3: repeat: 101 is not a whole number from 1 to 100");
+    insta::assert_snapshot!(error_of_value("rate = 0"), @"plan.toml:3: rate: 0 is not a number above 0, up to 10000000");
+    insta::assert_snapshot!(error_of_value("rate = -1.5"), @"plan.toml:3: rate: -1.5 is not a number above 0, up to 10000000");
+    insta::assert_snapshot!(error_of_value("rate = inf"), @"plan.toml:3: rate: inf is not a number above 0, up to 10000000");
+    insta::assert_snapshot!(error_of_value("rate = nan"), @"plan.toml:3: rate: nan is not a number above 0, up to 10000000");
+    insta::assert_snapshot!(error_of_value("rate = 1e8"), @"plan.toml:3: rate: 1e8 is not a number above 0, up to 10000000");
+    insta::assert_snapshot!(error_of_value(r#"rate = "1""#), @r#"plan.toml:3: rate: "1" is not a number above 0, up to 10000000"#);
+}
+
+#[test]
+fn flags_and_times() {
+    insta::assert_snapshot!(error_of_value("direct = 1"), @"plan.toml:3: direct: 1 is not true or false");
+    insta::assert_snapshot!(error_of_value(r#"direct = "yes""#), @r#"plan.toml:3: direct: "yes" is not true or false"#);
+    insta::assert_snapshot!(error_of_value(r#"invalidate = "no""#), @r#"plan.toml:3: invalidate: "no" is not true or false"#);
+    insta::assert_snapshot!(error_of_value(r#"time = "0s""#), @r#"plan.toml:3: time: "0s" is not a time above zero, up to a year, such as "5s", "250ms" or "1h30min""#);
+    insta::assert_snapshot!(error_of_value("time = 5"), @r#"plan.toml:3: time: 5 is not a time above zero, up to a year, such as "5s", "250ms" or "1h30min""#);
+    insta::assert_snapshot!(error_of_value(r#"time = "5""#), @r#"plan.toml:3: time: "5" is not a time above zero, up to a year, such as "5s", "250ms" or "1h30min""#);
+    insta::assert_snapshot!(error_of_value(r#"time = "soon""#), @r#"plan.toml:3: time: "soon" is not a time above zero, up to a year, such as "5s", "250ms" or "1h30min""#);
+    insta::assert_snapshot!(error_of_value(r#"time = "5 days""#), @r#"plan.toml:3: time: "5 days" is not a time above zero, up to a year, such as "5s", "250ms" or "1h30min""#);
+    insta::assert_snapshot!(error_of_value(r#"time = "9000h""#), @r#"plan.toml:3: time: "9000h" is not a time above zero, up to a year, such as "5s", "250ms" or "1h30min""#);
+    insta::assert_snapshot!(error_of_value(r#"warm_up = "-1s""#), @r#"plan.toml:3: warm_up: "-1s" is not a time up to a year, such as "5s", "250ms" or "0s""#);
+    insta::assert_snapshot!(error_of_value("time = 12:00:00"), @r#"plan.toml:3: time: 12:00:00 is not a time above zero, up to a year, such as "5s", "250ms" or "1h30min""#);
+    insta::assert_snapshot!(error_of_value("time = { s = 5 }"), @r#"plan.toml:3: time: { s = 5 } is not a time above zero, up to a year, such as "5s", "250ms" or "1h30min""#);
+    insta::assert_snapshot!(error_of_value("time = \"\"\"\n5\"\"\""), @r#"plan.toml:3: time: """ is not a time above zero, up to a year, such as "5s", "250ms" or "1h30min""#);
+}
+
+#[test]
+fn fields_that_only_some_patterns_have() {
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nread_percent = 50"), @"plan.toml:3: read_percent: only rw and randrw mix reads and writes, write does not");
+    insta::assert_snapshot!(error_of_test("pattern = \"randread\"\nsync = \"fsync\""), @"plan.toml:3: sync: randread writes nothing that could be synced; use none");
+    insta::assert_snapshot!(error_of_test("pattern = \"read\"\nsync_every = 8"), @"plan.toml:3: sync_every: read writes nothing that could be synced");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"o_dsync\"\nsync_every = 8"), @r#"plan.toml:4: sync_every: only fsync and fdatasync count writes, not sync = "o_dsync""#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync_every = 8"), @r#"plan.toml:3: sync_every: only fsync and fdatasync count writes, not sync = "none""#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"linked_fsync\"\nsync_every = 2"), @r#"plan.toml:4: sync_every: only fsync and fdatasync count writes, not sync = "linked_fsync""#);
+    insta::assert_snapshot!(error_of_test("pattern = \"rw\"\nlayout = \"append\""), @"plan.toml:3: layout: rw would read what was never written; append takes write or randwrite");
+    insta::assert_snapshot!(error_of_test("pattern = \"read\"\nlayout = \"preallocated\""), @"plan.toml:3: layout: read would read what was never written; preallocated takes write or randwrite");
+    insta::assert_snapshot!(error_of_test("pattern = \"randwrite\"\nlayout = \"append\""), @"plan.toml:3: layout: a file grows at its end; append takes the pattern write, not randwrite");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nblock = \"1000B\""), @"plan.toml:3: block: direct I/O moves whole sectors of 512 B, and 1000 B is no multiple; set direct = false");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\njobs = 4\nsize = \"12KiB\""), @"plan.toml:4: size: each job needs at least one block");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\narrivals = \"poisson\""), @"plan.toml:3: arrivals: only an offered rate has arrivals; set rate");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"linked_fsync\"\nengine = \"psync\""), @"plan.toml:4: engine: only io_uring can link a sync, as linked_fsync asks");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsync = \"linked_fdatasync\"\nengine = \"libaio\""), @"plan.toml:4: engine: only io_uring can link a sync, as linked_fdatasync asks");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nengine = \"psync\"\ndepth = 2"), @"plan.toml:3: engine: psync does one operation at a time, and the depth is 2");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\ncompressible_percent = 30"), @r#"plan.toml:3: compressible_percent: only content = "compressible" has a share of zeros"#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\ncontent = \"zero\"\ncompressible_percent = 30"), @r#"plan.toml:4: compressible_percent: only content = "compressible" has a share of zeros"#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\ntime = \"1s\"\nstop = \"both\""), @"plan.toml:4: stop: it chooses between time and count; give both");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\ncount = 10\nstop = \"first\""), @"plan.toml:4: stop: it chooses between time and count; give both");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nstop = \"first\""), @"plan.toml:3: stop: it chooses between time and count; give both");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles = { log = {} }"), @"plan.toml:3: files: only a test with steps has files");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsteps = [\"sync-dir\"]"), @"plan.toml:3: steps: a test has a pattern or steps, not both");
+    insta::assert_snapshot!(error_of_test("depth = 3"), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, or the test takes steps");
+    insta::assert_snapshot!(error_of_test(r#"name = "empty""#), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, or the test takes steps");
+}
+
+#[test]
+fn a_matrix_is_a_table_of_lists() {
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = 3"), @"plan.toml:3: matrix: 3 is not a table of lists, such as { jobs = [1, 4] }");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { depth = 3 }"), @"plan.toml:3: matrix: depth takes a list of values, such as depth = [...]");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { depth = [] }"), @"plan.toml:3: matrix: depth takes a list of values, such as depth = [...]");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { dept = [1] }"), @"plan.toml:3: `dept` is no field here (did you mean `depth`?); fields are pattern, read_percent, block, depth, jobs, sync, sync_every, direct, invalidate, layout, content, compressible_percent, size, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { name = [\"a\"] }"), @"plan.toml:3: `name` is no field here; it belongs in a [[test]]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, direct, invalidate, layout, content, compressible_percent, size, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\n[test.matrix]\njobs = [1, 2]\ndepth = [\n  1,\n  2,\n  0,\n]"), @"plan.toml:8: depth: 0 is not a whole number from 1 to 1024");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\n[test.matrix]\nsync = [\n  \"fsync\",\n  \"fsnyc\",\n]"), @r#"plan.toml:6: sync: "fsnyc" is not one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nread_percent = 10\nmatrix = { pattern = [\"rw\", \"write\"] }"), @"plan.toml:3: read_percent: only rw and randrw mix reads and writes, write does not");
+}
+
+#[test]
+fn step_programs() {
+    insta::assert_snapshot!(error_of_test(r#"steps = ["sync-dir"]"#), @"plan.toml:1: files: missing; declare the files that the steps name, as in files = { log = {} }");
+    insta::assert_snapshot!(error_of_test("steps = [\"sync-dir\"]\nfiles = {}"), @r#"plan.toml:3: files: an empty table is not a table of files, such as { log = { size = "64MiB" } }"#);
+    insta::assert_snapshot!(error_of_test("steps = [\"sync-dir\"]\nfiles = 3"), @r#"plan.toml:3: files: 3 is not a table of files, such as { log = { size = "64MiB" } }"#);
+    insta::assert_snapshot!(error_of_test("steps = []\nfiles = { log = {} }"), @r#"plan.toml:2: steps: an empty list is not a list of steps, such as ["write log append 4KiB", "sync log fdatasync"]"#);
+    insta::assert_snapshot!(error_of_test("steps = \"sync-dir\"\nfiles = { log = {} }"), @r#"plan.toml:2: steps: "sync-dir" is not a list of steps, such as ["write log append 4KiB", "sync log fdatasync"]"#);
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\", 3]"), @r#"plan.toml:3: steps: 3 is not a step, such as "sync log fdatasync""#);
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\n  \"write log append 4KiB\",\n  \"sync wal fsync\",\n]"), @"plan.toml:5: steps: `wal` is not among this test's files (log)");
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\"]\ndepth = 3"), @"plan.toml:4: depth: a test with steps does not have this field");
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\"]\nsync = \"fsync\""), @"plan.toml:4: sync: a test with steps does not have this field");
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"sync-dir\"]\nmatrix = { depth = [1] }"), @"plan.toml:4: depth: a test with steps does not have this field");
+    insta::assert_snapshot!(error_of_test("files = { log = 3 }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: log takes a table, such as { size = "16MiB" }"#);
+    insta::assert_snapshot!(error_of_test("files = { \"a/b\" = {} }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: "a/b" is no name; use letters, digits, `-`, `_` and `.`"#);
+    insta::assert_snapshot!(error_of_test("files = { \"..\" = {} }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: ".." is no name; use letters, digits, `-`, `_` and `.`"#);
+    insta::assert_snapshot!(error_of_test("files = { \"\" = {} }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: "" is no name; use letters, digits, `-`, `_` and `.`"#);
+    insta::assert_snapshot!(error_of_test("files = { log = { size = 0 } }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: size: 0 is not a size of at least 1 B, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_test("files = { log = { layout = \"sparse\" } }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: layout: "sparse" is not one of overwrite, append, preallocated"#);
+    insta::assert_snapshot!(error_of_test("files = { log = { open = \"o_direct\" } }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: open: "o_direct" is not one of o_sync, o_dsync"#);
+    insta::assert_snapshot!(error_of_test("files = { log = { direct = 1 } }\nsteps = [\"sync-dir\"]"), @"plan.toml:2: direct: 1 is not true or false");
+    insta::assert_snapshot!(error_of_test("files = { log = { size = \"4KiB\" } }\nsteps = [\"write log same 8KiB\"]"), @"plan.toml:2: files: log is smaller than a write of 8192 B to it");
+    insta::assert_snapshot!(error_of_test("jobs = 2\nfiles = { log = { size = \"4194304TiB\" } }\nsteps = [\"sync-dir\"]"), @"plan.toml:3: files: all jobs' files together are more than can be addressed");
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"write log same 4KiB\"]\njobs = 0"), @"plan.toml:4: jobs: 0 is not a whole number from 1 to 256");
+}

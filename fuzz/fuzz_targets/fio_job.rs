@@ -2,9 +2,8 @@
 
 #![no_main]
 
+mod held;
+
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    match workload::Plan::from_fio("fuzz.fio", text) {
-        Ok(plan) => assert!(!plan.tests.is_empty()),
-        Err(error) => assert!(error.line >= 1 && !error.to_string().contains('\n')),
-    }
+    held::check(text, workload::Plan::from_fio("fuzz.fio", text));
 });

@@ -74,7 +74,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     shown("cargo", &["bench", "--quiet", "--no-run", "--package", "engine", "--bench", "bare_loop"])?;
     let wanted =
         |row: &&Row| options.rows.is_empty() || options.rows.iter().any(|part| row.name.contains(part.as_str()));
-    let rigs = Rigs::set_up().context("cannot set up zram and the loop device; this needs root")?;
+    let rigs = Rigs::set_up().context("cannot set up the devices to measure on")?;
     let mut table = Vec::new();
     for row in ROWS.iter().filter(wanted) {
         eprintln!("{}", row.name);

@@ -94,11 +94,8 @@ impl Plan {
             tests.push(Test { name, work: Work::Blocks(section.workload()?) });
         }
         if tests.is_empty() {
-            return Err(PlanError {
-                file: file.to_owned(),
-                line: 1,
-                message: "no job section; a job begins with its name in brackets, such as [journal]".to_owned(),
-            });
+            let message = "no job section; a job begins with its name in brackets, such as [journal]";
+            return Err(PlanError::new(file, 1, message));
         }
         let stem = file.rsplit('/').next().unwrap_or(file);
         let name = stem.rsplit_once('.').map_or(stem, |(name, _)| name).to_owned();

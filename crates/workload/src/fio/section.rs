@@ -32,7 +32,7 @@ pub fn sections(file: &str, text: &str) -> Result<Vec<Section>, PlanError> {
     let mut in_global = false;
     for (index, raw) in text.lines().enumerate() {
         let line = index + 1;
-        let error = |message: String| PlanError { file: file.to_owned(), line, message };
+        let error = |message: String| PlanError::new(file, line, &message);
         // fio ends a line at the first of these, wherever it stands.
         let content = raw.split([';', '#']).next().unwrap_or_default().trim();
         if content.is_empty() {
@@ -85,7 +85,7 @@ fn setting(content: &str, line: usize) -> Result<Setting, String> {
 
 impl Section {
     pub fn error(&self, line: usize, message: &str) -> PlanError {
-        PlanError { file: self.file.clone(), line, message: message.to_owned() }
+        PlanError::new(&self.file, line, message)
     }
 
     /// The setting that holds: the last one.

@@ -110,6 +110,7 @@ fn a_setting_that_would_be_dropped_in_silence_is_refused() {
     insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=${DEV}\n"), @r#"job.fio:3: filename: "${DEV}" names an environment variable, which is not read here; write its value"#);
     insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nstonewall\n"), @"job.fio:4: one run has one target; another section names x, this one none");
     insta::assert_snapshot!(error("[a]\nsize=1m\n[b]\nsize=1m\nfilename=x\nstonewall\n"), @"job.fio:5: one run has one target, and another section names none");
+    insta::assert_snapshot!(error("[a]\nbs\u{1b}[31m=4k\n").split(';').next().unwrap_or_default(), @r"job.fio:2: bs\u{1b}[31m is not understood and not ignored either");
     insta::assert_snapshot!(error("include other.fio\n"), @"job.fio:1: include other.fio is not understood and not ignored either; understood are rw, bs, iodepth, numjobs, fsync, fdatasync, sync, direct, ioengine, runtime, time_based, size, filename, directory, rwmixread, rate_iops, ramp_time, stonewall, group_reporting, invalidate, zero_buffers, refill_buffers, name");
 }
 

@@ -13,6 +13,14 @@ pub struct PlanError {
     pub message: String,
 }
 
+impl PlanError {
+    /// An error that is one line of plain text, whatever it quotes: a quoted value may hold line ends and what a terminal obeys.
+    pub(crate) fn new(file: &str, line: usize, message: &str) -> PlanError {
+        let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        PlanError { file: file.to_owned(), line, message: message.chars().map(plain).collect() }
+    }
+}
+
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line, self.message)

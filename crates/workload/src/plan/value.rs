@@ -26,7 +26,7 @@ impl Source<'_> {
 
     /// An error at a span.
     pub fn error(&self, span: &Range<usize>, message: impl Into<String>) -> PlanError {
-        PlanError { file: self.file.to_owned(), line: self.line(span), message: message.into() }
+        PlanError::new(self.file, self.line(span), &message.into())
     }
 
     /// The first line of what is written at a span.

@@ -176,3 +176,11 @@ fn step_programs() {
     insta::assert_snapshot!(error_of_test("jobs = 2\nfiles = { log = { size = \"4194304TiB\" } }\nsteps = [\"sync-dir\"]"), @"plan.toml:3: files: all jobs' files together are more than can be addressed");
     insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"write log same 4KiB\"]\njobs = 0"), @"plan.toml:4: jobs: 0 is not a whole number from 1 to 256");
 }
+
+#[test]
+fn an_error_is_one_line_whatever_it_quotes() {
+    insta::assert_snapshot!(error("[[test]]\nname = \"a\\nb\"\npattern = \"write\"\nrepeat = 1\n[[test]]\nname = \"a\\nb\"\npattern = \"write\"\n"), @r#"plan.toml:5: name: there are two tests called "a\nb"; give this one a name of its own"#);
+    insta::assert_snapshot!(error_of_test("files = { \"a\\nb\" = {} }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: "a\nb" is no name; use letters, digits, `-`, `_` and `.`"#);
+    insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"write log\\nseq\"]"), @r"plan.toml:3: steps: `write log\nseq` does not read as `write FILE PATTERN SIZE [xN]`");
+    insta::assert_snapshot!(error_of_test("\"a\\u001b[31m\" = 1"), @r"plan.toml:2: `a\u{1b}[31m` is no field here; fields are name, pattern, read_percent, block, depth, jobs, sync, sync_every, direct, invalidate, layout, content, compressible_percent, size, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, matrix, steps, files");
+}

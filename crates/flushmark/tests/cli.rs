@@ -1,0 +1,182 @@
+//! What a person reads before anything is measured: help, listings.
+
+mod common;
+
+use common::run;
+
+fn shown(args: &[&str]) -> String {
+    let run = run(args);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{args:?}");
+    run.stdout
+}
+
+#[test]
+fn help() {
+    insta::assert_snapshot!(shown(&["--help"]), @"
+    What a durable write really costs on your storage, why, and whether it is really durable
+
+    Usage: flushmark <COMMAND>
+
+    Commands:
+      check      What a commit costs here, in under a minute, with nothing destroyed and no root
+      run        Run a built-in suite, a plan (TOML) or a fio job file
+      suites     List the built-in suites: what each answers, how long it takes, where it comes from
+      catalogue  Published measurements of drives, with their sources
+      help       Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Exit codes:
+      0  done
+      1  unfit for a use named with --fail-on
+      2  wrong use, or no test of the plan can run here
+      3  refused for safety
+      4  I/O or system error; what was measured until then has been printed
+      130, 143  interrupted (Ctrl-C, kill); what was measured until then has been printed
+    ");
+    insta::assert_snapshot!(shown(&["check", "--help"]), @"
+    What a commit costs here, in under a minute, with nothing destroyed and no root
+
+    Usage: flushmark check [OPTIONS] [PATH]
+
+    Arguments:
+      [PATH]
+              A directory (a test file is made there and removed), a file, a device under /dev, or null:
+              
+              [default: .]
+
+    Options:
+          --fail-on <USE[=GRADE]>
+              Exit with 1 when a use gets a grade below this one (default: fair). May be given several
+              times.
+              Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excellent.
+
+          --destroy-data
+              Allow the content of the target, a file or a device, to be overwritten
+
+          --engine <ENGINE>
+              The system interface that carries the tests (default: the one that adds the least)
+
+          --format <FORMAT>
+              How to print the result
+
+              Possible values:
+              - text: For people
+              - json: For programs
+              
+              [default: text]
+
+          --output <FILE>
+              Write the result document (JSON) to this file, too
+
+      -q, --quiet
+              No progress on stderr
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      flushmark check
+      flushmark check /var/lib/postgresql
+      flushmark check /mnt/new-ssd --fail-on database-log --format json > check.json
+    ");
+    insta::assert_snapshot!(shown(&["run", "--help"]), @"
+    Run a built-in suite, a plan (TOML) or a fio job file
+
+    Usage: flushmark run [OPTIONS] <SUITE>
+
+    Arguments:
+      <SUITE>
+              A suite's name (see `flushmark suites`), a plan.toml, or a fio job file
+
+    Options:
+      -t, --target <TARGET>
+              Where to run: a directory, a file, a device under /dev, or null:
+
+          --time <TIME>
+              Cut every timed test to this, such as 30s or 250ms
+
+          --smoke
+              Seconds for the whole suite: shows that everything works here; the numbers mean nothing
+
+          --destroy-data
+              Allow the content of the target, a file or a device, to be overwritten
+
+          --engine <ENGINE>
+              The system interface that carries the tests (default: the one that adds the least)
+
+          --format <FORMAT>
+              How to print the result
+
+              Possible values:
+              - text: For people
+              - json: For programs
+              
+              [default: text]
+
+          --output <FILE>
+              Write the result document (JSON) to this file, too
+
+      -q, --quiet
+              No progress on stderr
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      flushmark run journal --target /var/lib/ceph
+      flushmark run slog --target /dev/sdx --destroy-data
+      flushmark run my-plan.toml --target . --format json > result.json
+      flushmark run job.fio --target /mnt/test
+    ");
+}
+
+#[test]
+fn the_examples_of_the_help_parse() {
+    for verb in ["check", "run"] {
+        let help = shown(&[verb, "--help"]);
+        let examples = help.lines().filter_map(|line| line.trim().strip_prefix("flushmark "));
+        for example in examples {
+            let words: Vec<&str> = example.split_whitespace().take_while(|word| *word != ">").collect();
+            // The directories of the examples are not here: a refusal of the place is fine, a refusal of the words is not.
+            let run = run(&words);
+            assert!(
+                !run.stderr.contains("Usage:") && !run.stderr.contains("unexpected argument"),
+                "{example}: {}",
+                run.stderr
+            );
+        }
+    }
+}
+
+#[test]
+fn a_suite_s_plan_is_printed_to_start_from() {
+    let text = shown(&["suites", "journal"]);
+    assert!(workload::Plan::from_toml("journal.toml", &text).is_ok());
+    assert_eq!(run(&["suites", "nothing"]).code, Some(2));
+}
+
+#[test]
+fn the_catalogue() {
+    assert!(shown(&["catalogue"]).contains("micron-5100-eco-960gb"));
+    assert!(shown(&["catalogue", "micron-5100-eco-960gb"]).contains("22,200"));
+    let json: serde_json::Value = serde_json::from_str(&shown(&["catalogue", "--format", "json"])).unwrap();
+    let rows: usize = json.as_array().unwrap().iter().map(|drive| drive["rows"].as_array().unwrap().len()).sum();
+    assert_eq!(rows, 115);
+    let unknown = run(&["catalogue", "samsung-990-pro"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("samsung-990-pro-ext4"), "{}", unknown.stderr);
+}
+
+#[test]
+fn a_check_can_decide() {
+    // Nothing decides on null:, and what is not known to be fit is not fit. Asked with JSON alone on stdout.
+    let args = ["run", "quick", "--smoke", "--target", "null:", "--quiet", "--format", "json"];
+    let document: serde_json::Value = serde_json::from_str(&shown(&args)).unwrap();
+    assert_eq!((document["smoke"].as_bool(), document["findings"].as_array().map(Vec::len)), (Some(true), Some(0)));
+    let wrong = run(&["check", "--fail-on", "slog"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("`slog` is no use"), "{}", wrong.stderr);
+}

@@ -1,5 +1,7 @@
 //! What a person reads before anything is measured: help, listings.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::run;

@@ -1,5 +1,6 @@
 //! Bad input and faults: one clear sentence, the right exit code, nothing lost, nothing left behind.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(unsafe_code, reason = "a seccomp filter for one child process")]
 
 mod common;

@@ -1,7 +1,10 @@
 //! What a run claims, against what the kernel saw: system calls by strace, flushes by the device's own counter. With `cargo xtask test --rigs`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
+use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -128,11 +131,11 @@ fn programs_make_the_calls_that_they_claim_in_that_order() {
         // One test at a time, three turns each: the suite's own text with a count, and small files so that preparation is short.
         let (head, tests) = text.split_once("[[test]]").unwrap();
         let head = head.replace("[defaults]", "").replace("time = \"5s\"", "");
-        for test in tests.split("[[test]]") {
-            let test = test.replace("256MiB", "16MiB").replace("96MiB", "16MiB");
+        for whole in tests.split("[[test]]") {
+            let small = whole.replace("256MiB", "16MiB").replace("96MiB", "16MiB");
             let directory = tempfile::tempdir().unwrap();
             let target = tempfile::tempdir().unwrap();
-            let text = format!("{head}\n[defaults]\ncount = 3\nwarm_up = \"0s\"\n[[test]]{test}");
+            let text = format!("{head}\n[defaults]\ncount = 3\nwarm_up = \"0s\"\n[[test]]{small}");
             let Trace { calls, document } = trace(&plan(directory.path(), &text), target.path().to_str().unwrap(), &[]);
             let Some(result) = document["results"].get(0) else {
                 eprintln!("skipped: {TEST}: {}", document["skipped"]);
@@ -200,7 +203,6 @@ fn check_begins_at_once_ends_within_a_minute_and_stays_small() {
     if !needs_rigs(TEST) {
         return;
     }
-    use std::io::Read as _;
     let directory = tempfile::tempdir().unwrap();
     let begun = Instant::now();
     let mut child = flushmark()
@@ -220,7 +222,7 @@ fn check_begins_at_once_ends_within_a_minute_and_stays_small() {
     stdout.read_to_string(&mut rest).unwrap();
     assert!(child.wait().unwrap().success());
     assert!(first < Duration::from_millis(200), "the first byte took {first:?}");
-    assert!(begun.elapsed() < Duration::from_secs(60), "the whole took {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_mins(1), "the whole took {:?}", begun.elapsed());
     assert!(peak_kib < 64 << 10, "{peak_kib} KiB at depth 1");
     assert!(rest.contains("Fit for") && rest.contains("Nearest published drives"), "{rest}");
 }

@@ -1,5 +1,7 @@
 //! Every suite, end to end, on a real directory and on a real loop device; each document against the schema.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{LoopDevice, entries, needs_root, run};

@@ -1,6 +1,7 @@
 //! What end-to-end tests share: running the binary, real loop devices, real mounts, visible skips.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -43,8 +43,8 @@ pub fn memory(jobs: u32, depth: u32, block_bytes: u64) -> Result<(), EngineError
     }
 }
 
-/// `MemAvailable` of `/proc/meminfo`.
-fn available_bytes() -> Option<u64> {
+/// `MemAvailable` of `/proc/meminfo`: what can be taken without swapping.
+pub fn available_bytes() -> Option<u64> {
     let table = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use workload::{Plan, Step, Test, Work};
 
 use crate::error::EngineError;
+use crate::limits;
 use crate::prepare::PartSpec;
 use crate::scratch::Scratch;
 
@@ -175,8 +176,14 @@ fn unknown_scheme(given: &str) -> Option<&str> {
 
 fn open_directory(place: Place) -> Result<Kind, EngineError> {
     let scratch = Scratch::create(&place.path)?;
-    // Never more than half of what is free, so that whatever else writes here does not run out of space because of us.
-    let budget_bytes = place.space.map_or(u64::MAX, |space| space.available_bytes / 2);
+    // Never more than half of what is free, so that whatever else writes here does not run out of space because of us. A filesystem that says that it has
+    // no blocks at all knows no limit (statfs(2) of ramfs, and of tmpfs with size=0): it lives in memory, and that is what may run out.
+    let free_bytes = match place.space {
+        Some(space) if space.total_bytes > 0 => Some(space.available_bytes),
+        Some(_) => limits::available_bytes(),
+        None => None,
+    };
+    let budget_bytes = free_bytes.map_or(u64::MAX, |free_bytes| free_bytes / 2);
     Ok(Kind::Directory { place, scratch, budget_bytes })
 }
 

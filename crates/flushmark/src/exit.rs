@@ -1,5 +1,6 @@
 //! Exit codes, and how errors reach a person.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use engine::{Blame, EngineError};
@@ -31,6 +32,11 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
+/// Says a sentence on stderr. Nobody may be reading there, which is no reason to panic.
+pub fn complain(sentence: &str) {
+    let _ = writeln!(anstream::stderr(), "flushmark: {sentence}");
+}
+
 /// Turns an outcome into the exit code, and prints an error on stderr.
 pub fn code(outcome: anyhow::Result<Verdict>) -> ExitCode {
     match outcome {
@@ -42,7 +48,7 @@ pub fn code(outcome: anyhow::Result<Verdict>) -> ExitCode {
         Ok(Verdict::Interrupted(signal)) => ExitCode::from(128 + signal as u8),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!("flushmark: {error:#}");
+            complain(&format!("{error:#}"));
             ExitCode::from(code_of(&error))
         }
     }

@@ -1,6 +1,6 @@
 //! What a person sees on stderr while tests run: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -86,10 +86,12 @@ impl Progress {
 
     /// A line that stays, beside the display.
     pub fn line(&self, line: &str) {
+        // Nobody may be reading (`2>&1 | head`); the run goes on all the same.
+        let write = || drop(writeln!(std::io::stderr(), "{line}"));
         match &self.display {
             Display::Quiet => {}
-            Display::Bar(bar) => bar.suspend(|| eprintln!("{line}")),
-            Display::Lines => eprintln!("{line}"),
+            Display::Bar(bar) => bar.suspend(write),
+            Display::Lines => write(),
         }
     }
 

@@ -6,7 +6,7 @@ use judge::Case;
 use measurement::{Ended, RunDocument, TargetRecord, TestResult};
 use workload::Plan;
 
-use crate::exit::Verdict;
+use crate::exit::{self, Verdict};
 use crate::progress::Progress;
 use crate::signals::{self, STOP};
 
@@ -34,7 +34,7 @@ impl Completed {
             return Err(error);
         }
         for sentence in self.complaints() {
-            anstream::eprintln!("flushmark: {sentence}");
+            exit::complain(&sentence);
         }
         Ok(self.verdict)
     }
@@ -47,6 +47,12 @@ impl Completed {
         let skipped = self.document.skipped.iter().map(|skipped| format!("{}: {}", skipped.test, skipped.because));
         match self.verdict {
             Verdict::NothingRan => skipped.collect(),
+            Verdict::Interrupted(_) if self.document.results.is_empty() => {
+                vec!["interrupted before anything was measured".to_owned()]
+            }
+            Verdict::Interrupted(_) => {
+                failed.chain(["interrupted; what was measured until then is printed".to_owned()]).collect()
+            }
             _ => failed.collect(),
         }
     }

@@ -7,7 +7,7 @@ use engine::Options;
 use measurement::{Grade, RunDocument};
 use workload::{Plan, suites};
 
-use super::{deliver, look, print};
+use super::{deliver, expect_output, look, print};
 use crate::args::{CheckArgs, FailOn, Format};
 use crate::exit::Verdict;
 use crate::progress::Progress;
@@ -23,6 +23,7 @@ const PREPARE_TIME_MAX: Duration = Duration::from_secs(6);
 /// When the target is wrong, or the system does not do its part.
 pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
     let plan: Plan = suites::named("quick").context("the built-in suite `quick` is missing")?;
+    expect_output(&args.common)?;
     signals::listen().context("cannot listen to signals")?;
     let options =
         Options { engine: args.common.engine, prepare_time_max: Some(PREPARE_TIME_MAX), ..Options::default() };
@@ -38,15 +39,13 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
         progress.line(&note);
     }
     let completed = session.run(&plan, &mut progress, |_| Ok(()))?;
-    if text && !completed.document.results.is_empty() {
-        print(&report::check_page(&completed.document, &look))?;
-    }
-    deliver(&completed.document, &args.common)?;
+    let delivered = deliver(&completed.document, &args.common, |document| report::check_page(document, &look));
     let unfit = args.fail_on.iter().any(|fail_on| is_below(&completed.document, *fail_on));
-    match completed.end()? {
-        Verdict::Done if unfit => Ok(Verdict::Unfit),
-        verdict => Ok(verdict),
-    }
+    let verdict = match completed.end()? {
+        Verdict::Done if unfit => Verdict::Unfit,
+        verdict => verdict,
+    };
+    delivered.map(|()| verdict)
 }
 
 /// A use whose grade could not be told is not known to be fit.

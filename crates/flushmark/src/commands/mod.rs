@@ -6,19 +6,19 @@ pub mod run;
 pub mod suites;
 
 use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::Context as _;
 use measurement::RunDocument;
 use report::{Glyphs, Look, Palette};
 
 use crate::args::{CommonArgs, Format};
+use crate::exit::{WrongUse, is_broken_pipe};
 
 /// Prints on stdout; a reader that went away comes back as an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print on stdout")
 }
 
 /// Below and above this, tables are hard to read.
@@ -40,11 +40,32 @@ pub fn look() -> Look {
     }
 }
 
-/// Keeps the document in the file that `--output` names, and prints it when JSON is asked for.
-pub fn deliver(document: &RunDocument, common: &CommonArgs) -> anyhow::Result<()> {
-    let json = report::json(document);
-    if let Some(path) = &common.output {
-        std::fs::write(path, &json).with_context(|| format!("cannot write the result to {}", path.display()))?;
+/// Notices before minutes of measuring that the file of `--output` has no directory to lie in.
+pub fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
+    let parent = common.output.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+    match parent {
+        Some(parent) if !parent.is_dir() => {
+            Err(WrongUse(format!("{} is no directory, so --output cannot make a file there", parent.display())))
+        }
+        _ => Ok(()),
     }
-    if common.format == Format::Json { print(&json) } else { Ok(()) }
+}
+
+/// Keeps the document in the file that `--output` names, and prints it as JSON or as the `page` for people. Neither failure keeps the other from being
+/// tried: what took minutes to measure must not be lost. A reader that went away has seen what it wanted.
+pub fn deliver(
+    document: &RunDocument,
+    common: &CommonArgs,
+    page: impl FnOnce(&RunDocument) -> String,
+) -> anyhow::Result<()> {
+    let json = report::json(document);
+    let kept = common.output.as_deref().map_or(Ok(()), |path| {
+        std::fs::write(path, &json).with_context(|| format!("cannot write the result to {}", path.display()))
+    });
+    let printed = match common.format {
+        Format::Json => print(&json),
+        Format::Text if document.results.is_empty() => Ok(()),
+        Format::Text => print(&page(document)),
+    };
+    kept.and(printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) }))
 }

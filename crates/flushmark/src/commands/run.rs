@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use engine::Options;
 use workload::{Plan, suites};
 
-use super::{deliver, look, print};
+use super::{deliver, expect_output, look, print};
 use crate::args::{Format, RunArgs};
 use crate::exit::{Verdict, WrongUse};
 use crate::progress::Progress;
@@ -28,6 +28,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     let target = args.target.clone().or_else(|| plan.target.clone()).ok_or_else(|| {
         WrongUse("name where to run: --target DIRECTORY, --target /dev/..., or --target null:".to_owned())
     })?;
+    expect_output(&args.common)?;
     signals::listen().context("cannot listen to signals")?;
     let options = Options { engine: args.common.engine, ..Options::default() };
     let session = Session::open(&plan, &target, args.common.destroy_data, options, args.smoke)?;
@@ -41,11 +42,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
         progress.line(&note);
     }
     let completed = session.run(&plan, &mut progress, |_| Ok(()))?;
-    if args.common.format == Format::Text && !completed.document.results.is_empty() {
-        print(&report::run_page(&plan, &completed.document, &look))?;
-    }
-    deliver(&completed.document, &args.common)?;
-    completed.end()
+    let delivered = deliver(&completed.document, &args.common, |document| report::run_page(&plan, document, &look));
+    let verdict = completed.end()?;
+    delivered.map(|()| verdict)
 }
 
 /// A built-in suite by its name, else a file: TOML by its ending, a fio job otherwise.

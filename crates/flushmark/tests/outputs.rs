@@ -1,0 +1,171 @@
+//! Where results go: stdout, the file of `--output`, readers that go away, places that take nothing. What was measured is never lost on the way.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{Run, entries, flushmark, plan, run};
+use serde_json::Value;
+
+/// A run of milliseconds on no device at all.
+fn on_null(more: &[&str]) -> std::process::Command {
+    let mut command = flushmark();
+    command.args(["run", "quick", "--smoke", "--target", "null:"]).args(more);
+    command
+}
+
+fn document(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn the_file_holds_what_stdout_shows() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("result.json");
+    let run = Run::of(on_null(&["--quiet", "--format", "json", "--output", file.to_str().unwrap()]).output().unwrap());
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), run.stdout);
+    // With text on stdout, the file is JSON all the same.
+    let text = Run::of(on_null(&["--quiet", "--output", file.to_str().unwrap()]).output().unwrap());
+    assert_eq!(text.code, Some(0));
+    assert!(text.stdout.starts_with("target") && document(&file)["suite"] == "quick", "{}", text.stdout);
+}
+
+#[test]
+fn an_output_that_cannot_be_is_noticed_before_anything_is_measured() {
+    for verb in [&["run", "journal", "--target"][..], &["check"]] {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().to_str().unwrap();
+        let run = run(&[verb, &[target, "--output", "/no/such/directory/result.json"]].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: /no/such/directory is no directory, so --output cannot make a file there");
+        }
+    }
+}
+
+#[test]
+fn an_output_that_fails_afterwards_does_not_take_the_result_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let run = Run::of(on_null(&["--quiet", "--format", "json", "--output", path]).output().unwrap());
+    assert_eq!(run.code, Some(4));
+    insta::assert_snapshot!(run.said(path, "DIR"), @"flushmark: cannot write the result to DIR: Is a directory (os error 21)");
+    assert!(!run.document()["results"].as_array().unwrap().is_empty(), "printed all the same");
+}
+
+#[test]
+fn a_stdout_that_takes_nothing_does_not_take_the_result_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("result.json");
+    for format in ["text", "json"] {
+        let mut command = on_null(&["--quiet", "--format", format, "--output", file.to_str().unwrap()]);
+        command.stdout(File::options().write(true).open("/dev/full").unwrap());
+        let run = Run::of(command.output().unwrap());
+        assert_eq!(run.code, Some(4), "{format}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: cannot print on stdout: No space left on device (os error 28)");
+        }
+    }
+    assert_eq!(document(&file)["suite"], "quick");
+}
+
+#[test]
+fn a_reader_of_the_result_that_goes_away_is_no_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("result.json");
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = on_null(&["--quiet", "--format", "json", "--output", file.to_str().unwrap()]);
+    let child = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    drop((reader, command));
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(document(&file)["suite"], "quick");
+}
+
+#[test]
+fn a_reader_of_the_progress_that_goes_away_is_no_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = flushmark();
+    command.args(["run", "journal", "--smoke", "--format", "json", "--target"]).arg(directory.path());
+    let child = command.stdout(Stdio::piped()).stderr(writer).spawn().unwrap();
+    drop((reader, command));
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(0));
+    assert_eq!(run.document()["results"].as_array().unwrap().len(), 1);
+    assert!(entries(directory.path()).is_empty());
+    // Nor does an error's own sentence need a reader.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = flushmark().args(["run", "journal", "--target", "/no/such/path"]).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn colour_is_for_terminals_and_for_those_who_ask() {
+    let coloured = |name: &str, value: &str| {
+        let mut command = on_null(&[]);
+        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env(name, value);
+        let run = Run::of(command.output().unwrap());
+        (run.stdout.contains('\x1b'), run.stderr.contains('\x1b'))
+    };
+    assert_eq!(coloured("LC_ALL", "C.UTF-8"), (false, false));
+    assert_eq!(coloured("NO_COLOR", "1"), (false, false));
+    assert!(coloured("CLICOLOR_FORCE", "1").0);
+}
+
+#[test]
+fn pages_are_ascii_where_the_locale_is() {
+    let in_c = |args: &[&str]| Run::of(flushmark().args(args).env("LC_ALL", "C").output().unwrap()).stdout;
+    for args in [&["suites"][..], &["catalogue"], &["run", "quick", "--smoke", "--quiet", "--target", "null:"]] {
+        let page = in_c(args);
+        assert!(page.is_ascii() && !page.is_empty(), "{page}");
+    }
+}
+
+#[test]
+fn every_suite_s_own_text_is_the_suite() {
+    for suite in workload::suites::all() {
+        let shown = run(&["suites", &suite.name]);
+        assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));
+        let copy = workload::Plan::from_toml("copy.toml", &shown.stdout).unwrap();
+        assert_eq!(copy, suite);
+    }
+}
+
+#[test]
+fn a_fio_job_file_and_a_plan_with_its_own_target_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("target");
+    std::fs::create_dir(&target).unwrap();
+    let job = directory.path().join("journal.fio");
+    std::fs::write(&job, "[journal]\nrw=randwrite\nbs=4k\nfsync=1\ndirect=1\nsize=4m\nruntime=1\ntime_based\n")
+        .unwrap();
+    let from_fio = run(&[
+        "run",
+        job.to_str().unwrap(),
+        "--time",
+        "100ms",
+        "--quiet",
+        "--format",
+        "json",
+        "--target",
+        target.to_str().unwrap(),
+    ]);
+    assert_eq!(from_fio.code, Some(0), "{}", from_fio.stderr);
+    let result = &from_fio.document()["results"][0];
+    assert_eq!((&result["test"], &result["workload"]["sync"]), (&"journal".into(), &"fsync".into()));
+    assert!(result["elapsed_s"].as_f64().unwrap() < 0.5, "{}", result["elapsed_s"]);
+
+    let text =
+        format!("target = {target:?}\n[[test]]\npattern = \"write\"\nsize = \"1MiB\"\ncount = 7\nwarm_up = \"0s\"\n");
+    let own = run(&["run", &plan(directory.path(), &text), "--quiet", "--format", "json"]);
+    assert_eq!(own.code, Some(0), "{}", own.stderr);
+    assert_eq!(own.document()["results"][0]["proof"]["writes"], 7);
+    assert!(entries(&target).is_empty());
+}

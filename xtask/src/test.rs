@@ -26,7 +26,7 @@ pub fn run(rigs: bool) -> anyhow::Result<()> {
     step("lints", || {
         shown("cargo", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"])
     })?;
-    step("documentation", || shown("cargo", &["doc", "--quiet", "--workspace", "--no-deps"]))?;
+    step("documentation", documentation)?;
     step("tests", || tests(rigs, &mut tally))?;
     if rigs {
         step("licences", || licences(&mut tally))?;
@@ -57,6 +57,15 @@ fn step(name: &str, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result
     eprintln!("\n== {name}");
     work().with_context(|| format!("step {name} failed"))?;
     eprintln!("== {name}: {:.0} s", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn documentation() -> anyhow::Result<()> {
+    let mut cargo = command("cargo", &["doc", "--quiet", "--workspace", "--no-deps"]);
+    let status = cargo.env("RUSTDOCFLAGS", "--deny warnings").status().context("cannot start cargo")?;
+    if !status.success() {
+        bail!("cargo doc ended with {status}");
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 //! | [`target_header`] | what is measured, what lies beneath, how its cache stands |
 //! | [`check_page`] | the numbers that decide, their distributions, findings, fitness, nearest drives, what to type next |
 //! | [`run_page`] | a plan's results in the plan's own table, what was done differently, findings |
-//! | [`suites`], [`catalogue`], [`drive`] | what can be run; what others measured |
+//! | [`suites()`], [`catalogue()`], [`drive()`] | what can be run; what others measured |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
 //! | [`json`] | the result document |
 //!

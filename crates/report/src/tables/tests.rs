@@ -11,15 +11,15 @@ use crate::number::{latency, rate, throughput};
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let mut table = Columns::new([
         Column::prose("test"),
-        Column::left("engine").may_leave(5),
+        Column::left("engine").may_leave(6),
         Column::right("per second"),
-        Column::right("MiB/s").may_leave(3),
+        Column::right("MiB/s").may_leave(4),
         Column::right("p50"),
         Column::right("p99"),
-        Column::right("p99.9").may_leave(4),
-        Column::right("max").may_leave(1),
-        Column::left("steady").may_leave(2).optional(),
-        Column::right("flushes each").may_leave(6).optional(),
+        Column::right("p99.9").may_leave(5),
+        Column::right("max").may_leave(2),
+        Column::left("steady").may_leave(3).optional(),
+        Column::right("flushes each").may_leave(1).optional(),
     ]);
     for result in results {
         let us = result.headline_us();

@@ -12,7 +12,29 @@ use anyhow::{Context as _, bail};
 use crate::command::{command, is_there, output, shown};
 
 /// Debian packages with the real components that rig tests use.
-const PACKAGES: [&str; 7] = ["fio", "strace", "util-linux", "e2fsprogs", "xfsprogs", "btrfs-progs", "procps"];
+const PACKAGES: [&str; 20] = [
+    "fio",
+    "strace",
+    "util-linux",
+    "procps",
+    // Filesystems and volumes whose signatures are read.
+    "e2fsprogs",
+    "xfsprogs",
+    "btrfs-progs",
+    "f2fs-tools",
+    "dosfstools",
+    "exfatprogs",
+    "ntfs-3g",
+    "nilfs-tools",
+    "jfsutils",
+    "reiserfsprogs",
+    "squashfs-tools",
+    "erofs-utils",
+    "xorriso",
+    "cryptsetup-bin",
+    "bcache-tools",
+    "gdisk",
+];
 /// How long each fuzz target runs.
 const FUZZ_SECONDS: u32 = 20;
 

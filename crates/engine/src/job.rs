@@ -208,7 +208,9 @@ impl std::fmt::Display for Failure {
                 write!(f, " failed: {}", plain(*errno))
             }
             Failure::Short { operation, offset, moved, asked } => {
-                write!(f, "{operation} at offset {offset} moved {moved} of {asked} bytes")
+                // What write(2) and read(2) name as causes; there is no error number that tells them apart.
+                let cause = if *operation == "read" { "the file ends there" } else { "the disk is full" };
+                write!(f, "{operation} at offset {offset} moved {moved} of {asked} bytes, as when {cause}")
             }
             Failure::Panic => f.write_str("a job of the engine broke down; this is a defect of flushmark"),
         }
@@ -253,6 +255,6 @@ mod tests {
         let fsync = Failure::Errno { operation: "fsync", offset: None, errno: Errno::IO };
         insta::assert_snapshot!(fsync.to_string(), @"fsync failed: the device reported an I/O error (EIO)");
         let short = Failure::Short { operation: "write", offset: 4096, moved: 512, asked: 4096 };
-        insta::assert_snapshot!(short.to_string(), @"write at offset 4096 moved 512 of 4096 bytes");
+        insta::assert_snapshot!(short.to_string(), @"write at offset 4096 moved 512 of 4096 bytes, as when the disk is full");
     }
 }

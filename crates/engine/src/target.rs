@@ -191,6 +191,10 @@ fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Exis
     let path = place.path.clone();
     let is_device = place.kind == PlaceKind::BlockDevice;
     if intent.writes {
+        // The kernel opens a read-only device for writing without a word; only the writes fail, with EPERM.
+        if is_device && place.block_device().is_some_and(|device| device.read_only == Some(true)) {
+            return Err(EngineError::ReadOnlyDevice { path });
+        }
         let occupied: Vec<Occupied> =
             if is_device { drive::occupancy(root, place.device)? } else { drive::file_occupancy(root, &path)? };
         if !occupied.is_empty() {

@@ -115,34 +115,62 @@ fn a_full_disk() {
     assert_eq!(entries(&mount.path), ["filler"]);
 }
 
+/// A filesystem of 64 MiB with room for one run and for what fills it.
+struct Small {
+    mount: Mount,
+    _device: Option<LoopDevice>,
+}
+
+impl Small {
+    fn each(test: &str) -> Vec<Small> {
+        let memory = Mount::new(test, &["-t", "tmpfs", "-o", "size=64m", "tmpfs"]);
+        let memory = memory.map(|mount| Small { mount, _device: None });
+        let ext4 = LoopDevice::new(test, 64 << 20, &[]).and_then(|device| {
+            if let Err(reason) = system("mkfs.ext4", &["-q", "-m", "0", &device.path]) {
+                eprintln!("skipped: {test} (ext4): {reason}");
+                return None;
+            }
+            Mount::new(test, &[&device.path]).map(|mount| Small { mount, _device: Some(device) })
+        });
+        [memory, ext4].into_iter().flatten().collect()
+    }
+}
+
 #[test]
 fn a_disk_that_fills_during_the_run() {
     const TEST: &str = "a_disk_that_fills_during_the_run";
+    const BLOCKS: &str = "pattern = \"write\"\nlayout = \"append\"\nsize = \"24MiB\"\nsync = \"fsync\"\nrate = 500\n";
+    const STEPS: &str = "files = { log = { size = \"24MiB\", layout = \"append\" } }\nsteps = [\"write log append 3000B\", \"sync log fdatasync\"]\n";
     if !needs_root(TEST) {
         return;
     }
-    let Some(mount) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=64m", "tmpfs"]) else { return };
     let plan_directory = tempfile::tempdir().unwrap();
-    let text = "[[test]]\npattern = \"write\"\nlayout = \"append\"\nsize = \"24MiB\"\nsync = \"fsync\"\nwarm_up = \"0s\"\ntime = \"20s\"\nrate = 500\n";
-    let plan = plan(plan_directory.path(), text);
-    let child = flushmark()
-        .args(["run", &plan, "--quiet", "--format", "json", "--target", mount.text()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    wait_until("the first file", || entries(&mount.path).iter().any(|name| name.starts_with(".flushmark-")));
-    std::thread::sleep(Duration::from_millis(500));
-    // Somebody else takes all the room that there is.
-    let mut filler = fs::File::create(mount.path.join("filler")).unwrap();
-    let _ = std::io::copy(&mut std::io::repeat(1), &mut filler);
-    let run = Run::of(child.wait_with_output().unwrap());
-    assert_eq!(run.code, Some(4), "{}", run.stderr);
-    assert!(run.stderr.contains("the disk is full (ENOSPC); the run ends here"), "{}", run.stderr);
-    let result = &run.document()["results"][0];
-    assert_eq!(result["ended"]["why"], "failed");
-    assert!(result["ops"].as_u64().unwrap() > 50, "what was measured is kept");
-    assert_eq!(entries(&mount.path), ["filler"]);
+    for work in [BLOCKS, STEPS] {
+        let text = format!("[[test]]\n{work}warm_up = \"0s\"\ntime = \"20s\"\n");
+        let plan = plan(plan_directory.path(), &text);
+        for small in Small::each(TEST) {
+            let mount = &small.mount;
+            let child = flushmark()
+                .args(["run", &plan, "--quiet", "--format", "json", "--target", mount.text()])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            wait_until("the first file", || entries(&mount.path).iter().any(|name| name.starts_with(".flushmark-")));
+            std::thread::sleep(Duration::from_millis(500));
+            // Somebody else takes all the room that there is.
+            let mut filler = fs::File::create(mount.path.join("filler")).unwrap();
+            let _ = std::io::copy(&mut std::io::repeat(1), &mut filler);
+            let run = Run::of(child.wait_with_output().unwrap());
+            assert_eq!(run.code, Some(4), "{}", run.stderr);
+            assert!(run.stderr.contains("the disk is full"), "{}", run.stderr);
+            assert!(run.stderr.ends_with("; the run ends here\n"), "{}", run.stderr);
+            let result = &run.document()["results"][0];
+            assert_eq!(result["ended"]["why"], "failed");
+            assert!(result["ops"].as_u64().unwrap() > 50, "what was measured is kept");
+            assert!(!entries(&mount.path).iter().any(|name| name.starts_with(".flushmark")), "the file is removed");
+        }
+    }
 }
 
 #[test]

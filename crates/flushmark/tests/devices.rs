@@ -1,0 +1,145 @@
+//! Targets that were there before the run: devices and files with somebody's data on them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{LoopDevice, Mount, Run, flushmark, needs_root, plan, run, system};
+
+const READS: &str = "[[test]]\npattern = \"randread\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n";
+const WRITES: &str = "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n";
+
+fn run_plan(text: &str, target: &str, more: &[&str]) -> Run {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(directory.path(), text);
+    run(&[&["run", &plan, "--quiet", "--format", "json", "--target", target], more].concat())
+}
+
+#[test]
+fn a_file_is_overwritten_only_when_that_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("database");
+    let content = vec![7u8; (2 << 20) + 100];
+    fs::write(&file, &content).unwrap();
+    let target = file.to_str().unwrap();
+    let refused = run_plan(WRITES, target, &[]);
+    assert_eq!(refused.code, Some(3));
+    insta::assert_snapshot!(refused.said(target, "FILE"), @"flushmark: FILE would be overwritten; to allow that, add --destroy-data, or name a directory, where flushmark makes a file of its own");
+    // A check writes, too.
+    assert_eq!(run(&["check", target]).code, Some(3));
+    assert_eq!(run_plan(READS, target, &[]).code, Some(0), "reading needs no permission to destroy");
+    assert!(fs::read(&file).unwrap() == content, "untouched");
+    assert_eq!(run_plan(WRITES, target, &["--destroy-data"]).code, Some(0));
+    let after = fs::read(&file).unwrap();
+    assert!(
+        after.len() == content.len() && after != content,
+        "overwritten in place, neither grown nor cut nor removed"
+    );
+}
+
+#[test]
+fn what_is_no_target_is_wrong_use() {
+    for (target, sentence) in [
+        ("/dev/null", "/dev/null is a character device: name a directory, a regular file or a block device"),
+        ("sim:samsung-980-1tb", "targets of the kind `sim:` do not exist in this version"),
+    ] {
+        let run = run_plan(WRITES, target, &["--destroy-data"]);
+        assert_eq!(run.code, Some(2), "{target}: {}", run.stderr);
+        assert!(run.stderr.contains(sentence), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_read_only_device() {
+    const TEST: &str = "a_read_only_device";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(TEST, 16 << 20, &["--read-only"]) else { return };
+    let refused = run_plan(WRITES, &device.path, &["--destroy-data"]);
+    assert_eq!(refused.code, Some(4));
+    insta::assert_snapshot!(refused.said(&device.path, "DEV"), @"flushmark: DEV is a read-only device; only plans that read can run on it");
+    assert_eq!(run_plan(READS, &device.path, &[]).code, Some(0));
+}
+
+#[test]
+fn a_device_smaller_than_a_block_of_the_plan() {
+    const TEST: &str = "a_device_smaller_than_a_block_of_the_plan";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(TEST, 512 << 10, &[]) else { return };
+    let text = "[[test]]\nname = \"fits\"\npattern = \"write\"\ncount = 10\nwarm_up = \"0s\"\n[[test]]\nname = \"does not\"\npattern = \"write\"\nblock = \"1MiB\"\n";
+    let run = run_plan(text, &device.path, &["--destroy-data"]);
+    assert_eq!(run.code, Some(4));
+    insta::assert_snapshot!(run.said(&device.path, "DEV"), @"flushmark: DEV holds 512.0 KiB and this test needs at least 1 MiB");
+    let document = run.document();
+    assert_eq!(document["results"][0]["test"], "fits", "what was measured before is kept");
+    assert!(document["results"][0]["notes"][0].as_str().unwrap().contains("there is no more"));
+}
+
+#[test]
+fn a_disk_one_of_whose_partitions_is_mounted() {
+    const TEST: &str = "a_disk_one_of_whose_partitions_is_mounted";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(TEST, 64 << 20, &["--partscan"]) else { return };
+    // An MBR with one Linux partition from the first MiB on.
+    let mut table = [0u8; 512];
+    table[446 + 4] = 0x83;
+    table[446 + 8..446 + 12].copy_from_slice(&2048u32.to_le_bytes());
+    table[446 + 12..446 + 16].copy_from_slice(&(32u32 << 11).to_le_bytes());
+    table[510..].copy_from_slice(&[0x55, 0xaa]);
+    let disk = File::options().write(true).open(&device.path).unwrap();
+    disk.write_all_at(&table, 0).unwrap();
+    disk.sync_all().unwrap();
+    drop(disk);
+    let partition = format!("{}p1", device.path);
+    if let Err(reason) =
+        system("blockdev", &["--rereadpt", &device.path]).and_then(|_| system("mkfs.ext4", &["-q", &partition]))
+    {
+        eprintln!("skipped: {TEST}: {reason}");
+        return;
+    }
+    let unasked = run_plan(WRITES, &device.path, &[]);
+    assert_eq!(unasked.code, Some(3));
+    assert!(unasked.stderr.contains("would be overwritten and holds"), "{}", unasked.stderr);
+
+    let Some(mount) = Mount::new(TEST, &[&partition]) else { return };
+    let refused = run_plan(WRITES, &device.path, &["--destroy-data"]);
+    assert_eq!(refused.code, Some(3));
+    let said = refused.said(&device.path, "DEV").replace(mount.text(), "DIR");
+    insta::assert_snapshot!(said, @"flushmark: DEV is in use and is never overwritten: DEVp1 is mounted on DIR; name another target");
+    // Looking is allowed, at what is mounted as well.
+    assert_eq!(run_plan(READS, &partition, &[]).code, Some(0));
+}
+
+#[test]
+fn a_device_belongs_to_one_run_at_a_time() {
+    const TEST: &str = "a_device_belongs_to_one_run_at_a_time";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(TEST, 64 << 20, &[]) else { return };
+    let mut first = flushmark()
+        .args(["run", "journal", "--quiet", "--destroy-data", "--target", &device.path])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let second = run_plan(WRITES, &device.path, &["--destroy-data"]);
+    // Nor can anybody mount it meanwhile: mounting claims a device in this way.
+    let claim = File::options().read(true).custom_flags(libc::O_EXCL).open(&device.path);
+    system("kill", &["-INT", &first.id().to_string()]).unwrap();
+    assert_eq!(first.wait().unwrap().code(), Some(130));
+    assert_eq!(second.code, Some(3));
+    assert_eq!(claim.unwrap_err().raw_os_error(), Some(libc::EBUSY));
+    insta::assert_snapshot!(second.said(&device.path, "DEV"), @"flushmark: DEV is in use and is never overwritten: DEV is claimed for exclusive use by another program or filesystem; name another target");
+    assert_eq!(run_plan(WRITES, &device.path, &["--destroy-data"]).code, Some(0));
+}

@@ -181,6 +181,5 @@ fn start_over(disk: &mut impl Disk, orders: &Orders) -> Result<(), JobEnd> {
 }
 
 fn setting_up(interface: &'static str, errno: Errno) -> Failure {
-    let operation = if interface == "io_uring" { "setting up io_uring" } else { "setting up libaio" };
-    Failure::Errno { operation, offset: None, errno }
+    Failure::Interface { interface, errno }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use drive::{Counters, DeviceNumber, SystemRoot};
 use measurement::CpuUse;
+use rustix::io::Errno;
 use workload::Limit;
 
 use crate::affinity;
@@ -124,10 +125,11 @@ impl Crew<'_> {
                 };
                 match std::thread::Builder::new().name(format!("job {job}")).spawn_scoped(scope, body) {
                     Ok(thread) => threads.push(thread),
-                    Err(source) => {
+                    Err(error) => {
                         halt.request();
                         gate.open(clock.ticks());
-                        return Err(EngineError::Threads { job, jobs: self.jobs, source });
+                        let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+                        return Err(EngineError::Threads { job, jobs: self.jobs, errno });
                     }
                 }
             }

@@ -128,7 +128,8 @@ pub enum EngineError {
     },
     /// A thread could not be started.
     #[error(
-        "the system gives no thread for job {job} of {jobs} ({source}); raise the limit (ulimit -u) or ask for fewer jobs"
+        "the system gives no thread for job {job} of {jobs} ({}); raise the limit (ulimit -u) or ask for fewer jobs",
+        plain(*.errno)
     )]
     Threads {
         /// Which job.
@@ -136,7 +137,7 @@ pub enum EngineError {
         /// Of how many.
         jobs: u32,
         /// The system's answer.
-        source: std::io::Error,
+        errno: Errno,
     },
     /// A call on the target failed before anything was measured.
     #[error("cannot {action} {}: {}", .path.display(), plain(*.errno))]

@@ -165,6 +165,13 @@ pub enum Failure {
         /// The error.
         errno: Errno,
     },
+    /// The system gives a job no queue of its depth.
+    Interface {
+        /// Which asynchronous interface.
+        interface: &'static str,
+        /// The error.
+        errno: Errno,
+    },
     /// Fewer bytes were moved than asked, without an error.
     Short {
         /// What was asked.
@@ -206,6 +213,16 @@ impl std::fmt::Display for Failure {
                     write!(f, " at offset {offset}")?;
                 }
                 write!(f, " failed: {}", plain(*errno))
+            }
+            Failure::Interface { interface, errno } => {
+                // io_setup(2): EAGAIN is that limit and nothing else. io_uring_setup(2): ENOMEM is the limit of locked memory, or no memory.
+                let cause = match (*interface, *errno) {
+                    ("libaio", Errno::AGAIN) => "the system's limit of requests in flight, fs.aio-max-nr, is reached",
+                    (_, Errno::NOMEM) => "the limit of locked memory, ulimit -l, or the memory itself is used up",
+                    (_, Errno::MFILE | Errno::NFILE) => "the limit of open files, ulimit -n, is reached",
+                    (_, other) => return write!(f, "setting up {interface} failed: {}", plain(other)),
+                };
+                write!(f, "setting up {interface} failed: {cause}; raise it, or ask for fewer jobs or less depth")
             }
             Failure::Short { operation, offset, moved, asked } => {
                 // What write(2) and read(2) name as causes; there is no error number that tells them apart.
@@ -254,6 +271,10 @@ mod tests {
         insta::assert_snapshot!(errno("write", Errno::INVAL), @"write at offset 8192 failed: invalid argument");
         let fsync = Failure::Errno { operation: "fsync", offset: None, errno: Errno::IO };
         insta::assert_snapshot!(fsync.to_string(), @"fsync failed: the device reported an I/O error (EIO)");
+        let interface = |interface, errno| Failure::Interface { interface, errno }.to_string();
+        insta::assert_snapshot!(interface("libaio", Errno::AGAIN), @"setting up libaio failed: the system's limit of requests in flight, fs.aio-max-nr, is reached; raise it, or ask for fewer jobs or less depth");
+        insta::assert_snapshot!(interface("io_uring", Errno::NOMEM), @"setting up io_uring failed: the limit of locked memory, ulimit -l, or the memory itself is used up; raise it, or ask for fewer jobs or less depth");
+        insta::assert_snapshot!(interface("io_uring", Errno::INVAL), @"setting up io_uring failed: invalid argument");
         let short = Failure::Short { operation: "write", offset: 4096, moved: 512, asked: 4096 };
         insta::assert_snapshot!(short.to_string(), @"write at offset 4096 moved 512 of 4096 bytes, as when the disk is full");
     }

@@ -223,10 +223,12 @@ fn check_begins_at_once_ends_within_a_minute_and_stays_small() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
+    let outputs = tempfile::tempdir().unwrap();
+    let output = outputs.path().join("check.json");
     let begun = Instant::now();
     let mut child = flushmark()
-        .args(["check", "--quiet"])
-        .arg(directory.path())
+        .args(["check", "--quiet", "--fail-on", "zfs-slog=excellent", "--output"])
+        .args([&output, directory.path()])
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
@@ -239,7 +241,9 @@ fn check_begins_at_once_ends_within_a_minute_and_stays_small() {
     let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     let mut rest = String::new();
     stdout.read_to_string(&mut rest).unwrap();
-    assert!(child.wait().unwrap().success());
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(output).unwrap()).unwrap();
+    let is_excellent = document["fitness"]["zfs-slog"]["grade"] == "excellent";
+    assert_eq!(child.wait().unwrap().code(), Some(i32::from(!is_excellent)), "{}", document["fitness"]);
     assert!(first < Duration::from_millis(200), "the first byte took {first:?}");
     assert!(begun.elapsed() < Duration::from_mins(1), "the whole took {:?}", begun.elapsed());
     assert!(peak_kib < 64 << 10, "{peak_kib} KiB at depth 1");

@@ -28,9 +28,11 @@
 //! ```
 
 pub mod block;
+pub mod commands;
 pub mod counters;
 pub mod device_number;
 pub mod error;
+pub mod health;
 pub mod host;
 pub mod mount;
 pub mod mount_options;
@@ -45,9 +47,11 @@ mod fixture;
 mod lossy_path;
 
 pub use block::{BlockDevice, Partition, Queue, WriteCache};
+pub use commands::{AfterPowerCycle, CacheReading, CommandError, OpenDrive, ToldBy};
 pub use counters::Counters;
 pub use device_number::DeviceNumber;
 pub use error::DriveError;
+pub use health::Health;
 pub use host::{HostFacts, Virtualisation};
 pub use mount::{Mount, MountTable};
 pub use mount_options::JournalMode;

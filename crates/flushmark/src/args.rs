@@ -28,6 +28,9 @@ pub struct Args {
 pub enum Command {
     Check(CheckArgs),
     Run(RunArgs),
+    Drives(DrivesArgs),
+    Cache(CacheArgs),
+    Host(HostArgs),
     Suites(SuitesArgs),
     Catalogue(CatalogueArgs),
 }
@@ -81,6 +84,69 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub common: CommonArgs,
+}
+
+/// What this machine's drives are, how their write caches stand, and where they are used
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark drives
+  sudo flushmark drives /dev/nvme0n1
+  flushmark drives --format json > drives.json")]
+pub struct DrivesArgs {
+    /// Only these, such as /dev/sda; default: all
+    #[arg(value_name = "DEV")]
+    pub devices: Vec<PathBuf>,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// Read sysfs and procfs below this directory: a captured tree of another machine
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    pub system_root: PathBuf,
+}
+
+/// What of this host slows a commit or endangers it, and what to do
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark host
+  sudo flushmark host --measure /var/lib/postgresql")]
+pub struct HostArgs {
+    /// Show the effect of what may be changed without harm, before and after, by a depth-1 test in this directory
+    #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = ".")]
+    pub measure: Option<PathBuf>,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// Read sysfs and procfs below this directory: a captured tree of another machine
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    pub system_root: PathBuf,
+}
+
+/// The volatile write cache of a drive: seen, switched, put back
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark cache status
+  sudo flushmark cache off /dev/sda
+  sudo flushmark cache restore")]
+pub struct CacheArgs {
+    #[command(subcommand)]
+    pub action: CacheAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CacheAction {
+    /// What drive, kernel and filesystem say of the cache, and what would be put back
+    Status {
+        /// Only these; default: all drives
+        #[arg(value_name = "DEV")]
+        devices: Vec<PathBuf>,
+    },
 }
 
 /// List the built-in suites: what each answers, how long it takes, where it comes from

@@ -16,6 +16,9 @@ fn main() -> ExitCode {
     let outcome = match args.command {
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Run(run) => commands::run::run(&run),
+        args::Command::Drives(drives) => commands::drives::run(&drives),
+        args::Command::Cache(cache) => commands::cache::run(&cache),
+        args::Command::Host(host) => commands::host::run(&host),
         args::Command::Suites(suites) => commands::suites::run(&suites),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
     };

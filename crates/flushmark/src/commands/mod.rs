@@ -1,7 +1,10 @@
 //! One file a verb.
 
+pub mod cache;
 pub mod catalogue;
 pub mod check;
+pub mod drives;
+pub mod host;
 pub mod run;
 pub mod suites;
 

@@ -28,6 +28,7 @@
 //! ```
 
 pub mod block;
+pub mod cache_switch;
 pub mod commands;
 pub mod counters;
 pub mod device_number;

@@ -1,0 +1,22 @@
+//! Whether somebody would be surprised by a switched cache.
+
+use crate::cache_switch::SwitchError;
+use crate::{BlockDevice, SystemRoot, occupancy, read_signatures};
+
+/// Refuses a drive that is mounted, held, swapped on or claimed, or on which data lies. No switch of a cache loses data: what it changes is how fast and
+/// how safe the commits of whoever uses the drive are, and that is theirs to say.
+///
+/// # Errors
+/// [`SwitchError::InUse`] and [`SwitchError::Signed`]; others when the drive cannot be looked at.
+pub fn refuse_in_use(root: &SystemRoot, disk: &BlockDevice) -> Result<(), SwitchError> {
+    let device = || disk.path.clone();
+    let by = occupancy(root, disk.device)?;
+    if !by.is_empty() {
+        return Err(SwitchError::InUse { device: device(), by });
+    }
+    let what = read_signatures(&root.path(&disk.path))?;
+    if !what.is_empty() {
+        return Err(SwitchError::Signed { device: device(), what });
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! The rule that sets a cache each time the drive appears, for drives that forget the setting.
+
+use crate::{BlockDevice, CacheReading, ToldBy};
+
+/// The text of a udev rules file for one drive; `None` where udev could not tell the drive from its siblings (no serial number).
+pub fn rule(disk: &BlockDevice, reading: CacheReading, on: bool) -> Option<String> {
+    let serial = udev_value(disk.serial.as_deref()?)?;
+    let (state, word) = if on { ("on", "write back") } else { ("off", "write through") };
+    // udev expands `%k` to the kernel's name; `$` stands doubled.
+    let run = match reading.told_by {
+        ToldBy::AtaIdentify | ToldBy::ScsiCachingPage => {
+            format!(
+                "/bin/sh -c 'for file in /sys/block/%k/device/scsi_disk/*/cache_type; do echo {word} > $$file; done'"
+            )
+        }
+        ToldBy::VirtioConfig => format!("/bin/sh -c 'echo {word} > /sys/block/%k/cache_type'"),
+        ToldBy::NvmeFeature => format!("/usr/sbin/nvme set-feature /dev/%k --feature-id=6 --value={}", u8::from(on)),
+    };
+    // udev's rules for virtio set ID_SERIAL alone (60-persistent-storage.rules).
+    let key = match reading.told_by {
+        ToldBy::VirtioConfig => "ID_SERIAL",
+        _ => "ID_SERIAL_SHORT",
+    };
+    let needs = match reading.told_by {
+        ToldBy::NvmeFeature => "# Needs nvme-cli.\n",
+        _ => "",
+    };
+    let model = disk.model.as_deref().unwrap_or("drive").replace(char::is_control, " ");
+    Some(format!(
+        "# /etc/udev/rules.d/61-write-cache.rules\n\
+         # Volatile write cache {state}: {model}, serial number {serial}.\n\
+         {needs}\
+         ACTION==\"add\", SUBSYSTEM==\"block\", ENV{{DEVTYPE}}==\"disk\", ENV{{{key}}}==\"{serial}\", \
+         RUN+=\"{run}\"\n"
+    ))
+}
+
+/// As udev keeps it in `ID_SERIAL_SHORT`: white space becomes an underscore. What could mean something else in a rule is no value.
+fn udev_value(serial: &str) -> Option<String> {
+    let value = serial.split_whitespace().collect::<Vec<_>>().join("_");
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    (!value.is_empty() && value.chars().all(plain)).then_some(value)
+}

@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         workload.content = Content::Zero;
     }
     let target = Target::open(&SystemRoot::default(), target, Intent { writes: true, destroy_data: true })?;
-    let test = Test { name: workload.title(), work: Work::Blocks(workload) };
+    let test =
+        Test { name: workload.title(), work: Work::Blocks(workload), write_cache: workload::WriteCache::Unchanged };
     match engine::run(&test, &target, &Options::default(), &Stop::new(), &mut |_| {})? {
         Outcome::Measured(result) => {
             println!("{} on {}: {:.0} IOPS, {:?}", result.test, result.engine, result.iops, result.headline_us());

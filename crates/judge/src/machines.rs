@@ -117,7 +117,8 @@ impl Run {
         workload.jobs = Jobs::new(self.jobs).unwrap();
         workload.direct = self.direct;
         workload.size_bytes = self.size_bytes;
-        let test = Test { name: workload.title(), work: Work::Blocks(workload) };
+        let test =
+            Test { name: workload.title(), work: Work::Blocks(workload), write_cache: workload::WriteCache::Unchanged };
 
         let reads = !self.pattern.writes();
         let by_call = self.sync.call().is_some();

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::{Arrivals, Content, FileSpec, Layout, Pattern, Rate, SyncMethod, Test, Work, Workload};
+use workload::{Arrivals, Content, FileSpec, Layout, Pattern, Rate, SyncMethod, Test, Work, Workload, WriteCache};
 
 use crate::histogram::{Histogram, LatencySummary};
 use crate::proof::Proof;
@@ -36,7 +36,7 @@ pub struct WorkloadRecord {
     pub content: Content,
     /// Bytes that all jobs together worked on, as it really was: little free space makes it smaller than asked.
     pub size_bytes: u64,
-    /// The drive's write cache during the test: `unchanged` as it was found.
+    /// The drive's write cache during the test; `unchanged` where nobody knew or switched it.
     pub write_cache: WriteCache,
     /// Offered load of each job, where it was fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,19 +60,13 @@ pub struct RateRecord {
     pub arrivals: Arrivals,
 }
 
-/// The setting of the drive's volatile write cache during a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum WriteCache {
-    /// As it was found.
-    Unchanged,
-}
-
 impl WorkloadRecord {
     /// As a test asks for it. The engine corrects `direct` and `size_bytes` to what it really did.
     pub fn of(test: &Test) -> WorkloadRecord {
         match &test.work {
-            Work::Blocks(workload) => WorkloadRecord::of_blocks(workload),
+            Work::Blocks(workload) => {
+                WorkloadRecord { write_cache: test.write_cache, ..WorkloadRecord::of_blocks(workload) }
+            }
             Work::Steps(program) => WorkloadRecord {
                 pattern: None,
                 read_percent: None,
@@ -85,7 +79,7 @@ impl WorkloadRecord {
                 layout: None,
                 content: program.content,
                 size_bytes: test.work.size_bytes(),
-                write_cache: WriteCache::Unchanged,
+                write_cache: test.write_cache,
                 rate: None,
                 seed: program.seed,
                 files: program.files.clone(),

@@ -59,8 +59,8 @@ mod tests {
             What do fsync and fdatasync cost after small and large writes, and do more committers help?
             from: Small Datum (Mark Callaghan), "SSDs, power loss protection and fsync latency", January
                   2026
-        write-cache   15 tests, 2 min 38 s
-            What do durable and undurable writes do under the drive's present cache setting?
+        write-cache   30 tests, 5 min 15 s
+            Is this drive faster with its write cache off or on, for durable writes and for others?
             from: Ceph performance wiki (yourcmc.ru), section on the write cache: Micron 5100, Seagate Nytro
                   1351
         read-scaling  7 tests, 1 min 14 s

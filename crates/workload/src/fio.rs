@@ -91,7 +91,8 @@ impl Plan {
             if tests.iter().any(|test| test.name == name) {
                 return Err(section.error(section.line, &format!("there are two sections called {name}; rename one")));
             }
-            tests.push(Test { name, work: Work::Blocks(section.workload()?) });
+            let work = Work::Blocks(section.workload()?);
+            tests.push(Test { name, work, write_cache: crate::WriteCache::Unchanged });
         }
         if tests.is_empty() {
             let message = "no job section; a job begins with its name in brackets, such as [journal]";

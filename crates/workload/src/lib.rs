@@ -8,6 +8,7 @@
 //! | [`size`] | byte sizes and durations as people write them |
 //! | [`pattern`] | which block comes next: `read`, `randwrite`, … |
 //! | [`sync`] | how a write is made durable: `fsync`, `o_dsync`, … |
+//! | [`write_cache`] | the setting of the drive's volatile cache that a test asks for |
 //! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
@@ -24,6 +25,7 @@ pub mod size;
 pub mod steps;
 pub mod suites;
 pub mod sync;
+pub mod write_cache;
 
 pub use blocks::{
     Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Until, WarmUp, Workload,
@@ -33,3 +35,4 @@ pub use plan::{Plan, Table, Test, Work};
 pub use size::{ByteSize, format_bytes};
 pub use steps::{FileSpec, OpenFlag, Placement, Step, StepProgram};
 pub use sync::{SyncCall, SyncMethod};
+pub use write_cache::WriteCache;

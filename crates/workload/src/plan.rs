@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Limit, WarmUp, Workload};
 use crate::steps::StepProgram;
+use crate::write_cache::WriteCache;
 
 /// The form in which a person reads a plan's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +38,7 @@ pub enum Table {
     Commits,
     /// Ceph's tests: where one test was run with two sync methods, the worse is the verdict.
     CephDisk,
-    /// Write-cache matrix: pattern and depth by sync method.
+    /// Write-cache matrix: each test with the cache off and on, and what that makes.
     WriteCache,
     /// Reads by depth.
     ReadScaling,
@@ -126,6 +127,8 @@ pub struct Test {
     pub name: String,
     /// What it does.
     pub work: Work,
+    /// How the drive's volatile write cache stands meanwhile.
+    pub write_cache: WriteCache,
 }
 
 /// A list of tests and what they are for.

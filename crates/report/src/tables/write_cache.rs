@@ -1,46 +1,57 @@
-//! The write-cache matrix of the Ceph performance wiki, under the present setting.
+//! The write-cache matrix of the Ceph performance wiki: each test with the drive's cache off and on, side by side.
 
 use measurement::TestResult;
-use workload::SyncMethod;
+use workload::WriteCache;
 
 use super::size;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{rate, throughput};
+use crate::number::{rate, ratio, throughput};
 
 /// From this block size on people read throughput, not operations.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// Rows by pattern, size and depth; a column for each sync method.
+/// A row a test; columns for the settings. Settings that were not measured have no column.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
-    let key = |result: &TestResult| (result.workload.pattern, result.workload.block_bytes, result.workload.depth);
+    let key = |result: &TestResult| {
+        let workload = &result.workload;
+        (workload.pattern, workload.block_bytes, workload.depth, workload.sync)
+    };
     let mut keys = Vec::new();
     for result in results {
         if !keys.contains(&key(result)) {
             keys.push(key(result));
         }
     }
-    let methods = [SyncMethod::None, SyncMethod::Fsync, SyncMethod::OSync];
-    let mut columns = vec![Column::left("test"), Column::left("unit")];
-    columns.extend(methods.map(|method| Column::right(method.name())));
-    let mut table = Columns::new(columns);
+    let mut table = Columns::new([
+        Column::left("test"),
+        Column::left("sync"),
+        Column::left("unit"),
+        Column::right("as found").optional(),
+        Column::right("cache off").optional(),
+        Column::right("cache on").optional(),
+        Column::right("off : on").optional(),
+    ]);
     for wanted in keys {
         let of_row: Vec<&TestResult> = results.iter().filter(|result| key(result) == wanted).collect();
         let Some(first) = of_row.first() else { continue };
         let large = first.workload.block_bytes >= LARGE_BYTES;
         let pattern = first.workload.pattern.map_or("steps", workload::Pattern::name);
-        let mut cells = vec![
+        let under = |setting| of_row.iter().find(|result| result.workload.write_cache == setting).copied();
+        let (off, on) = (under(WriteCache::Off), under(WriteCache::On));
+        let figure = |result: Option<&TestResult>| {
+            Cell::maybe(result, |result| if large { throughput(result.mib_per_s) } else { rate(result.iops) })
+        };
+        let gain = off.zip(on).filter(|(_, on)| on.iops > 0.0).map(|(off, on)| off.iops / on.iops);
+        table.row([
             Cell::from(format!("{pattern} {}, depth {}", size(first), first.workload.depth)),
+            Cell::from(first.workload.sync.map_or("steps", workload::SyncMethod::name)),
             Cell::from(if large { "MiB/s" } else { "IOPS" }),
-        ];
-        for method in methods {
-            let result = of_row.iter().find(|result| result.workload.sync == Some(method));
-            cells.push(Cell::maybe(
-                result,
-                |result| if large { throughput(result.mib_per_s) } else { rate(result.iops) },
-            ));
-        }
-        table.row(cells);
+            figure(under(WriteCache::Unchanged)),
+            figure(off),
+            figure(on),
+            Cell::maybe(gain, |gain| format!("{} x", ratio(gain))),
+        ]);
     }
     table.render(look)
 }
@@ -50,15 +61,49 @@ mod golden {
     use super::*;
     use crate::samples;
 
+    /// The suite on a drive whose cache decides: off, a write is safe in protected memory at once.
+    fn both() -> Vec<TestResult> {
+        let under = |setting, sync_us| {
+            let results = samples::suite("write-cache", 15.0, sync_us);
+            results.into_iter().filter(move |result| result.workload.write_cache == setting).collect::<Vec<_>>()
+        };
+        [under(WriteCache::Off, 25.0), under(WriteCache::On, 1700.0)].concat()
+    }
+
     #[test]
     fn the_matrix() {
-        insta::assert_snapshot!(table(&samples::suite("write-cache", 15.0, 1700.0), &Look::plain()), @"
-        test                        unit        none  fsync  o_sync
-        write 4 KiB, depth 1        IOPS      66,667    487     449
-        write 4 KiB, depth 128      IOPS   3,233,529    487  21,799
-        randwrite 4 KiB, depth 1    IOPS      66,667    487     449
-        randwrite 4 KiB, depth 128  IOPS   3,233,529    487  21,799
-        write 4 MiB, depth 32       MiB/s      8,325    411   6,466
+        insta::assert_snapshot!(table(&both(), &Look::plain()), @"
+        test                        sync    unit   cache off   cache on  off : on
+        write 4 KiB, depth 1        none    IOPS      66,667     66,667       1 x
+        write 4 KiB, depth 1        fsync   IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 1        o_sync  IOPS      21,053        449    46.8 x
+        write 4 KiB, depth 128      none    IOPS   3,233,529  3,233,529       1 x
+        write 4 KiB, depth 128      fsync   IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 128      o_sync  IOPS   1,021,114     21,799    46.8 x
+        randwrite 4 KiB, depth 1    none    IOPS      66,667     66,667       1 x
+        randwrite 4 KiB, depth 1    fsync   IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 1    o_sync  IOPS      21,053        449    46.8 x
+        randwrite 4 KiB, depth 128  none    IOPS   3,233,529  3,233,529       1 x
+        randwrite 4 KiB, depth 128  fsync   IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 128  o_sync  IOPS   1,021,114     21,799    46.8 x
+        write 4 MiB, depth 32       none    MiB/s      8,325      8,325       1 x
+        write 4 MiB, depth 32       fsync   MiB/s        518        411    1.26 x
+        write 4 MiB, depth 32       o_sync  MiB/s      8,290      6,466    1.28 x
+        ");
+    }
+
+    #[test]
+    fn one_setting_alone() {
+        let mut alone = both();
+        alone.truncate(3);
+        for result in &mut alone {
+            result.workload.write_cache = WriteCache::Unchanged;
+        }
+        insta::assert_snapshot!(table(&alone, &Look::plain()), @"
+        test                  sync    unit  as found
+        write 4 KiB, depth 1  none    IOPS    66,667
+        write 4 KiB, depth 1  fsync   IOPS    22,222
+        write 4 KiB, depth 1  o_sync  IOPS    21,053
         ");
     }
 }

@@ -4,6 +4,7 @@ use crate::blocks::{EngineChoice, Layout};
 use crate::pattern::Pattern;
 use crate::plan::Table;
 use crate::sync::SyncMethod;
+use crate::write_cache::WriteCache;
 
 /// What a field's value looks like.
 #[derive(Debug, Clone, Copy)]
@@ -251,6 +252,14 @@ pub const FIELDS: &[Field] = &[
         "\"1GiB\"",
         "Bytes that all jobs together work on. Never more than half of what is free is taken.",
         "size = \"8GiB\""
+    ),
+    field!(
+        Test,
+        "write_cache",
+        Kind::Word(|| WriteCache::ALL.map(WriteCache::name).to_vec()),
+        "\"unchanged\"",
+        "How the drive's volatile write cache stands meanwhile. Switching it needs root; it is put back at the end.",
+        "write_cache = \"off\""
     ),
     field!(
         Test,

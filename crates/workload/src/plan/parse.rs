@@ -17,6 +17,7 @@ use crate::blocks::{
 use crate::pattern::Pattern;
 use crate::steps::{FileSpec, OpenFlag, Step, StepProgram};
 use crate::sync::SyncMethod;
+use crate::write_cache::WriteCache;
 
 /// A plan of more tests than this is a mistake in its matrix.
 const TESTS_MAX: usize = 10_000;
@@ -199,15 +200,20 @@ impl<'a> Fields<'a> {
         let mut titles: HashMap<String, usize> = HashMap::new();
         for (fields, varied) in self.combinations()? {
             let work = fields.work()?;
+            let write_cache = fields.word("write_cache", WriteCache::from_name)?.unwrap_or_default();
             let title = match &work {
                 Work::Blocks(workload) => workload.title(),
                 Work::Steps(program) => program.title(),
             };
+            let title = match write_cache {
+                WriteCache::Unchanged => title,
+                setting => format!("{title}, cache {}", setting.name()),
+            };
             *titles.entry(title.clone()).or_default() += 1;
-            works.push((fields, varied, work, title));
+            works.push((fields, varied, work, write_cache, title));
         }
         let several = works.len() > 1;
-        for (fields, varied, work, title) in works {
+        for (fields, varied, work, write_cache, title) in works {
             let name = match fields.read("name", |reader, value| reader.text(value))? {
                 Some(name) if several => format!("{name}, {varied}"),
                 Some(name) => name,
@@ -221,7 +227,7 @@ impl<'a> Fields<'a> {
             }
             for run in 1..=repeat {
                 let name = if repeat > 1 { format!("{name} (run {run})") } else { name.clone() };
-                tests.push(Test { name, work: work.clone() });
+                tests.push(Test { name, work: work.clone(), write_cache });
             }
         }
         Ok(tests)
@@ -479,8 +485,8 @@ impl<'a> Fields<'a> {
 }
 
 /// Fields of a pattern that a step program has as well.
-const PROGRAM_FIELDS: [&str; 9] =
-    ["jobs", "content", "compressible_percent", "time", "count", "stop", "warm_up", "seed", "repeat"];
+const PROGRAM_FIELDS: [&str; 10] =
+    ["write_cache", "jobs", "content", "compressible_percent", "time", "count", "stop", "warm_up", "seed", "repeat"];
 const DEFAULT_TIME: Duration = Duration::from_secs(5);
 const DEFAULT_WARM_UP: Duration = Duration::from_millis(500);
 

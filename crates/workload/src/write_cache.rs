@@ -1,0 +1,45 @@
+//! The drive's volatile write cache, as a test asks for it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The setting of the drive's volatile write cache during a test.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WriteCache {
+    /// As it is found.
+    #[default]
+    Unchanged,
+    /// Switched on: writes may be acknowledged from volatile memory, and a sync has to flush.
+    On,
+    /// Switched off: a write is acknowledged when it is safe.
+    Off,
+}
+
+impl WriteCache {
+    /// Every setting.
+    pub const ALL: [WriteCache; 3] = [WriteCache::Unchanged, WriteCache::On, WriteCache::Off];
+
+    /// The name as plans write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WriteCache::Unchanged => "unchanged",
+            WriteCache::On => "on",
+            WriteCache::Off => "off",
+        }
+    }
+
+    /// The setting of that name, or `None`.
+    pub fn from_name(name: &str) -> Option<WriteCache> {
+        WriteCache::ALL.into_iter().find(|setting| setting.name() == name)
+    }
+
+    /// Whether the cache has to be on for it; `None` where it does not matter.
+    pub const fn wants_on(self) -> Option<bool> {
+        match self {
+            WriteCache::Unchanged => None,
+            WriteCache::On => Some(true),
+            WriteCache::Off => Some(false),
+        }
+    }
+}

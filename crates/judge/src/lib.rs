@@ -5,6 +5,7 @@
 //! | `case` | the input: results, place, host; and looking results up by what they did |
 //! | [`findings()`] | what do the numbers and facts say? One file each under `findings/` |
 //! | [`fitness()`] | what is this storage good for? |
+//! | [`cache_setting()`] | is a drive better off with its write cache off or on? |
 //! | [`nearest()`] | which published drives does it resemble? |
 //! | `flush_path` | what becomes of a sync on its way to the medium, as far as anybody can see? |
 //! | `physics` | the times that media need, with their sources |
@@ -21,6 +22,7 @@
 //! assert_eq!(judge::fitness(&case)[&measurement::Use::CephOsd].grade, measurement::Grade::Unknown);
 //! ```
 
+mod cache_setting;
 mod case;
 mod findings;
 mod fitness;
@@ -35,6 +37,7 @@ mod machines;
 #[cfg(test)]
 mod tests;
 
+pub use cache_setting::cache_setting;
 pub use case::Case;
 pub use findings::findings;
 pub use fitness::fitness;

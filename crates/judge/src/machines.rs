@@ -111,7 +111,7 @@ impl Run {
         Run { iops_by_second: [2.0, 1.8, 1.5, 1.2, 1.0, 0.8], ..self }
     }
 
-    fn result(self) -> TestResult {
+    pub(crate) fn result(self) -> TestResult {
         let mut workload = Workload::new(self.pattern, BlockBytes::new(self.block_bytes).unwrap());
         workload.sync = self.sync;
         workload.jobs = Jobs::new(self.jobs).unwrap();

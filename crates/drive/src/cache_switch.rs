@@ -132,8 +132,8 @@ impl<C: CacheControl> CacheSwitch<C> {
         if !before.switchable {
             return Err(SwitchError::Fixed { device: device(), on: before.enabled });
         }
-        // A person who switches back undoes the earlier command; nothing is left to be put back then.
-        let undoes = by == By::Command && self.record.last().is_some_and(|last| last.by == by && last.was_on == on);
+        // Who switches back undoes their own earlier change; nothing is left to be put back then.
+        let undoes = self.record.last().is_some_and(|last| last.by == by && last.was_on == on);
         if !undoes {
             self.record.push(Change::now(before.enabled, by))?;
         }
@@ -163,6 +163,30 @@ impl<C: CacheControl> CacheSwitch<C> {
         let reading = if now.enabled == last.was_on { now } else { self.switch_and_ask(last.was_on)? };
         self.record.pop()?;
         Ok(Some(reading))
+    }
+
+    /// Puts back everything that runs have changed, this one or one that was killed, down to what a person last set. Whether there was anything.
+    ///
+    /// # Errors
+    /// When the drive does not come back to that state; the record is kept then.
+    pub fn finish_runs(&mut self) -> Result<bool, SwitchError> {
+        let mut any = false;
+        while self.record.last().is_some_and(|last| last.by == By::Run) {
+            self.undo()?;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Whether the cache was on before any run changed it.
+    ///
+    /// # Errors
+    /// When nothing was changed and the drive does not answer.
+    pub fn found_on(&mut self) -> Result<bool, SwitchError> {
+        match self.record.first_by_run() {
+            Some(change) => Ok(change.was_on),
+            None => Ok(self.reading()?.enabled),
+        }
     }
 
     fn switch_and_ask(&mut self, on: bool) -> Result<CacheReading, SwitchError> {

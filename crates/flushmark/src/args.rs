@@ -78,6 +78,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
 
+    /// Let tests that ask for it switch the write cache of a drive that is in use, until the end of the run
+    #[arg(long)]
+    pub in_use: bool,
+
     /// Seconds for the whole suite: shows that everything works here; the numbers mean nothing
     #[arg(long)]
     pub smoke: bool,

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use drive::cache_switch::SwitchError;
 use engine::{Blame, EngineError};
 
 /// Why the program does not end with 0, apart from errors.
@@ -57,6 +58,15 @@ pub fn code(outcome: anyhow::Result<Verdict>) -> ExitCode {
 fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<WrongUse>() {
         return 2;
+    }
+    if let Some(error) = error.downcast_ref::<SwitchError>() {
+        return if error.is_refusal() {
+            3
+        } else if error.is_wrong_use() {
+            2
+        } else {
+            4
+        };
     }
     match error.downcast_ref::<EngineError>().map(EngineError::blame) {
         Some(Blame::Usage) => 2,

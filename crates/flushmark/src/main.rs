@@ -6,6 +6,7 @@ mod exit;
 mod progress;
 mod session;
 mod signals;
+mod write_cache;
 
 use std::process::ExitCode;
 

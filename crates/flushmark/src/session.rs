@@ -3,15 +3,18 @@
 use drive::{HostFacts, SystemRoot};
 use engine::{EngineError, Intent, Options, Outcome, Target};
 use judge::Case;
-use measurement::{Ended, RunDocument, TargetRecord, TestResult};
-use workload::Plan;
+use measurement::{Ended, RunDocument, Skipped, TargetRecord, TestResult};
+use workload::{Plan, Test, WriteCache};
 
 use crate::exit::{self, Verdict};
 use crate::progress::Progress;
 use crate::signals::{self, STOP};
+use crate::write_cache::{Arranged, WriteCaches};
 
 /// An opened target with a plan for it.
 pub struct Session {
+    // Before the target: the caches are put back while its claim still holds.
+    caches: WriteCaches,
     target: Target,
     options: Options,
     document: RunDocument,
@@ -67,11 +70,13 @@ impl Session {
         plan: &Plan,
         given: &str,
         destroy_data: bool,
+        in_use: bool,
         options: Options,
         smoke: bool,
-    ) -> Result<Session, EngineError> {
+    ) -> anyhow::Result<Session> {
         let root: &SystemRoot = &options.root;
         let target = Target::open(root, given, Intent::of(plan, destroy_data))?;
+        let caches = WriteCaches::of(plan, root, target.place(), in_use)?;
         let document = RunDocument {
             schema: measurement::document::SCHEMA.to_owned(),
             flushmark: env!("CARGO_PKG_VERSION").to_owned(),
@@ -86,7 +91,7 @@ impl Session {
             findings: Vec::new(),
             fitness: std::collections::BTreeMap::new(),
         };
-        Ok(Session { target, options, document })
+        Ok(Session { caches, target, options, document })
     }
 
     /// What is known before anything is measured.
@@ -96,7 +101,9 @@ impl Session {
 
     /// What the person should know about how the target was opened.
     pub fn notes(&self) -> Vec<String> {
-        self.target.notes()
+        let mut notes = self.target.notes();
+        notes.extend(self.caches.notes());
+        notes
     }
 
     /// Runs the tests in order. `done` is called after each, because a later one may fail.
@@ -113,7 +120,17 @@ impl Session {
                 break;
             }
             progress.begin(plan, index);
-            let outcome = engine::run(test, &self.target, &self.options, &STOP, &mut |live| progress.live(live));
+            let outcome = match self.caches.arrange(test.write_cache) {
+                Ok(Arranged::Run(write_cache)) => {
+                    let test = Test { write_cache, ..test.clone() };
+                    engine::run(&test, &self.target, &self.options, &STOP, &mut |live| progress.live(live))
+                }
+                Ok(Arranged::Skip(because)) => Ok(Outcome::Skipped(Skipped { test: test.name.clone(), because })),
+                Err(cause) => {
+                    error = Some(anyhow::Error::from(cause));
+                    break;
+                }
+            };
             match outcome {
                 Ok(Outcome::Measured(result)) => {
                     failed = matches!(result.ended, Ended::Failed { .. });
@@ -133,12 +150,20 @@ impl Session {
             }
         }
         progress.finish();
+        let found_on = self.caches.found_on();
+        if let Err(cause) = self.caches.put_back() {
+            // Graver than whatever ended the run: the machine is not as it was.
+            exit::complain(&format!("{cause}; `flushmark cache restore` tries again"));
+            error = error.or_else(|| Some(anyhow::anyhow!("a write cache was not put back")));
+        }
         // Removes the test files before the results are printed: a reader may be slow, or gone.
         drop(self.target);
         // A smoke run's numbers mean nothing, so nothing is concluded from them.
         if !self.document.smoke {
-            let case = Case::new(&self.document.results, self.document.drive.as_ref(), &self.document.host);
-            let (findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+            let standing = standing(&self.document.results, found_on);
+            let case = Case::new(&standing, self.document.drive.as_ref(), &self.document.host);
+            let (mut findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+            findings.extend(judge::cache_setting(&self.document.results, &case.drive_label(), &case.disk_paths()));
             self.document.findings = findings;
             self.document.fitness = fitness;
         }
@@ -150,6 +175,12 @@ impl Session {
         };
         Ok(Completed { document: self.document, verdict, error })
     }
+}
+
+/// The results under the setting that the caches were found with and have again: what the storage does from now on.
+fn standing(results: &[TestResult], found_on: Option<bool>) -> Vec<TestResult> {
+    let stands = |setting: WriteCache| setting.wants_on().is_none_or(|on| Some(on) == found_on);
+    results.iter().filter(|result| stands(result.workload.write_cache)).cloned().collect()
 }
 
 /// UTC to the second.

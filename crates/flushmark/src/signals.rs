@@ -17,6 +17,9 @@ pub fn listen() -> std::io::Result<()> {
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             if STOP.is_requested() {
+                if let Some(words) = crate::write_cache::last_words() {
+                    crate::exit::complain(words);
+                }
                 std::process::exit(128 + signal);
             }
             SIGNAL.store(signal, Ordering::Relaxed);

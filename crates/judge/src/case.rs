@@ -115,6 +115,11 @@ impl<'a> Case<'a> {
         self.drives().first().map_or_else(|| "/dev/DISK".to_owned(), |drive| disk_path(drive))
     }
 
+    /// The path of each drive's whole disk, for commands that a person may type.
+    pub fn disk_paths(&self) -> Vec<String> {
+        self.drives().into_iter().map(disk_path).collect()
+    }
+
     /// The path that was judged, for commands that a person may type.
     pub fn path(&self) -> String {
         self.place.map_or_else(|| "PATH".to_owned(), |place| place.path.display().to_string())

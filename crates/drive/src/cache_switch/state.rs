@@ -318,6 +318,11 @@ impl LockedRecord {
         self.changes.last()
     }
 
+    /// The oldest change of the runs that have not been put back.
+    pub(super) fn first_by_run(&self) -> Option<&Change> {
+        self.changes.iter().find(|change| change.by == By::Run)
+    }
+
     /// Writes a change down. Durable when it returns.
     pub(super) fn push(&mut self, change: Change) -> Result<(), StateError> {
         self.changes.push(change);

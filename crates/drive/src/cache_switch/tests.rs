@@ -158,6 +158,24 @@ fn a_run_on_a_drive_that_a_person_had_switched_comes_back_to_the_persons_setting
 }
 
 #[test]
+fn a_run_that_tries_both_settings_comes_back_and_so_does_one_that_was_killed() {
+    let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
+    let mut switch = bench.switch(&drive);
+    switch.set(false, By::Run).unwrap();
+    assert!(switch.found_on().unwrap());
+    switch.set(true, By::Run).unwrap();
+    assert_eq!(bench.on_record(), Vec::<bool>::new());
+    assert!(switch.found_on().unwrap());
+    switch.set(false, By::Run).unwrap();
+    // Killed here: the record stays, the lock goes with the process.
+    drop(switch);
+    let mut next = bench.switch(&drive);
+    assert!(next.finish_runs().unwrap());
+    assert!(drive.is_on() && bench.on_record().is_empty());
+    assert!(!next.finish_runs().unwrap());
+}
+
+#[test]
 fn switching_back_by_hand_leaves_nothing_on_record() {
     let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
     let mut switch = bench.switch(&drive);

@@ -27,7 +27,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
     signals::listen().context("cannot listen to signals")?;
     let options =
         Options { engine: args.common.engine, prepare_time_max: Some(PREPARE_TIME_MAX), ..Options::default() };
-    let session = Session::open(&plan, &args.path, args.common.destroy_data, options, false)?;
+    let session = Session::open(&plan, &args.path, args.common.destroy_data, false, options, false)?;
     let text = args.common.format == Format::Text;
     let look = look();
     let mut progress = Progress::new(args.common.quiet);

@@ -31,7 +31,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     expect_output(&args.common)?;
     signals::listen().context("cannot listen to signals")?;
     let options = Options { engine: args.common.engine, ..Options::default() };
-    let session = Session::open(&plan, &target, args.common.destroy_data, options, args.smoke)?;
+    let session = Session::open(&plan, &target, args.common.destroy_data, args.in_use, options, args.smoke)?;
     let look = look();
     let mut progress = Progress::new(args.common.quiet);
     if args.common.format == Format::Text {

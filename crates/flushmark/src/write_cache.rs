@@ -1,0 +1,194 @@
+//! The write caches of a target's drives, for a run whose tests ask for settings: switched when a test needs it, put back at the end, whatever the end is.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use drive::cache_switch::{By, CacheSwitch, DiskCache, SYSTEM_STATE_DIR, StateDir, SwitchError};
+use drive::{BlockDevice, Place, PlaceKind, SystemRoot};
+use workload::{Plan, WriteCache};
+
+use crate::exit;
+
+/// Where the old state is written down.
+pub fn state_dir() -> StateDir {
+    let named = std::env::var_os("FLUSHMARK_STATE_DIR").filter(|path| !path.is_empty());
+    StateDir::new(named.map_or_else(|| PathBuf::from(SYSTEM_STATE_DIR), PathBuf::from))
+}
+
+/// Whether a cache stands differently than it was found, for an end that nobody can delay.
+static SWITCHED: AtomicBool = AtomicBool::new(false);
+
+/// What the person must know when the program ends at once; `None` when nothing is switched.
+pub fn last_words() -> Option<&'static str> {
+    SWITCHED
+        .load(Ordering::Relaxed)
+        .then_some("a write cache is still switched for the run: `flushmark cache restore` puts it back")
+}
+
+/// The caches beneath a target. Dropping it puts them back.
+pub struct WriteCaches {
+    held: Vec<CacheSwitch<DiskCache>>,
+    standing: Standing,
+    notes: Vec<String>,
+}
+
+/// How the caches stand, and what can be done about it.
+enum Standing {
+    /// No test asks.
+    Unasked,
+    /// They can be switched.
+    Switchable,
+    /// They are all on or all off, and stay so.
+    Fixed { on: bool, because: String },
+    /// Nobody can tell or switch them. The first setting asked for stands for the present one.
+    Untold { stand_in: Option<WriteCache>, because: String },
+}
+
+/// What becomes of a test that asks for a setting.
+pub enum Arranged {
+    /// It runs, and its result says this of the cache.
+    Run(WriteCache),
+    /// It cannot run here.
+    Skip(String),
+}
+
+impl WriteCaches {
+    /// Of the drives beneath a place, as far as the plan's tests ask for settings.
+    ///
+    /// # Errors
+    /// When another flushmark switches one of the drives, or the old state cannot be written down or is damaged.
+    pub fn of(plan: &Plan, root: &SystemRoot, place: Option<&Place>, in_use: bool) -> Result<WriteCaches, SwitchError> {
+        let asked = plan.tests.iter().any(|test| test.write_cache != WriteCache::Unchanged);
+        let mut caches = WriteCaches { held: Vec::new(), standing: Standing::Unasked, notes: Vec::new() };
+        if asked {
+            caches.standing = match caches.open(root, place, in_use) {
+                Ok(standing) => standing,
+                Err(error @ SwitchError::State(_)) => return Err(error),
+                Err(error) => Standing::Untold { stand_in: None, because: error.to_string() },
+            };
+        }
+        Ok(caches)
+    }
+
+    fn open(&mut self, root: &SystemRoot, place: Option<&Place>, in_use: bool) -> Result<Standing, SwitchError> {
+        let untold = |because: &str| Standing::Untold { stand_in: None, because: because.to_owned() };
+        let Some((place, device)) = place.and_then(|place| Some((place, place.block_device()?))) else {
+            return Ok(untold("there is no drive beneath the target"));
+        };
+        let drives = device.drives();
+        let mut readings = Vec::new();
+        for drive in &drives {
+            let disk = BlockDevice::read(root, drive.disk_device())?;
+            let mut switch = CacheSwitch::open(root, &state_dir(), &disk)?;
+            if switch.finish_runs()? {
+                self.notes.push(format!(
+                    "the write cache of {} was put back first: a run that was killed had left it switched",
+                    disk.path.display()
+                ));
+            }
+            readings.push(switch.reading()?);
+            self.held.push(switch);
+        }
+        let all = |on: bool| readings.iter().all(|reading| reading.enabled == on);
+        // A whole drive that the engine holds is used by nobody else. Of all others somebody might be surprised.
+        let is_own = place.kind == PlaceKind::BlockDevice && device.partition.is_none() && device.layers.is_empty();
+        let because = if readings.iter().all(|reading| !reading.present) {
+            Some("the drive has no volatile write cache".to_owned())
+        } else if !readings.iter().all(|reading| reading.switchable || !reading.present) {
+            Some("the drive does not let its write cache be switched".to_owned())
+        } else if !(is_own || in_use) {
+            let names: Vec<String> = drives.iter().map(|drive| drive.path.display().to_string()).collect();
+            Some(format!(
+                "{} is in use, and its cache stays as it is; --in-use allows to switch it for the run",
+                names.join(", ")
+            ))
+        } else {
+            None
+        };
+        Ok(match because {
+            None => Standing::Switchable,
+            Some(because) if all(true) || all(false) => Standing::Fixed { on: all(true), because },
+            Some(because) => Standing::Untold { stand_in: None, because },
+        })
+    }
+
+    /// What the person should know about how the caches were found.
+    pub fn notes(&self) -> Vec<String> {
+        let why = match &self.standing {
+            Standing::Fixed { because, .. } => Some(format!("one setting of the write cache is measured: {because}")),
+            Standing::Untold { because, .. } => {
+                Some(format!("the tests run once, under the present setting of the write cache: {because}"))
+            }
+            Standing::Unasked | Standing::Switchable => None,
+        };
+        self.notes.iter().cloned().chain(why).collect()
+    }
+
+    /// Whether the first drive's cache was found on, where that is known.
+    pub fn found_on(&mut self) -> Option<bool> {
+        match self.standing {
+            Standing::Fixed { on, .. } => Some(on),
+            Standing::Switchable => self.held.first_mut()?.found_on().ok(),
+            Standing::Unasked | Standing::Untold { .. } => None,
+        }
+    }
+
+    /// Sets the caches as a test asks.
+    ///
+    /// # Errors
+    /// When a drive does not do what it is told; its cache is put back then.
+    pub fn arrange(&mut self, wanted: WriteCache) -> Result<Arranged, SwitchError> {
+        match (&mut self.standing, wanted.wants_on()) {
+            (_, None) => {
+                self.put_back()?;
+                Ok(Arranged::Run(WriteCache::Unchanged))
+            }
+            (Standing::Unasked, Some(_)) => Ok(Arranged::Run(WriteCache::Unchanged)),
+            (Standing::Fixed { on, because }, Some(wants_on)) => {
+                Ok(if *on == wants_on { Arranged::Run(wanted) } else { Arranged::Skip(because.clone()) })
+            }
+            (Standing::Untold { stand_in, because }, Some(_)) => Ok(if *stand_in.get_or_insert(wanted) == wanted {
+                Arranged::Run(WriteCache::Unchanged)
+            } else {
+                Arranged::Skip(because.clone())
+            }),
+            (Standing::Switchable, Some(wants_on)) => {
+                SWITCHED.store(true, Ordering::Relaxed);
+                for switch in &mut self.held {
+                    // A drive without a cache among others that have one has nothing to switch.
+                    match switch.set(wants_on, By::Run) {
+                        Err(SwitchError::NoCache { .. }) | Ok(_) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(Arranged::Run(wanted))
+            }
+        }
+    }
+
+    /// Puts every cache back. All are tried; the first failure is told.
+    ///
+    /// # Errors
+    /// When a drive does not come back to its old state: the record is kept for `cache restore`.
+    pub fn put_back(&mut self) -> Result<(), SwitchError> {
+        let mut first = Ok(());
+        for switch in &mut self.held {
+            if let Err(error) = switch.finish_runs() {
+                first = first.and(Err(error));
+            }
+        }
+        if first.is_ok() {
+            SWITCHED.store(false, Ordering::Relaxed);
+        }
+        first
+    }
+}
+
+impl Drop for WriteCaches {
+    /// For a panic: every other end puts the caches back before.
+    fn drop(&mut self) {
+        if let Err(error) = self.put_back() {
+            exit::complain(&format!("{error}; `flushmark cache restore` tries again"));
+        }
+    }
+}

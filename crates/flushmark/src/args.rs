@@ -137,7 +137,11 @@ pub struct HostArgs {
 Examples:
   flushmark cache status
   sudo flushmark cache off /dev/sda
-  sudo flushmark cache restore")]
+  sudo flushmark cache restore /dev/sda
+  flushmark cache off /dev/sda --udev-rule | sudo tee /etc/udev/rules.d/61-write-cache.rules
+
+The old state is written down under /var/lib/flushmark (FLUSHMARK_STATE_DIR names another
+directory) before anything is changed.")]
 pub struct CacheArgs {
     #[command(subcommand)]
     pub action: CacheAction,
@@ -150,7 +154,36 @@ pub enum CacheAction {
         /// Only these; default: all drives
         #[arg(value_name = "DEV")]
         devices: Vec<PathBuf>,
+
+        /// How to print it
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
     },
+    /// Switch the cache on, and have the drive confirm it
+    On(SwitchArgs),
+    /// Switch the cache off, and have the drive confirm it
+    Off(SwitchArgs),
+    /// Put back what was there before the latest change: by `cache on|off`, or by a run that was killed
+    Restore {
+        /// Only this drive; default: every drive on record
+        #[arg(value_name = "DEV")]
+        device: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub struct SwitchArgs {
+    /// The drive, such as /dev/sda
+    #[arg(value_name = "DEV")]
+    pub device: PathBuf,
+
+    /// Although it is mounted, held by another device, or holds data: no data is lost, but commits cost something else from now on
+    #[arg(long)]
+    pub in_use: bool,
+
+    /// Change nothing: print the udev rule that sets it each time the drive appears
+    #[arg(long)]
+    pub udev_rule: bool,
 }
 
 /// List the built-in suites: what each answers, how long it takes, where it comes from

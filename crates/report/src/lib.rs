@@ -5,12 +5,14 @@
 //! | [`target_header`] | what is measured, what lies beneath, how its cache stands |
 //! | [`check_page`] | the numbers that decide, their distributions, findings, fitness, nearest drives, what to type next |
 //! | [`run_page`] | a plan's results in the plan's own table, what was done differently, findings |
+//! | [`cache_switched`], [`cache_restored`] | what became of a write cache |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | what can be run; what others measured |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
 //! | [`json`] | the result document |
 //!
 //! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
 
+mod cache;
 mod check;
 mod columns;
 mod distribution;
@@ -29,6 +31,7 @@ mod target;
 #[cfg(test)]
 mod samples;
 
+pub use cache::{cache_restored, cache_switched};
 pub use check::check_page;
 pub use drives::{catalogue, drive};
 pub use look::{Glyphs, Look, Palette};

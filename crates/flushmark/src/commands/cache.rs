@@ -1,10 +1,86 @@
-//! `flushmark cache`: the write cache of drives.
+//! `flushmark cache`: the write cache of drives, seen, switched, put back.
 
-use crate::args::CacheArgs;
-use crate::exit::Verdict;
+use std::path::{Path, PathBuf};
 
-/// Reads and prints.
+use anyhow::Context as _;
+use drive::cache_switch::{self, By, CacheSwitch, SwitchError};
+use drive::{BlockDevice, Place, PlaceKind, SystemRoot};
+
+use super::print;
+use crate::args::{CacheAction, CacheArgs, Format, SwitchArgs};
+use crate::exit::{self, Verdict, WrongUse};
+use crate::write_cache::state_dir;
+
+/// Does one of these.
 pub fn run(args: &CacheArgs) -> anyhow::Result<Verdict> {
-    let _ = args;
+    match &args.action {
+        CacheAction::Status { devices, format } => status(devices, *format),
+        CacheAction::On(switch) => set(switch, true),
+        CacheAction::Off(switch) => set(switch, false),
+        CacheAction::Restore { device } => restore(device.as_deref()),
+    }
+}
+
+fn status(devices: &[PathBuf], format: Format) -> anyhow::Result<Verdict> {
+    let _ = (devices, format);
     todo!()
+}
+
+fn set(args: &SwitchArgs, on: bool) -> anyhow::Result<Verdict> {
+    let root = SystemRoot::default();
+    let disk = whole_disk(&root, &args.device)?;
+    if args.udev_rule {
+        let reading = drive::OpenDrive::open(&root, &disk)?.write_cache()?;
+        let rule = cache_switch::udev::rule(&disk, reading, on)
+            .with_context(|| format!("{} has no serial number that a udev rule could go by", disk.path.display()))?;
+        print(&rule)?;
+        return Ok(Verdict::Done);
+    }
+    // Locked first, so that what is looked at next is not being changed by another flushmark.
+    let mut switch = CacheSwitch::open(&root, &state_dir(), &disk)?;
+    if switch.reading()?.enabled != on && !args.in_use {
+        cache_switch::refuse_in_use(&root, &disk)?;
+    }
+    let switched = switch.set(on, By::Command)?;
+    print(&report::cache_switched(&disk, switched, switch.kernel_believes()))?;
+    Ok(Verdict::Done)
+}
+
+fn restore(device: Option<&Path>) -> anyhow::Result<Verdict> {
+    let root = SystemRoot::default();
+    let only = device.map(|device| whole_disk(&root, device)).transpose()?;
+    let outcomes = cache_switch::restore(&root, &state_dir(), only.as_ref()).map_err(SwitchError::from)?;
+    if outcomes.is_empty() {
+        print("Nothing is on record: no write cache was left switched.\n")?;
+    }
+    let mut failed = None;
+    for outcome in outcomes {
+        match outcome {
+            Ok(restored) => print(&report::cache_restored(&restored))?,
+            // Each is said; the last decides how the program ends.
+            Err(error) => {
+                if let Some(earlier) = failed.replace(error) {
+                    exit::complain(&earlier.to_string());
+                }
+            }
+        }
+    }
+    failed.map_or(Ok(Verdict::Done), |error| Err(error.into()))
+}
+
+/// The disk at a path. A partition is refused: its disk has the cache, and others may lie on it.
+fn whole_disk(root: &SystemRoot, path: &Path) -> anyhow::Result<BlockDevice> {
+    let place = Place::of(root, path).map_err(|error| WrongUse(error.to_string()))?;
+    let disk = place.block_device().filter(|_| place.kind == PlaceKind::BlockDevice);
+    let disk =
+        disk.ok_or_else(|| WrongUse(format!("{} is no block device: name a drive, such as /dev/sda", path.display())))?;
+    if let Some(partition) = &disk.partition {
+        let message = format!(
+            "{} is a partition of /dev/{}, which has the cache: name that drive; what happens concerns all of it",
+            path.display(),
+            partition.disk
+        );
+        return Err(WrongUse(message).into());
+    }
+    Ok(disk.clone())
 }

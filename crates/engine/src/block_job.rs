@@ -61,7 +61,7 @@ impl BlockJob<'_> {
             };
         }
         let (file, _) = open_part(self.target, &self.part.name, self.part.direct, self.open_flags())
-            .map_err(|_| Failure::Errno { operation: "opening the job's file", offset: None, errno: Errno::IO })?;
+            .map_err(|errno| Failure::Errno { operation: "opening the job's file", offset: None, errno })?;
         let write_flags =
             if self.workload.sync == SyncMethod::RwfDsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         let renewal = match self.workload.layout {

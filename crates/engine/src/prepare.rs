@@ -79,6 +79,7 @@ pub struct Prepared {
 pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>) -> Result<Prepared, EngineError> {
     let mut notes = Vec::new();
     let sizes = sizes(target, specs, &mut notes)?;
+    let unopened = |errno| EngineError::opening(target.path(), errno);
     let begun = Instant::now();
     let mut parts = Vec::new();
     let mut start = 0;
@@ -90,7 +91,7 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
             Kind::Existing(_) => {
                 part.start = start;
                 start += size_bytes;
-                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())?;
+                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty()).map_err(unopened)?;
                 part.direct = direct;
                 part.alignment_bytes = target.alignment_bytes(&file);
                 part.start = part.start.next_multiple_of(spec.unit_bytes);
@@ -99,7 +100,7 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                 if spec.layout != Layout::Overwrite {
                     scratch.remove(&spec.name);
                 }
-                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty())?;
+                let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty()).map_err(unopened)?;
                 part.direct = direct;
                 part.alignment_bytes = target.alignment_bytes(&file);
                 match spec.layout {
@@ -154,7 +155,7 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Result<(OwnedFd, bool), EngineError> {
+pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Result<(OwnedFd, bool), Errno> {
     let open = |flags: OFlags| match target.kind() {
         Kind::Null => Err(Errno::NOENT),
         Kind::Directory { scratch, .. } => scratch.open(name, flags | OFlags::RDWR),
@@ -163,15 +164,14 @@ pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Re
             rustix::fs::open(&existing.path, flags | access | OFlags::CLOEXEC, rustix::fs::Mode::empty())
         }
     };
-    let failed = |errno| EngineError::opening(target.path(), errno);
     if direct {
         match open(flags | OFlags::DIRECT) {
             Ok(file) => return Ok((file, true)),
             Err(Errno::INVAL) => {}
-            Err(errno) => return Err(failed(errno)),
+            Err(errno) => return Err(errno),
         }
     }
-    open(flags).map(|file| (file, false)).map_err(failed)
+    open(flags).map(|file| (file, false))
 }
 
 /// How large each part may be: as asked, or all of them smaller by the same factor.

@@ -202,10 +202,10 @@ impl<'a> Stepping<'a> {
                 Some(OpenFlag::ODsync) => OFlags::DSYNC,
             };
             let opened = open_part(self.target, &open.part.name, open.part.direct, flags);
-            let (handle, _) = opened.map_err(|_| Failure::Errno {
+            let (handle, _) = opened.map_err(|errno| Failure::Errno {
                 operation: "opening a file of the program",
                 offset: None,
-                errno: Errno::IO,
+                errno,
             })?;
             open.handle = Some(handle);
         }

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use measurement::{Skipped, TestResult};
+use report::Look;
 use workload::Plan;
 
 /// The display of one run.
 pub struct Progress {
+    look: Look,
     display: Display,
     test: Running,
 }
@@ -30,7 +32,7 @@ struct Running {
 
 impl Progress {
     /// Nothing yet. `quiet` keeps it so.
-    pub fn new(quiet: bool) -> Progress {
+    pub fn new(quiet: bool, look: &Look) -> Progress {
         let display = match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Display::Quiet,
             (false, true) => Display::Bar(bar()),
@@ -43,7 +45,7 @@ impl Progress {
             later: Duration::ZERO,
             begun: Instant::now(),
         };
-        Progress { display, test }
+        Progress { look: look.clone(), display, test }
     }
 
     /// The next test begins.
@@ -71,12 +73,12 @@ impl Progress {
         let share = test.expected.map_or(0.0, |expected| test.begun.elapsed().as_secs_f64() / expected.as_secs_f64());
         bar.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
         let left = test.expected.unwrap_or_default().saturating_sub(test.begun.elapsed()) + test.later;
-        bar.set_message(report::live_line(live.iops, live.commit_p99_us, left));
+        bar.set_message(report::live_line(live.iops, live.commit_p99_us, left, &self.look));
     }
 
     /// A test is done.
     pub fn measured(&self, result: &TestResult) {
-        self.line(&report::done_line(&self.test.position, result));
+        self.line(&report::done_line(&self.test.position, result, &self.look));
     }
 
     /// A test cannot run here.

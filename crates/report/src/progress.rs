@@ -4,20 +4,21 @@ use std::time::Duration;
 
 use measurement::{Ended, TestResult};
 
+use crate::look::Look;
 use crate::number::{latency, rate, span};
 
 /// Live figures beside a progress bar: operations and commit p99 of the last second, and the time that the whole run still needs.
-pub fn live_line(iops: Option<f64>, commit_p99_us: Option<f64>, left: Duration) -> String {
+pub fn live_line(iops: Option<f64>, commit_p99_us: Option<f64>, left: Duration, look: &Look) -> String {
     let figures = match (iops, commit_p99_us) {
         (Some(iops), Some(p99)) => format!("{} IOPS, p99 {}, ", rate(iops), latency(p99)),
         (Some(iops), None) => format!("{} IOPS, ", rate(iops)),
         _ => String::new(),
     };
-    format!("{figures}{} left", span(left))
+    look.finish(format!("{figures}{} left", span(left)))
 }
 
 /// A test that is done, in one line. `position` is such as `[2/8]`.
-pub fn done_line(position: &str, result: &TestResult) -> String {
+pub fn done_line(position: &str, result: &TestResult, look: &Look) -> String {
     let rate = match result.commits_per_s {
         Some(commits) => format!("{} commits/s", rate(commits)),
         None => format!("{} IOPS", rate(result.iops)),
@@ -31,20 +32,28 @@ pub fn done_line(position: &str, result: &TestResult) -> String {
         Ended::Interrupted => ", interrupted".to_owned(),
         Ended::Failed { error } => format!(", failed: {error}"),
     };
-    format!("{position} {}: {rate}{latencies}{end}", result.test)
+    look.finish(format!("{position} {}: {rate}{latencies}{end}", result.test))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::look::Glyphs;
     use crate::samples;
+
+    #[test]
+    fn a_terminal_without_unicode_gets_none() {
+        let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };
+        insta::assert_snapshot!(live_line(Some(11_980.0), Some(131.2), Duration::from_secs(31), &ascii), @"11,980 IOPS, p99 131 us, 31 s left");
+        assert!(done_line("[1/8]", &samples::quick()[0], &ascii).is_ascii());
+    }
 
     #[test]
     fn lines() {
         let results = samples::quick();
-        insta::assert_snapshot!(done_line("[1/8]", &results[0]), @"[1/8] write: 66,667 IOPS, p50 15 µs, p99 15.6 µs");
-        insta::assert_snapshot!(done_line("[2/8]", &results[1]), @"[2/8] write + fsync: 487 commits/s, p50 2.06 ms, p99 2.14 ms");
-        insta::assert_snapshot!(live_line(Some(11_980.0), Some(131.2), Duration::from_secs(31)), @"11,980 IOPS, p99 131 µs, 31 s left");
-        insta::assert_snapshot!(live_line(None, None, Duration::from_secs(75)), @"1 min 15 s left");
+        insta::assert_snapshot!(done_line("[1/8]", &results[0], &Look::plain()), @"[1/8] write: 66,667 IOPS, p50 15 µs, p99 15.6 µs");
+        insta::assert_snapshot!(done_line("[2/8]", &results[1], &Look::plain()), @"[2/8] write + fsync: 487 commits/s, p50 2.06 ms, p99 2.14 ms");
+        insta::assert_snapshot!(live_line(Some(11_980.0), Some(131.2), Duration::from_secs(31), &Look::plain()), @"11,980 IOPS, p99 131 µs, 31 s left");
+        insta::assert_snapshot!(live_line(None, None, Duration::from_secs(75), &Look::plain()), @"1 min 15 s left");
     }
 }

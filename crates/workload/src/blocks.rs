@@ -142,11 +142,11 @@ impl Limit {
         }
     }
 
-    /// The same limit cut down to `time` and, where it counts, to `count`.
+    /// The same limit cut down to `time` and, where it counts, to `count`. At least one operation is done, however slow it is.
     #[must_use]
     pub fn shortened(self, time: Duration, count: u64) -> Limit {
         match self {
-            Limit::Time(own) => Limit::Time(own.min(time)),
+            Limit::Time(own) => Limit::TimeAndCount { time: own.min(time), count: 1, until: Until::Both },
             Limit::Count(own) => Limit::TimeAndCount { time, count: own.min(count), until: Until::First },
             Limit::TimeAndCount { time: own_time, count: own_count, until } => {
                 Limit::TimeAndCount { time: own_time.min(time), count: own_count.min(count), until }

@@ -30,7 +30,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
     let session = Session::open(&plan, &args.path, args.common.destroy_data, false, options, false)?;
     let text = args.common.format == Format::Text;
     let look = look();
-    let mut progress = Progress::new(args.common.quiet);
+    let mut progress = Progress::new(args.common.quiet, &look);
     if text {
         let document = session.document();
         print(&report::target_header(&document.target, document.drive.as_ref(), &document.host, &look))?;

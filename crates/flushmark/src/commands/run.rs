@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     let options = Options { engine: args.common.engine, ..Options::default() };
     let session = Session::open(&plan, &target, args.common.destroy_data, args.in_use, options, args.smoke)?;
     let look = look();
-    let mut progress = Progress::new(args.common.quiet);
+    let mut progress = Progress::new(args.common.quiet, &look);
     if args.common.format == Format::Text {
         let document = session.document();
         print(&report::target_header(&document.target, document.drive.as_ref(), &document.host, &look))?;

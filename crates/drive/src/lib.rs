@@ -48,7 +48,7 @@ mod fixture;
 mod lossy_path;
 
 pub use block::{BlockDevice, Partition, Queue, WriteCache};
-pub use commands::{AfterPowerCycle, CacheReading, CommandError, OpenDrive, ToldBy};
+pub use commands::{AfterPowerCycle, CacheReading, CommandError, DriveIdentity, OpenDrive, Rotation, ToldBy};
 pub use counters::Counters;
 pub use device_number::DeviceNumber;
 pub use error::DriveError;

@@ -1,0 +1,153 @@
+//! SMART: a drive's verdict on itself, and the attributes that its maker chose to count.
+
+use super::super::Nonsense;
+use super::super::bytes::{at_least, little_endian};
+use super::{AtaCommand, BLOCK_BYTES, Registers};
+use crate::Health;
+
+/// SMART commands carry this in their LBA as a key, and answer in the same place.
+const KEY: u16 = 0xC24F;
+/// RETURN STATUS: a threshold was passed.
+const FAILING: u16 = 0x2CF4;
+
+const fn smart(feature: u8, count: u8) -> AtaCommand {
+    AtaCommand { command: 0xB0, feature, count, lba: (KEY as u64) << 8, extended: false }
+}
+
+/// SMART READ DATA.
+pub const READ_DATA: AtaCommand = smart(0xD0, 1);
+/// SMART RETURN STATUS.
+pub const RETURN_STATUS: AtaCommand = smart(0xDA, 0);
+
+/// The verdict; `None` where the registers hold neither answer (a bridge that loses them).
+pub fn failing(registers: Registers) -> Option<bool> {
+    match registers.lba_8_to_23 {
+        KEY => Some(false),
+        FAILING => Some(true),
+        _ => None,
+    }
+}
+
+// The attributes are the makers' own, and no standard lists them. These numbers are the ones on whose meaning makers agree (smartmontools' drivedb.h); wear
+// is not among them, which is why it is taken from Device Statistics alone.
+const POWER_ON_HOURS: u8 = 9;
+const POWER_CYCLES: u8 = 12;
+const UNEXPECTED_POWER_LOSS: u8 = 174;
+/// Heads retracted by their last energy, on a disk; on an SSD, unsafe shutdowns.
+const POWER_OFF_RETRACT: u8 = 192;
+const TEMPERATURE: u8 = 194;
+const AIRFLOW_TEMPERATURE: u8 = 190;
+const PENDING_SECTORS: u8 = 197;
+const UNCORRECTABLE_SECTORS: u8 = 198;
+
+const ATTRIBUTES: std::ops::Range<usize> = 2..362;
+const ATTRIBUTE_BYTES: usize = 12;
+
+/// Decodes the answer to SMART READ DATA: 30 slots of 12 bytes, in each a number (0 for an empty slot), flags, two normalised values and, from byte 5, six
+/// bytes of raw value; at the end a byte that makes the sum of all zero (ATA-7, the last standard to spell the slots out; ACS-4 calls them vendor specific).
+pub fn decode(answer: &[u8]) -> Result<Health, Nonsense> {
+    at_least(answer, BLOCK_BYTES)?;
+    let answer = &answer[..BLOCK_BYTES];
+    if answer.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) != 0 {
+        return Err(Nonsense("its checksum is wrong".to_owned()));
+    }
+    let slots = || answer[ATTRIBUTES].chunks_exact(ATTRIBUTE_BYTES);
+    // Makers put other things into the upper bytes of the raw value: milliseconds, the lowest and highest temperature.
+    let raw = |number: u8, bytes: usize| {
+        slots().find(|slot| slot[0] == number).and_then(|slot| little_endian(slot, 5, bytes))
+    };
+    let pending = raw(PENDING_SECTORS, 4);
+    let uncorrectable = raw(UNCORRECTABLE_SECTORS, 4);
+    let temperature = raw(TEMPERATURE, 1).or_else(|| raw(AIRFLOW_TEMPERATURE, 1));
+    Ok(Health {
+        power_on_hours: raw(POWER_ON_HOURS, 4),
+        power_cycles: raw(POWER_CYCLES, 4),
+        unsafe_shutdowns: raw(UNEXPECTED_POWER_LOSS, 4).or_else(|| raw(POWER_OFF_RETRACT, 4)),
+        // A sector that a scan found unreadable waits in both counters.
+        media_errors: pending.max(uncorrectable),
+        temperature_celsius: temperature.map(|degrees| i16::from(degrees as u8 as i8)),
+        ..Health::default()
+    })
+}
+
+#[cfg(test)]
+pub mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An answer to SMART READ DATA with these attributes and raw values.
+    pub fn answer(attributes: &[(u8, u64)]) -> Vec<u8> {
+        let mut data = vec![0; BLOCK_BYTES];
+        data[0] = 0x10;
+        for (slot, (number, raw)) in attributes.iter().enumerate() {
+            let slot = &mut data[2 + slot * ATTRIBUTE_BYTES..][..ATTRIBUTE_BYTES];
+            slot[0] = *number;
+            slot[3..5].fill(100);
+            slot[5..11].copy_from_slice(&raw.to_le_bytes()[..6]);
+        }
+        let sum = data.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+        data[511] = sum.wrapping_neg();
+        data
+    }
+
+    #[test]
+    fn attributes_that_makers_agree_on() {
+        // 194: 31 °C now, 19 lowest, 47 highest. 9: hours, with a maker's milliseconds above.
+        let health = decode(&answer(&[
+            (9, 0x1234_0000_3039),
+            (12, 61),
+            (174, 7),
+            (192, 9),
+            (194, 0x002F_0013_001F),
+            (197, 8),
+            (198, 3),
+        ]))
+        .unwrap();
+        assert_eq!(
+            health,
+            Health {
+                power_on_hours: Some(12345),
+                power_cycles: Some(61),
+                unsafe_shutdowns: Some(7),
+                temperature_celsius: Some(31),
+                media_errors: Some(8),
+                ..Health::default()
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_not_counted_is_not_told() {
+        assert_eq!(decode(&answer(&[])).unwrap(), Health::default());
+        assert_eq!(decode(&answer(&[(192, 4)])).unwrap().unsafe_shutdowns, Some(4));
+        assert_eq!(decode(&answer(&[(190, 0xFB)])).unwrap().temperature_celsius, Some(-5));
+    }
+
+    #[test]
+    fn damaged_data_are_refused() {
+        let mut damaged = answer(&[(9, 1)]);
+        damaged[7] ^= 1;
+        insta::assert_snapshot!(decode(&damaged).unwrap_err().0, @"its checksum is wrong");
+        insta::assert_snapshot!(decode(&damaged[..100]).unwrap_err().0, @"100 bytes where 512 belong");
+    }
+
+    #[test]
+    fn the_verdict_comes_in_the_registers() {
+        let registers = |lba_8_to_23| Registers { error: 0, status: 0x50, lba_8_to_23 };
+        assert_eq!(failing(registers(0xC24F)), Some(false));
+        assert_eq!(failing(registers(0x2CF4)), Some(true));
+        assert_eq!(failing(registers(0)), None);
+        let cdb = RETURN_STATUS.for_registers();
+        assert_eq!(cdb, [0x85, 0x06, 0x20, 0, 0xDA, 0, 0, 0, 0, 0, 0x4F, 0, 0xC2, 0, 0xB0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_stumble(mut data in proptest::collection::vec(any::<u8>(), BLOCK_BYTES)) {
+            let sum = data[..511].iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+            data[511] = sum.wrapping_neg();
+            prop_assert!(decode(&data).is_ok());
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Which commands a device understands, judged from sysfs before anything is sent to it.
+
+use std::path::PathBuf;
+
+use crate::system_root::Attributes;
+use crate::{BlockDevice, Transport};
+
+/// A device's commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Language {
+    /// NVMe admin commands.
+    Nvme,
+    /// SCSI commands, and by them perhaps ATA ones.
+    Scsi(Ata),
+    /// The attribute of virtio-blk at this path.
+    VirtioConfig(PathBuf),
+}
+
+/// Whether a drive with SCSI commands has ATA ones inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ata {
+    /// libata drives it: certainly.
+    Inside,
+    /// A USB bridge: often, if it behaves at all.
+    BehindUsb,
+    /// If it says so itself: a SATA drive behind a SAS adapter has the vendor `ATA`.
+    IfItSaysSo,
+}
+
+impl Language {
+    /// Judges a whole disk with its directory in sysfs.
+    ///
+    /// # Errors
+    /// Half a sentence: why it has no commands for a cache.
+    pub fn of(disk: &BlockDevice, attributes: &Attributes) -> Result<Language, String> {
+        if let Some(partition) = &disk.partition {
+            return Err(format!("it is a partition, ask its disk, /dev/{}", partition.disk));
+        }
+        let is_scsi = attributes.exists("device/scsi_disk") || disk.name.starts_with("sd");
+        match disk.transport {
+            Transport::Nvme | Transport::NvmeFabrics => Ok(Language::Nvme),
+            Transport::Sata if is_scsi => Ok(Language::Scsi(Ata::Inside)),
+            Transport::Usb if is_scsi => Ok(Language::Scsi(Ata::BehindUsb)),
+            _ if is_scsi => Ok(Language::Scsi(Ata::IfItSaysSo)),
+            Transport::Virtio if attributes.exists("cache_type") => {
+                Ok(Language::VirtioConfig(attributes.directory.join("cache_type")))
+            }
+            transport => Err(silence(disk, transport)),
+        }
+    }
+}
+
+fn silence(disk: &BlockDevice, transport: Transport) -> String {
+    let below = || {
+        let names: Vec<String> = disk.drives().iter().map(|drive| drive.path.display().to_string()).collect();
+        match names.as_slice() {
+            _ if disk.layers.is_empty() => String::new(),
+            [] => String::new(),
+            [one] => format!(", ask the drive below, {one}"),
+            several => format!(", ask the drives below, {}", several.join(", ")),
+        }
+    };
+    match transport {
+        Transport::Loop => match &disk.backing_file {
+            Some(file) => format!("a loop device has no cache of its own, ask the drive that holds {}", file.display()),
+            None => "a loop device has no cache of its own".to_owned(),
+        },
+        Transport::Zram | Transport::Ram => "it is memory, not a drive".to_owned(),
+        Transport::Pmem => "persistent memory takes no drive commands".to_owned(),
+        Transport::DeviceMapper => format!("a device-mapper device has no cache of its own{}", below()),
+        Transport::Md => format!("a software RAID has no cache of its own{}", below()),
+        Transport::Bcache => format!("bcache is no drive{}", below()),
+        Transport::Drbd => format!("DRBD has no cache of its own{}", below()),
+        Transport::Zvol => "a ZFS volume has no cache of its own, ask the drives of its pool".to_owned(),
+        Transport::Nbd | Transport::Rbd => "its cache is the server's, ask there".to_owned(),
+        Transport::Ublk => "it is served by a program, whose cache it is".to_owned(),
+        Transport::NullBlk => "it is the kernel's test device, set up when it is made".to_owned(),
+        Transport::Mmc => "SD cards and eMMC have commands of their own (`mmc extcsd read` shows an eMMC's)".to_owned(),
+        Transport::Virtio => "its host offers no cache attribute".to_owned(),
+        Transport::Xen => "the host keeps the commands of a Xen disk to itself".to_owned(),
+        _ => "nothing is known of its driver".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::sysfs_place;
+    use crate::fixture::{self, Machine};
+
+    fn language(machine: &Machine, device: &str) -> Result<Language, String> {
+        let device = device.parse().unwrap();
+        let disk = BlockDevice::read(&machine.root(), device).unwrap();
+        Language::of(&disk, &Attributes { directory: sysfs_place(&machine.root(), device).unwrap() })
+    }
+
+    /// A machine with one disk and the attributes given.
+    fn with(place: &str, attributes: &[(&str, &str)]) -> Machine {
+        let machine = Machine::new();
+        machine.disk(place, "7:0", attributes);
+        machine
+    }
+
+    fn silence_of(place: &str, attributes: &[(&str, &str)]) -> String {
+        language(&with(place, attributes), "7:0").unwrap_err()
+    }
+
+    #[test]
+    fn drives_by_their_bus() {
+        const SCSI: (&str, &str) = ("device/scsi_disk/0:0:0:0/cache_type", "write back");
+        assert_eq!(language(&fixture::laptop(), "259:0"), Ok(Language::Nvme));
+        assert_eq!(language(&fixture::raid_server(), "8:0"), Ok(Language::Scsi(Ata::Inside)));
+        for (place, ata) in [
+            ("pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0/block/sdd", Ata::BehindUsb),
+            ("pci0000:80/0000:81:00.0/host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0/block/sdb", Ata::IfItSaysSo),
+            ("pci0000:00/0000:02:00.0/host0/target0:2:0/0:2:0:0/block/sda", Ata::IfItSaysSo),
+            ("pci0000:00/0000:00:04.0/virtio2/host2/target2:0:0/2:0:0:1/block/sda", Ata::IfItSaysSo),
+            ("LNXSYSTM:00/VMBUS:00/fd1d2cbd/host0/target0:0:0/0:0:0:0/block/sda", Ata::IfItSaysSo),
+        ] {
+            assert_eq!(language(&with(place, &[SCSI]), "7:0"), Ok(Language::Scsi(ata)), "{place}");
+            // The SCSI disk driver publishes its attributes a moment later than the disk.
+            assert_eq!(language(&with(place, &[]), "7:0"), Ok(Language::Scsi(ata)), "{place}");
+        }
+        let virtio = language(&fixture::cloud_vm(), "254:0").unwrap();
+        assert!(matches!(virtio, Language::VirtioConfig(path) if path.ends_with("block/vda/cache_type")));
+    }
+
+    #[test]
+    fn the_silent_ones_say_whom_to_ask() {
+        insta::assert_snapshot!(language(&fixture::laptop(), "259:2").unwrap_err(), @"it is a partition, ask its disk, /dev/nvme0n1");
+        insta::assert_snapshot!(language(&fixture::raid_server(), "9:0").unwrap_err(), @"a software RAID has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
+        insta::assert_snapshot!(language(&fixture::raid_server(), "253:1").unwrap_err(), @"a device-mapper device has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
+        insta::assert_snapshot!(silence_of("virtual/block/loop0", &[]), @"a loop device has no cache of its own");
+        insta::assert_snapshot!(silence_of("virtual/block/loop0", &[("loop/backing_file", "/srv/disk.img")]), @"a loop device has no cache of its own, ask the drive that holds /srv/disk.img");
+        insta::assert_snapshot!(silence_of("virtual/block/zram0", &[]), @"it is memory, not a drive");
+        insta::assert_snapshot!(silence_of("virtual/block/dm-0", &[]), @"a device-mapper device has no cache of its own");
+        insta::assert_snapshot!(silence_of("virtual/block/nbd0", &[]), @"its cache is the server's, ask there");
+        insta::assert_snapshot!(silence_of("virtual/block/nullb0", &[]), @"it is the kernel's test device, set up when it is made");
+        insta::assert_snapshot!(silence_of("platform/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0", &[]), @"SD cards and eMMC have commands of their own (`mmc extcsd read` shows an eMMC's)");
+        insta::assert_snapshot!(silence_of("pci0000:00/virtio1/block/vda", &[]), @"its host offers no cache attribute");
+        insta::assert_snapshot!(silence_of("vbd-51712/block/xvda", &[]), @"the host keeps the commands of a Xen disk to itself");
+        insta::assert_snapshot!(silence_of("somewhere/strange0", &[]), @"nothing is known of its driver");
+    }
+}

@@ -1,0 +1,161 @@
+//! A line to one drive: sends a command, and puts what goes wrong into words.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::CommandError;
+use super::carrier::{Carrier, NvmeAnswer, NvmeCommand, Payload, ScsiAnswer};
+use super::nvme;
+use super::scsi::sense::{self, Sense};
+
+/// Questions are answered from the drive's memory, but may first wait behind requests in flight.
+const QUESTION: Duration = Duration::from_secs(15);
+
+/// Switching a cache off makes the drive write it out first; ATA lets a flush take more than 30 s (ACS-4, FLUSH CACHE).
+const SWITCH: Duration = Duration::from_mins(1);
+
+/// A drive tells each initiator once of a reset, a power cycle or a changed parameter, in place of an answer; several may wait.
+const UNIT_ATTENTIONS_MAX: usize = 5;
+
+/// A drive, the way to it, and its name for errors.
+#[derive(Debug)]
+pub struct Line {
+    device: PathBuf,
+    carrier: Box<dyn Carrier>,
+}
+
+impl Line {
+    pub fn new(device: &Path, carrier: Box<dyn Carrier>) -> Line {
+        Line { device: device.to_owned(), carrier }
+    }
+
+    /// Asks with a SCSI command for up to `length_max` bytes; fewer may come.
+    pub fn scsi_in(&mut self, command: &'static str, cdb: &[u8], length_max: usize) -> Result<Vec<u8>, CommandError> {
+        let mut data = vec![0; length_max];
+        let answer = self.scsi(command, cdb, &mut Payload::In(&mut data), QUESTION)?;
+        self.accepted(command, &answer)?;
+        data.truncate(answer.received);
+        Ok(data)
+    }
+
+    /// Tells with a SCSI command.
+    pub fn scsi_out(&mut self, command: &'static str, cdb: &[u8], data: &[u8]) -> Result<(), CommandError> {
+        let mut payload = if data.is_empty() { Payload::None } else { Payload::Out(data) };
+        let answer = self.scsi(command, cdb, &mut payload, SWITCH)?;
+        self.accepted(command, &answer)
+    }
+
+    /// A SCSI command without data, of which the sense data are the answer.
+    pub fn scsi_sense(&mut self, command: &'static str, cdb: &[u8]) -> Result<Vec<u8>, CommandError> {
+        Ok(self.scsi(command, cdb, &mut Payload::None, QUESTION)?.sense)
+    }
+
+    fn scsi(
+        &mut self,
+        command: &'static str,
+        cdb: &[u8],
+        payload: &mut Payload<'_>,
+        patience: Duration,
+    ) -> Result<ScsiAnswer, CommandError> {
+        let mut attentions = 0;
+        loop {
+            let again = match payload {
+                Payload::None => Payload::None,
+                Payload::In(data) => Payload::In(data),
+                Payload::Out(data) => Payload::Out(data),
+            };
+            let answer = self.carrier.scsi(cdb, again, patience).map_err(|errno| self.not_carried(command, errno))?;
+            let sense = Sense::decode(&answer.sense);
+            let attention = answer.status != 0 && sense.is_some_and(|sense| sense.key == sense::UNIT_ATTENTION);
+            if !attention || attentions == UNIT_ATTENTIONS_MAX {
+                return Ok(answer);
+            }
+            attentions += 1;
+        }
+    }
+
+    fn accepted(&self, command: &'static str, answer: &ScsiAnswer) -> Result<(), CommandError> {
+        let sense = Sense::decode(&answer.sense);
+        let recovered = sense.is_some_and(|sense| sense.key == sense::RECOVERED_ERROR);
+        match (answer.status, sense) {
+            (0, _) => Ok(()),
+            _ if recovered => Ok(()),
+            (sense::CHECK_CONDITION, Some(sense)) => Err(self.refused(command, sense.to_string())),
+            (status, _) => Err(self.refused(command, sense::status_in_words(status))),
+        }
+    }
+
+    /// Sends an NVMe command and gives what came, success or not.
+    pub fn nvme(
+        &mut self,
+        command: &'static str,
+        what: NvmeCommand,
+        data: &mut [u8],
+    ) -> Result<NvmeAnswer, CommandError> {
+        let patience = if data.is_empty() { SWITCH } else { QUESTION };
+        let answer = self.carrier.nvme(what, data, patience).map_err(|errno| self.not_carried(command, errno))?;
+        if nvme::is_path_lost(answer.status) {
+            return Err(self.gone());
+        }
+        Ok(answer)
+    }
+
+    /// The same; what is no success is an error.
+    pub fn nvme_accepted(
+        &mut self,
+        command: &'static str,
+        what: NvmeCommand,
+        data: &mut [u8],
+    ) -> Result<u32, CommandError> {
+        let answer = self.nvme(command, what, data)?;
+        match answer.status {
+            0 => Ok(answer.result),
+            status => Err(self.refused(command, nvme::status_in_words(status))),
+        }
+    }
+
+    fn not_carried(&self, command: &'static str, errno: Errno) -> CommandError {
+        match errno {
+            // As a rule: EACCES from opening the node, and from the NVMe driver; EPERM from the SCSI layer.
+            Errno::PERM | Errno::ACCESS => CommandError::NeedsRoot { device: self.device.clone() },
+            Errno::NODEV | Errno::NXIO | Errno::NOENT => self.gone(),
+            Errno::NOTTY | Errno::INVAL | Errno::OPNOTSUPP => {
+                self.unsupported(format!("its driver does not pass {command} on to it"))
+            }
+            errno => CommandError::Io { device: self.device.clone(), command, source: io::Error::from(errno) },
+        }
+    }
+
+    /// The kernel did not open the node.
+    pub fn not_opened(device: &Path, errno: Errno) -> CommandError {
+        let device = device.to_owned();
+        match errno {
+            Errno::PERM | Errno::ACCESS => CommandError::NeedsRoot { device },
+            Errno::NODEV | Errno::NXIO => CommandError::Gone { device },
+            Errno::NOENT => {
+                let because = "/dev has no node for it here, as in containers; ask on the host".to_owned();
+                CommandError::NotSupported { device, because }
+            }
+            errno => CommandError::Io { device, command: "anything", source: io::Error::from(errno) },
+        }
+    }
+
+    pub fn gone(&self) -> CommandError {
+        CommandError::Gone { device: self.device.clone() }
+    }
+
+    pub fn unsupported(&self, because: impl Into<String>) -> CommandError {
+        CommandError::NotSupported { device: self.device.clone(), because: because.into() }
+    }
+
+    pub fn refused(&self, command: &'static str, answer: String) -> CommandError {
+        CommandError::Refused { device: self.device.clone(), command, answer }
+    }
+
+    pub fn nonsense(&self, command: &'static str, what: super::Nonsense) -> CommandError {
+        CommandError::Nonsense { device: self.device.clone(), command, what: what.0 }
+    }
+}

@@ -1,0 +1,271 @@
+//! NVMe admin commands and answers (NVM Express Base Specification 2.0).
+
+use super::bytes::{at_least, little_endian, padded_text};
+use super::carrier::NvmeCommand;
+use super::{CacheReading, DriveIdentity, Nonsense};
+use crate::{AfterPowerCycle, Health, ToldBy};
+
+/// Identify, CNS 01h: the controller (5.17.2.1).
+pub const IDENTIFY_CONTROLLER: NvmeCommand = NvmeCommand { opcode: 0x06, namespace: 0, dword10: 0x01, dword11: 0 };
+/// Bytes of any Identify data structure.
+pub const IDENTIFY_BYTES: usize = 4096;
+
+/// Get Log Page of the SMART / Health Information log (02h), for the whole controller; bits 31:16 are the number of dwords less one (5.16).
+pub const SMART_LOG: NvmeCommand =
+    NvmeCommand { opcode: 0x02, namespace: u32::MAX, dword10: (SMART_BYTES as u32 / 4 - 1) << 16 | 0x02, dword11: 0 };
+/// Bytes of that log.
+pub const SMART_BYTES: usize = 512;
+
+/// Feature 06h, Volatile Write Cache (5.27.1.4).
+const WRITE_CACHE: u32 = 0x06;
+
+/// Get Features of the write cache: its current value, bit 0 of the answer.
+pub const GET_WRITE_CACHE: NvmeCommand = NvmeCommand { opcode: 0x0A, namespace: 0, dword10: WRITE_CACHE, dword11: 0 };
+/// Get Features with Select 011b: what the feature is capable of.
+pub const GET_WRITE_CACHE_CAPABILITIES: NvmeCommand =
+    NvmeCommand { dword10: 0b011 << 8 | WRITE_CACHE, ..GET_WRITE_CACHE };
+
+/// Set Features of the write cache; saved, it outlasts resets and power cycles.
+pub fn set_write_cache(on: bool, save: bool) -> NvmeCommand {
+    let dword10 = u32::from(save) << 31 | WRITE_CACHE;
+    NvmeCommand { opcode: 0x09, namespace: 0, dword10, dword11: u32::from(on) }
+}
+
+/// The answer to Identify Controller (figure 275).
+#[derive(Debug, Clone)]
+pub struct Controller {
+    identity: DriveIdentity,
+    /// ONCS bit 4: Save and Select work in Set and Get Features.
+    pub selects: bool,
+    /// VWC bit 0.
+    pub has_write_cache: bool,
+}
+
+impl Controller {
+    /// Decodes an answer.
+    pub fn decode(answer: &[u8]) -> Result<Controller, Nonsense> {
+        at_least(answer, IDENTIFY_BYTES)?;
+        let identity = DriveIdentity {
+            serial: padded_text(&answer[4..24]),
+            model: padded_text(&answer[24..64]),
+            firmware: padded_text(&answer[64..72]),
+            // Since 2.0 there may be rotating ones; this answer does not tell.
+            rotation: None,
+        };
+        // To a blank answer, "no volatile cache" would be a dangerous thing to believe.
+        if identity.model.is_none() {
+            return Err(Nonsense("it has no model number".to_owned()));
+        }
+        let optional_commands = u16::from_le_bytes([answer[520], answer[521]]);
+        Ok(Controller { identity, selects: optional_commands & 1 << 4 != 0, has_write_cache: answer[525] & 1 != 0 })
+    }
+
+    /// Who it is.
+    pub fn identity(self) -> DriveIdentity {
+        self.identity
+    }
+}
+
+/// What the write cache feature is capable of (figure 186: supported capabilities).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Its value can be saved.
+    pub saveable: bool,
+    /// Its value can be changed.
+    pub changeable: bool,
+}
+
+impl Capabilities {
+    /// From dword 0 of the answer.
+    pub fn decode(result: u32) -> Capabilities {
+        Capabilities { saveable: result & 1 << 0 != 0, changeable: result & 1 << 2 != 0 }
+    }
+}
+
+/// How the cache stands. `value` is dword 0 of the answer to Get Features. A drive that cannot tell what the feature is capable of is taken to let it be
+/// changed: Get and Set Features of it belong together where there is a cache.
+pub fn reading(value: Option<u32>, capabilities: Option<Capabilities>) -> CacheReading {
+    let (present, enabled) = (value.is_some(), value.is_some_and(|value| value & 1 != 0));
+    let switchable = present && capabilities.is_none_or(|capabilities| capabilities.changeable);
+    CacheReading {
+        present,
+        enabled,
+        switchable,
+        // Not saved, it goes back with any reset of the controller.
+        after_power_cycle: match capabilities {
+            Some(Capabilities { saveable: true, .. }) if switchable => AfterPowerCycle::Keeps,
+            Some(_) if switchable => AfterPowerCycle::Reverts,
+            _ => AfterPowerCycle::Unknown,
+        },
+        told_by: ToldBy::NvmeFeature,
+    }
+}
+
+/// Decodes the SMART / Health Information log (figure 207).
+pub fn health(answer: &[u8]) -> Result<Health, Nonsense> {
+    // Spare below its threshold, reliability degraded, read-only, backup of volatile memory (the capacitors of power-loss protection) failed, persistent
+    // memory unreliable. Heat (bit 1) passes.
+    const FAILING: u8 = 0b0011_1101;
+    const ZERO_CELSIUS_IN_KELVIN: i32 = 273;
+
+    at_least(answer, SMART_BYTES)?;
+    let answer = &answer[..SMART_BYTES];
+    if answer.iter().all(|byte| *byte == 0) {
+        return Err(Nonsense("it is blank".to_owned()));
+    }
+    let counter = |at: usize| little_endian(answer, at, 16);
+    let kelvin = i32::from(u16::from_le_bytes([answer[1], answer[2]]));
+    Ok(Health {
+        failing: Some(answer[0] & FAILING != 0),
+        temperature_celsius: (kelvin != 0).then(|| i16::try_from(kelvin - ZERO_CELSIUS_IN_KELVIN).ok()).flatten(),
+        spare_percent: Some(answer[3]),
+        used_percent: Some(u16::from(answer[5])),
+        power_cycles: counter(112),
+        power_on_hours: counter(128),
+        unsafe_shutdowns: counter(144),
+        media_errors: counter(160),
+    })
+}
+
+const FEATURE_NOT_SAVEABLE: u16 = 0x10D;
+
+/// Whether Set Features was refused only because the value cannot be saved.
+pub fn is_not_saveable(status: u16) -> bool {
+    status == FEATURE_NOT_SAVEABLE
+}
+
+/// Whether the driver, and not the drive, ended the command: the drive was unplugged or is being reset (figure 96, path related status; Linux gives
+/// "Host Pathing Error" and "Command Aborted By Host").
+pub fn is_path_lost(status: u16) -> bool {
+    matches!(status, 0x370 | 0x371)
+}
+
+/// The statuses that questions and cache switches meet (figures 93 to 95).
+pub fn status_in_words(status: u16) -> String {
+    let words = match status {
+        0x001 => "it does not know this command",
+        0x002 => "invalid field in the command",
+        0x006 => "internal error",
+        0x007 => "command aborted",
+        0x00B => "invalid namespace or format",
+        0x00C => "commands in the wrong order",
+        0x015 => "operation denied",
+        0x020 => "the namespace is write protected",
+        0x109 => "it has no such log",
+        FEATURE_NOT_SAVEABLE => "the feature cannot be saved",
+        0x10E => "the feature cannot be changed",
+        0x10F => "the feature belongs to the whole controller",
+        _ => return format!("status {status:03X}h"),
+    };
+    format!("{words} (status {status:03X}h)")
+}
+
+#[cfg(test)]
+pub mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An answer to Identify Controller.
+    pub fn identify(model: &str, write_cache: bool, selects: bool) -> Vec<u8> {
+        let mut data = vec![0; IDENTIFY_BYTES];
+        data[4..24].copy_from_slice(b"S64ANS0T123456      ");
+        data[24..64].copy_from_slice(format!("{model:<40}").as_bytes());
+        data[64..72].copy_from_slice(b"GDC5902Q");
+        data[520] = if selects { 0x5F } else { 0x4F };
+        data[525] = if write_cache { 0x07 } else { 0x06 };
+        data
+    }
+
+    /// A SMART log.
+    pub fn smart(warning: u8) -> Vec<u8> {
+        let mut data = vec![0; SMART_BYTES];
+        data[0] = warning;
+        data[1..3].copy_from_slice(&310_u16.to_le_bytes());
+        data[3..6].copy_from_slice(&[98, 10, 104]);
+        for (at, value) in [(112, 1_200_u64), (128, 8_760), (144, 57), (160, 2)] {
+            data[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        data
+    }
+
+    #[test]
+    fn a_drive_names_itself() {
+        let controller = Controller::decode(&identify("Samsung SSD 980 1TB", true, true)).unwrap();
+        assert!(controller.has_write_cache && controller.selects);
+        let identity = controller.identity();
+        assert_eq!(identity.model.as_deref(), Some("Samsung SSD 980 1TB"));
+        assert_eq!(identity.serial.as_deref(), Some("S64ANS0T123456"));
+        assert_eq!(identity.firmware.as_deref(), Some("GDC5902Q"));
+        // Bits 2:1 of VWC speak of Flush, not of a cache.
+        let plp = Controller::decode(&identify("SAMSUNG MZQL21T9HCJR-00A07", false, false)).unwrap();
+        assert!(!plp.has_write_cache && !plp.selects);
+    }
+
+    #[test]
+    fn a_blank_answer_is_not_taken_for_a_drive_without_a_cache() {
+        insta::assert_snapshot!(Controller::decode(&[0; 4096]).unwrap_err().0, @"it has no model number");
+        insta::assert_snapshot!(Controller::decode(&[1; 512]).unwrap_err().0, @"512 bytes where 4096 belong");
+    }
+
+    #[test]
+    fn the_cache_by_its_feature() {
+        let capable = |bits| Some(Capabilities::decode(bits));
+        let of = |value, capabilities| {
+            let CacheReading { present, enabled, switchable, after_power_cycle, .. } = reading(value, capabilities);
+            (present, enabled, switchable, after_power_cycle)
+        };
+        assert_eq!(of(Some(1), capable(0b101)), (true, true, true, AfterPowerCycle::Keeps));
+        assert_eq!(of(Some(0), capable(0b100)), (true, false, true, AfterPowerCycle::Reverts));
+        assert_eq!(of(Some(1), capable(0b001)), (true, true, false, AfterPowerCycle::Unknown));
+        assert_eq!(of(Some(1), None), (true, true, true, AfterPowerCycle::Unknown));
+        assert_eq!(of(None, None), (false, false, false, AfterPowerCycle::Unknown));
+    }
+
+    #[test]
+    fn commands_as_the_specification_writes_them() {
+        assert_eq!(set_write_cache(false, false).dword10, 6);
+        assert_eq!(
+            set_write_cache(true, true),
+            NvmeCommand { opcode: 9, namespace: 0, dword10: 0x8000_0006, dword11: 1 }
+        );
+        assert_eq!(GET_WRITE_CACHE_CAPABILITIES.dword10, 0x306);
+        assert_eq!(SMART_LOG.dword10, 0x007F_0002);
+    }
+
+    #[test]
+    fn a_drive_tells_its_health() {
+        assert_eq!(
+            health(&smart(0)).unwrap(),
+            Health {
+                used_percent: Some(104),
+                spare_percent: Some(98),
+                unsafe_shutdowns: Some(57),
+                power_cycles: Some(1200),
+                power_on_hours: Some(8760),
+                media_errors: Some(2),
+                temperature_celsius: Some(37),
+                failing: Some(false),
+            }
+        );
+        for (warning, failing) in [(0b1, true), (0b10, false), (0b100, true), (0b1000, true), (0b1_0000, true)] {
+            assert_eq!(health(&smart(warning)).unwrap().failing, Some(failing), "{warning:b}");
+        }
+        insta::assert_snapshot!(health(&[0; 512]).unwrap_err().0, @"it is blank");
+    }
+
+    #[test]
+    fn refusals_in_words() {
+        insta::assert_snapshot!(status_in_words(0x10E), @"the feature cannot be changed (status 10Eh)");
+        insta::assert_snapshot!(status_in_words(0x7FF), @"status 7FFh");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_stumble(answer in proptest::collection::vec(any::<u8>(), 0..520), wide: u8) {
+            let _ = (health(&answer), Controller::decode(&answer));
+            let whole: Vec<u8> = answer.iter().copied().cycle().chain(std::iter::repeat(wide)).take(IDENTIFY_BYTES).collect();
+            let _ = Controller::decode(&whole).map(Controller::identity);
+        }
+    }
+}

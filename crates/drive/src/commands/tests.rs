@@ -1,0 +1,1 @@
+//! Drives that vanish, refuse, lie or answer nonsense.

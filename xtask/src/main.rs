@@ -2,6 +2,7 @@
 
 mod command;
 mod docs;
+mod rig;
 mod test;
 mod versus;
 
@@ -25,11 +26,22 @@ enum Task {
     },
     /// Write the generated files anew: docs/plan.md, schemas/*.json
     Docs,
+    /// Real kernels above drives that this machine does not have; needs root for the packages only
+    Rig {
+        #[command(subcommand)]
+        rig: Rig,
+    },
     /// The engine beside a peer on this machine: both sides and the ratio of one run
     Versus {
         #[command(subcommand)]
         peer: Peer,
     },
+}
+
+#[derive(Debug, Subcommand)]
+enum Rig {
+    /// Debian's kernel in a QEMU machine (software emulation) with NVMe, SATA, SAS, RAID, USB and virtio drives
+    Qemu(rig::Options),
 }
 
 #[derive(Debug, Subcommand)]
@@ -42,6 +54,12 @@ fn main() -> anyhow::Result<()> {
     match Args::parse().task {
         Task::Test { rigs } => test::run(rigs),
         Task::Docs => docs::write(),
+        Task::Rig { rig: Rig::Qemu(options) } => {
+            test::install(&rig::PACKAGES)?;
+            let outcome = rig::run(&options)?;
+            anyhow::ensure!(outcome.failed == 0, "{} tests failed in the guest", outcome.failed);
+            Ok(())
+        }
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
     }
 }

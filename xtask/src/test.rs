@@ -10,6 +10,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 
 use crate::command::{command, is_there, output, shown};
+use crate::rig;
 
 /// Debian packages with the real components that rig tests use.
 const PACKAGES: [&str; 20] = [
@@ -51,6 +52,7 @@ pub fn run(rigs: bool) -> anyhow::Result<()> {
     step("documentation", documentation)?;
     step("tests", || tests(rigs, &mut tally))?;
     if rigs {
+        step("QEMU rig", || qemu(&mut tally))?;
         step("licences", || licences(&mut tally))?;
         step("fuzzing", || fuzz(&mut tally))?;
     }
@@ -91,7 +93,8 @@ fn documentation() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn install(packages: &[&str]) -> anyhow::Result<()> {
+/// Installs the Debian packages that are missing.
+pub fn install(packages: &[&str]) -> anyhow::Result<()> {
     let missing: Vec<&str> =
         packages.iter().copied().filter(|package| !is_there("dpkg-query", &["--status", package])).collect();
     if missing.is_empty() {
@@ -160,6 +163,14 @@ fn result_in(line: &str) -> Option<(u64, u64)> {
         words.get(position.checked_sub(1)?)?.parse().ok()
     };
     Some((before("passed")?, before("failed")?))
+}
+
+fn qemu(tally: &mut Tally) -> anyhow::Result<()> {
+    install(&rig::PACKAGES)?;
+    let outcome = rig::run(&rig::Options::default())?;
+    tally.passed += outcome.passed;
+    tally.failed += outcome.failed;
+    Ok(())
 }
 
 fn licences(tally: &mut Tally) -> anyhow::Result<()> {

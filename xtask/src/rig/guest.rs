@@ -1,0 +1,132 @@
+//! Commands to the guest, over a virtio serial port.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::PATIENCE;
+
+/// A guest that takes commands.
+pub struct Guest {
+    stream: BufReader<UnixStream>,
+}
+
+/// What a command printed, and how it ended.
+#[derive(Debug)]
+pub struct Output {
+    /// Its exit code, as a shell has it.
+    pub code: i32,
+    /// Its stdout.
+    pub stdout: String,
+    /// Its stderr.
+    pub stderr: String,
+}
+
+impl Guest {
+    /// Waits for the guest behind a socket to be ready.
+    pub fn connect(socket: &Path) -> anyhow::Result<Guest> {
+        let begun = Instant::now();
+        let stream = loop {
+            match UnixStream::connect(socket) {
+                Ok(stream) => break stream,
+                Err(_) if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(50)),
+                Err(error) => return Err(error).context("QEMU opened no socket"),
+            }
+        };
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut guest = Guest { stream: BufReader::new(stream) };
+        guest.wait_until_ready()?;
+        Ok(guest)
+    }
+
+    /// Waits for the guest's word that it takes commands: after its start, and after each reboot.
+    pub fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        loop {
+            let line = self.line().context("the guest did not start")?;
+            if line.trim() == "ready" {
+                return Ok(());
+            }
+        }
+    }
+
+    fn line(&mut self) -> anyhow::Result<String> {
+        let mut line = Vec::new();
+        self.stream.read_until(b'\n', &mut line)?;
+        ensure!(!line.is_empty(), "the guest is gone");
+        Ok(String::from_utf8_lossy(&line).into_owned())
+    }
+
+    /// Sends a script without waiting for it to end: it will not, because it ends the machine.
+    pub fn send(&mut self, script: &str) -> anyhow::Result<()> {
+        let line = STANDARD.encode(script) + "\n";
+        self.stream.get_mut().write_all(line.as_bytes()).context("the guest does not listen")
+    }
+
+    /// Runs a shell script to its end.
+    pub fn run(&mut self, script: &str) -> anyhow::Result<Output> {
+        self.send(script)?;
+        let header = self.line().with_context(|| format!("no answer to: {script}"))?;
+        let mut numbers = header.split_whitespace().map(str::parse::<usize>);
+        let (Some(Ok(code)), Some(Ok(out)), Some(Ok(err))) = (numbers.next(), numbers.next(), numbers.next()) else {
+            bail!("the guest answered `{}` to: {script}", header.trim());
+        };
+        let mut take = |length| -> anyhow::Result<String> {
+            let mut bytes = vec![0; length];
+            self.stream.read_exact(&mut bytes)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        Ok(Output { code: code as i32, stdout: take(out)?, stderr: take(err)? })
+    }
+
+    /// Runs a script that must succeed; its stdout without the newline at the end.
+    pub fn must(&mut self, script: &str) -> anyhow::Result<String> {
+        let output = self.run(script)?;
+        ensure!(
+            output.code == 0,
+            "`{script}` ended with {}\nstdout: {}\nstderr: {}",
+            output.code,
+            output.stdout.trim(),
+            output.stderr.trim()
+        );
+        Ok(output.stdout.trim_end().to_owned())
+    }
+
+    /// Runs a script whose stdout is JSON.
+    pub fn json(&mut self, script: &str) -> anyhow::Result<serde_json::Value> {
+        let text = self.must(script)?;
+        serde_json::from_str(&text).with_context(|| format!("`{script}` printed no JSON: {text}"))
+    }
+
+    /// Runs a script that must end with that code; its stderr.
+    pub fn refused(&mut self, script: &str, code: i32) -> anyhow::Result<String> {
+        let output = self.run(script)?;
+        ensure!(
+            output.code == code,
+            "`{script}` ended with {} instead of {code}\nstdout: {}\nstderr: {}",
+            output.code,
+            output.stdout.trim(),
+            output.stderr.trim()
+        );
+        Ok(output.stderr)
+    }
+
+    /// Restarts the kernel, as a reset button does: drives keep their power.
+    pub fn reboot(&mut self) -> anyhow::Result<()> {
+        self.send("sync; echo b > /proc/sysrq-trigger")?;
+        self.wait_until_ready()
+    }
+
+    /// The device of the drive with that serial number, such as `/dev/sda`.
+    pub fn device(&mut self, serial: &str) -> anyhow::Result<String> {
+        let script =
+            format!("lsblk --nodeps --noheadings --output NAME,SERIAL | awk '$2 == \"{serial}\" {{print $1}}'");
+        let name = self.must(&script)?;
+        ensure!(!name.is_empty() && !name.contains('\n'), "there is no one drive {serial}: `{name}`");
+        Ok(format!("/dev/{name}"))
+    }
+}

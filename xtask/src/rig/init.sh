@@ -1,0 +1,65 @@
+#!/bin/busybox sh
+# The guest's first and only process: mounts, modules, then commands from the host until the machine ends.
+/bin/busybox mkdir -p /bin
+for name in $(/bin/busybox --list); do
+    [ -e /bin/$name ] || /bin/busybox ln -s busybox /bin/$name
+done
+export PATH=/bin HOME=/
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t tmpfs tmpfs /run
+# load NAME: a module and what it depends on.
+cat > /bin/load <<'LOAD'
+#!/bin/sh
+name=$1; shift
+while read module; do
+    case $module in
+        $name.ko) insmod /modules/$module "$@" ;;
+        *) insmod /modules/$module ;;
+    esac
+done < /modules/$name.order
+LOAD
+# serial NUMBER: the device of the drive with that serial number.
+cat > /bin/serial <<'SERIAL'
+#!/bin/sh
+for disk in /sys/block/*; do
+    for file in $disk/serial $disk/device/serial $disk/device/vpd_pg80; do
+        # Page 80h has four bytes before its text; numbers are padded.
+        if [ -e $file ] && tr -d '\000-\040' < $file 2>/dev/null | grep -q "^$1\$"; then
+            echo /dev/${disk##*/}
+            exit
+        fi
+    done
+done
+exit 1
+SERIAL
+chmod 755 /bin/load /bin/serial
+load boot 2>/dev/null
+# What must survive a reboot lies on the drive with this serial number.
+for disk in /sys/block/vd*; do
+    if [ "$(cat $disk/serial)" = STATE ]; then
+        state=/dev/${disk##*/}
+        blkid $state > /dev/null || mkfs.ext4 -q $state
+        mount -t ext4 $state /var/lib/flushmark
+    fi
+done
+port=
+while [ -z "$port" ]; do
+    for name in /sys/class/virtio-ports/*/name; do
+        if [ -e "$name" ] && [ "$(cat $name)" = agent ]; then
+            port=${name%/name}; port=/dev/${port##*/}
+        fi
+    done
+done
+exec 3<> $port
+echo ready >&3
+# A line is a script in base64; the answer is one line with its exit code and the lengths of what it printed, then just that.
+while read -r line <&3; do
+    echo "$line" | base64 -d > /run/script
+    sh /run/script > /run/stdout 2> /run/stderr < /dev/null
+    code=$?
+    echo "$code $(stat -c %s /run/stdout) $(stat -c %s /run/stderr)" >&3
+    cat /run/stdout /run/stderr >&3
+done
+poweroff -f

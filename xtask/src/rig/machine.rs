@@ -1,0 +1,174 @@
+//! The machine: two NUMA nodes, and a drive of each kind.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context as _;
+
+use super::guest::Guest;
+
+/// How a drive hangs on the machine.
+#[derive(Debug, Clone, Copy)]
+enum Attachment {
+    Nvme,
+    Sata { port: u8 },
+    Sas { id: u8 },
+    Raid,
+    Usb,
+    VirtioBlk { switchable: bool },
+    VirtioScsi,
+}
+
+/// One drive. Tests find it by its serial number: letters change from boot to boot.
+struct Drive {
+    serial: &'static str,
+    attachment: Attachment,
+    /// Whether it starts with its volatile cache on.
+    cache: bool,
+}
+
+const fn drive(serial: &'static str, attachment: Attachment, cache: bool) -> Drive {
+    Drive { serial, attachment, cache }
+}
+
+const DRIVES: [Drive; 17] = [
+    drive("STATE", Attachment::VirtioBlk { switchable: false }, true),
+    drive("NVMEON", Attachment::Nvme, true),
+    drive("NVMEOFF", Attachment::Nvme, false),
+    drive("SATAON", Attachment::Sata { port: 0 }, true),
+    drive("SATAOFF", Attachment::Sata { port: 1 }, false),
+    drive("SASON", Attachment::Sas { id: 0 }, true),
+    drive("SASOFF", Attachment::Sas { id: 1 }, false),
+    drive("MEGARAID", Attachment::Raid, true),
+    drive("USB", Attachment::Usb, true),
+    drive("VBLKON", Attachment::VirtioBlk { switchable: true }, true),
+    drive("VBLKOFF", Attachment::VirtioBlk { switchable: false }, false),
+    drive("VSCSION", Attachment::VirtioScsi, true),
+    drive("VSCSIOFF", Attachment::VirtioScsi, false),
+    // For arrays and volumes.
+    drive("SPARE1", Attachment::Sata { port: 2 }, true),
+    drive("SPARE2", Attachment::Sata { port: 3 }, true),
+    drive("SPARE3", Attachment::Sata { port: 4 }, true),
+    drive("SPARE4", Attachment::Sata { port: 5 }, true),
+];
+const DRIVE_BYTES: u64 = 256 << 20;
+/// Processors; the second half is on the second node.
+const CPUS: u32 = 4;
+
+/// What is booted, in words.
+pub fn description() -> String {
+    let names: Vec<&str> = DRIVES.iter().map(|drive| drive.serial).collect();
+    format!("{CPUS} processors on 2 NUMA nodes, drives {}", names.join(" "))
+}
+
+/// A machine that is booted as often as needed, always with the same drives. Dropping it ends QEMU.
+pub struct Machine {
+    kernel: PathBuf,
+    initramfs: PathBuf,
+    directory: PathBuf,
+    qemu: Option<Child>,
+}
+
+impl Machine {
+    /// A machine whose drives lie in `directory`.
+    pub fn new(kernel: &Path, initramfs: &Path, directory: &Path) -> Machine {
+        Machine {
+            kernel: kernel.to_owned(),
+            initramfs: initramfs.to_owned(),
+            directory: directory.to_owned(),
+            qemu: None,
+        }
+    }
+
+    /// Switches it on.
+    pub fn boot(&mut self) -> anyhow::Result<Guest> {
+        self.end();
+        let socket = self.directory.join("agent");
+        let _ = std::fs::remove_file(&socket);
+        let mut qemu = Command::new("qemu-system-x86_64");
+        // KVM is not asked for: where virtual machines are nested it may hang, and every machine has TCG.
+        qemu.args(["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024"])
+            .args(["-smp", &CPUS.to_string(), "-display", "none", "-nodefaults", "-no-user-config"])
+            .args([
+                "-object",
+                "memory-backend-ram,id=node0,size=512M",
+                "-object",
+                "memory-backend-ram,id=node1,size=512M",
+            ])
+            .args(["-numa", "node,nodeid=0,cpus=0-1,memdev=node0", "-numa", "node,nodeid=1,cpus=2-3,memdev=node1"])
+            .arg("-kernel")
+            .arg(&self.kernel)
+            .arg("-initrd")
+            .arg(&self.initramfs)
+            .args(["-append", "console=ttyS0 panic=-1 random.trust_cpu=on"])
+            .args(["-serial", "chardev:console", "-chardev"])
+            .arg(format!("file,id=console,path={}", self.console().display()))
+            .args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name=agent", "-chardev"])
+            .arg(format!("socket,id=agent,path={},server=on,wait=off", socket.display()))
+            .args(["-device", "ich9-ahci,id=sata", "-device", "mptsas1068,id=sas", "-device", "megasas,id=raid"])
+            .args(["-device", "qemu-xhci,id=usb", "-device", "virtio-scsi-pci,id=vscsi"]);
+        for (index, drive) in DRIVES.iter().enumerate() {
+            let path = self.directory.join(drive.serial);
+            if !path.exists() {
+                File::create(&path)?.set_len(DRIVE_BYTES)?;
+            }
+            let cache = if drive.cache { "writeback" } else { "writethrough" };
+            qemu.arg("-drive").arg(format!("if=none,id=d{index},format=raw,cache={cache},file={}", path.display()));
+            qemu.arg("-device").arg(drive.device(index));
+        }
+        let log = File::create(self.directory.join("qemu.log"))?;
+        let child = qemu.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
+        self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
+        Guest::connect(&socket).with_context(|| self.console_end())
+    }
+
+    fn console(&self) -> PathBuf {
+        self.directory.join("console")
+    }
+
+    /// The last lines that QEMU and the guest's console printed.
+    pub fn console_end(&self) -> String {
+        let end = |path: &Path| {
+            let bytes = std::fs::read(path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let lines: Vec<&str> = text.lines().collect();
+            lines[lines.len().saturating_sub(30)..].join("\n")
+        };
+        format!("{}\n{}", end(&self.directory.join("qemu.log")), end(&self.console()))
+    }
+
+    fn end(&mut self) {
+        if let Some(mut qemu) = self.qemu.take() {
+            let _ = qemu.kill();
+            let _ = qemu.wait();
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Drive {
+    /// QEMU's word for it.
+    fn device(&self, index: usize) -> String {
+        let common = format!("drive=d{index},serial={}", self.serial);
+        match self.attachment {
+            Attachment::Nvme => format!("nvme,{common}"),
+            Attachment::Sata { port } => format!("ide-hd,bus=sata.{port},{common}"),
+            // Linux finds a SAS disk by its address, which QEMU takes from the name.
+            Attachment::Sas { id } => {
+                format!("scsi-hd,bus=sas.0,scsi-id={id},wwn=0x5000c50015ea71a{id},rotation_rate=1,{common}")
+            }
+            Attachment::Raid => format!("scsi-hd,bus=raid.0,{common}"),
+            Attachment::Usb => format!("usb-storage,bus=usb.0,{common}"),
+            Attachment::VirtioBlk { switchable } => {
+                format!("virtio-blk-pci,config-wce={},{common}", if switchable { "on" } else { "off" })
+            }
+            Attachment::VirtioScsi => format!("scsi-hd,bus=vscsi.0,{common}"),
+        }
+    }
+}

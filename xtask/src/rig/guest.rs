@@ -123,10 +123,6 @@ impl Guest {
 
     /// The device of the drive with that serial number, such as `/dev/sda`.
     pub fn device(&mut self, serial: &str) -> anyhow::Result<String> {
-        let script =
-            format!("lsblk --nodeps --noheadings --output NAME,SERIAL | awk '$2 == \"{serial}\" {{print $1}}'");
-        let name = self.must(&script)?;
-        ensure!(!name.is_empty() && !name.contains('\n'), "there is no one drive {serial}: `{name}`");
-        Ok(format!("/dev/{name}"))
+        self.must(&format!("serial {serial}")).with_context(|| format!("no drive {serial}"))
     }
 }

@@ -26,7 +26,8 @@ cat > /bin/serial <<'SERIAL'
 for disk in /sys/block/*; do
     for file in $disk/serial $disk/device/serial $disk/device/vpd_pg80; do
         # Page 80h has four bytes before its text; numbers are padded.
-        if [ -e $file ] && tr -d '\000-\040' < $file 2>/dev/null | grep -q "^$1\$"; then
+        case $file in *vpd*) skip=5 ;; *) skip=1 ;; esac
+        if [ -e $file ] && tail -c +$skip $file | tr -d '\000-\040' | grep -q "^$1\$"; then
             echo /dev/${disk##*/}
             exit
         fi

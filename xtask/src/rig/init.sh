@@ -24,7 +24,9 @@ LOAD
 cat > /bin/serial <<'SERIAL'
 #!/bin/sh
 for disk in /sys/block/*; do
-    for file in $disk/serial $disk/device/serial $disk/device/vpd_pg80; do
+    place=$(readlink -f $disk)
+    # The last is of a USB device, three levels above its SCSI host.
+    for file in $disk/serial $disk/device/serial $disk/device/vpd_pg80 ${place%/*/host*}/serial; do
         # Page 80h has four bytes before its text; numbers are padded.
         case $file in *vpd*) skip=5 ;; *) skip=1 ;; esac
         if [ -e $file ] && tail -c +$skip $file | tr -d '\000-\040' | grep -q "^$1\$"; then

@@ -38,15 +38,13 @@ pub struct Identity {
 impl Identity {
     /// Of a disk.
     pub fn of(root: &SystemRoot, disk: &BlockDevice) -> Identity {
-        // The place without its last part, the kernel's name, which is given in the order of discovery.
-        let place = sysfs_place(root, disk.device).and_then(|place| place.parent().map(Path::to_owned));
+        let place = sysfs_place(root, disk.device).unwrap_or_default();
         let top = fs::canonicalize(root.path("")).unwrap_or_default();
-        let place = place.unwrap_or_default();
         Identity {
             model: disk.model.clone(),
             serial: disk.serial.clone(),
             size_bytes: disk.size_bytes,
-            place: place.strip_prefix(top).unwrap_or(&place).to_string_lossy().into_owned(),
+            place: lasting_place(place.strip_prefix(top).unwrap_or(&place)),
             path: disk.path.to_string_lossy().into_owned(),
         }
     }
@@ -75,6 +73,28 @@ impl Identity {
         let name = format!("write-cache-{}-{by}", self.model.as_deref().unwrap_or("drive"));
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(200).collect()
     }
+}
+
+/// What of a place in sysfs stays the same from boot to boot: not the numbers that are given in the order of discovery.
+fn lasting_place(place: &Path) -> String {
+    let numbered = |part: &str, word: &str| {
+        part.strip_prefix(word).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let parts: Vec<&str> = place.iter().filter_map(|part| part.to_str()).collect();
+    let above_name = parts.split_last().map_or(&[][..], |(_, above)| above);
+    let lasting = above_name.iter().filter_map(|part| {
+        let address: Vec<&str> = part.split(':').collect();
+        match address.as_slice() {
+            // Host, channel, target, unit: the first is such a number.
+            [_, channel, target, unit] if part.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') => {
+                Some(format!("{channel}:{target}:{unit}"))
+            }
+            _ if part.starts_with("target") || numbered(part, "host") => None,
+            _ if numbered(part, "nvme") || numbered(part, "virtio") => None,
+            _ => Some((*part).to_owned()),
+        }
+    });
+    lasting.collect::<Vec<_>>().join("/")
 }
 
 /// Who changed a setting.

@@ -306,6 +306,16 @@ fn a_drive_is_known_by_its_serial_number_or_else_by_its_place() {
 }
 
 #[test]
+fn a_place_is_told_without_the_numbers_of_this_boot() {
+    let machine = crate::fixture::Machine::new();
+    let place = "pci0000:00/0000:00:05.0/usb2/2-1/2-1:1.0/host15/target15:0:0/15:0:0:1/block/sdl";
+    machine.disk(place, "8:0", &[]);
+    let disk = BlockDevice::read(&machine.root(), "8:0".parse().unwrap()).unwrap();
+    let identity = Identity::of(&machine.root(), &disk);
+    assert_eq!(identity.place, "sys/devices/pci0000:00/0000:00:05.0/usb2/2-1/2-1:1.0/0:0:1/block");
+}
+
+#[test]
 fn udev_rules() {
     use crate::fixture;
     let laptop = fixture::laptop();

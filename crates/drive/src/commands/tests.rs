@@ -1,1 +1,260 @@
 //! Drives that vanish, refuse, lie or answer nonsense.
+
+mod simulated;
+
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+use rustix::io::Errno;
+
+use super::*;
+use simulated::{Fault, Kind, Simulated};
+
+/// A drive with a fault, and the commands that it will have got.
+fn opened(kind: Kind, fault: Fault) -> (OpenDrive, Arc<Mutex<Vec<u8>>>) {
+    let simulated = Simulated::new(kind, fault);
+    let commands = Arc::clone(&simulated.commands);
+    let name = if kind == Kind::Nvme { "/dev/nvme0n1" } else { "/dev/sdx" };
+    let line = Line::new(name.as_ref(), Box::new(simulated));
+    let ata = match kind {
+        Kind::Sata => Ata::Inside,
+        Kind::UsbBridge | Kind::UsbStick => Ata::BehindUsb,
+        Kind::Sas | Kind::Nvme => Ata::IfItSaysSo,
+    };
+    let opened = match kind {
+        Kind::Nvme => Opened::Nvme(line),
+        _ => Opened::Scsi { line, ata, dialect: None },
+    };
+    (OpenDrive(opened), commands)
+}
+
+fn drive(kind: Kind, fault: Fault) -> OpenDrive {
+    opened(kind, fault).0
+}
+
+const SPEAKING: [Kind; 4] = [Kind::Sata, Kind::Sas, Kind::Nvme, Kind::UsbBridge];
+
+#[test]
+fn a_good_drive_is_switched_off_and_on() {
+    for kind in SPEAKING {
+        let mut drive = drive(kind, Fault::None);
+        assert!(drive.write_cache().unwrap().enabled, "{kind:?}");
+        for on in [false, true] {
+            drive.set_write_cache(on).unwrap();
+            assert_eq!(drive.write_cache().unwrap().enabled, on, "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn each_kind_tells_in_its_own_way() {
+    let told = |kind, fault| {
+        let reading = drive(kind, fault).write_cache().unwrap();
+        (reading.told_by, reading.after_power_cycle)
+    };
+    assert_eq!(told(Kind::Sata, Fault::None), (ToldBy::AtaIdentify, AfterPowerCycle::Reverts));
+    assert_eq!(told(Kind::Sas, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
+    assert_eq!(told(Kind::UsbBridge, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
+    assert_eq!(told(Kind::Nvme, Fault::None), (ToldBy::NvmeFeature, AfterPowerCycle::Keeps));
+}
+
+#[test]
+fn a_sata_drive_behind_a_sas_adapter_is_asked_in_ata() {
+    let simulated = Simulated::new(Kind::Sata, Fault::None);
+    let line = Line::new("/dev/sdx".as_ref(), Box::new(simulated));
+    let mut drive = OpenDrive(Opened::Scsi { line, ata: Ata::IfItSaysSo, dialect: None });
+    assert_eq!(drive.write_cache().unwrap().told_by, ToldBy::AtaIdentify);
+}
+
+#[test]
+fn a_sas_drive_gets_no_ata() {
+    let (mut drive, commands) = opened(Kind::Sas, Fault::None);
+    drive.write_cache().unwrap();
+    drive.health().unwrap();
+    assert!(!commands.lock().unwrap().contains(&0x85));
+    // Once is enough to know what it speaks.
+    assert_eq!(commands.lock().unwrap().iter().filter(|command| **command == 0x12).count(), 1);
+}
+
+#[test]
+fn a_stick_gets_nothing_but_the_first_question() {
+    let (mut drive, commands) = opened(Kind::UsbStick, Fault::None);
+    insta::assert_snapshot!(drive.write_cache().unwrap_err(), @"/dev/sdx has no command for that: sticks and card readers may hang at such questions, so none is asked");
+    assert_eq!(*commands.lock().unwrap(), [0x12]);
+}
+
+#[test]
+fn the_short_form_serves_where_the_long_is_unknown() {
+    let mut drive = drive(Kind::Sas, Fault::OnlyShortForm);
+    drive.set_write_cache(false).unwrap();
+    assert!(!drive.write_cache().unwrap().enabled);
+}
+
+#[test]
+fn what_a_drive_has_to_tell_first_is_no_answer() {
+    assert!(drive(Kind::Sata, Fault::Attentions(3)).write_cache().is_ok());
+    let endless = drive(Kind::Sas, Fault::Attentions(usize::MAX)).write_cache().unwrap_err();
+    insta::assert_snapshot!(endless, @"/dev/sdx refused INQUIRY: unit attention, it was reset or switched on (sense 6h/29h/00h)");
+}
+
+#[test]
+fn refusals_of_the_switch_are_told() {
+    let refusal = |kind| drive(kind, Fault::RefusesSwitch).set_write_cache(false).unwrap_err().to_string();
+    insta::assert_snapshot!(refusal(Kind::Sata), @"/dev/sdx refused SET FEATURES: command aborted (sense Bh/00h/00h)");
+    insta::assert_snapshot!(refusal(Kind::Sas), @"/dev/sdx refused MODE SELECT: illegal request, invalid field in the command (sense 5h/24h/00h)");
+    insta::assert_snapshot!(refusal(Kind::Nvme), @"/dev/nvme0n1 refused Set Features: the feature cannot be changed (status 10Eh)");
+}
+
+#[test]
+fn a_drive_that_only_pretends_is_seen_through_by_reading() {
+    for kind in SPEAKING {
+        let mut drive = drive(kind, Fault::IgnoresSwitch);
+        drive.set_write_cache(false).unwrap();
+        assert!(drive.write_cache().unwrap().enabled, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_drive_may_vanish_at_any_moment() {
+    for kind in SPEAKING {
+        for errno in [Errno::NODEV, Errno::NXIO] {
+            // The shortest of these conversations has more commands.
+            for after in 0..8 {
+                let fault = || Fault::KernelSays(errno, after);
+                let (mut asked, commands) = opened(kind, fault());
+                let came = [
+                    asked.write_cache().map(|_| ()),
+                    asked.set_write_cache(false),
+                    asked.health().map(|_| ()),
+                    asked.identity().map(|_| ()),
+                ];
+                let sent = commands.lock().unwrap().len();
+                for error in came.into_iter().filter_map(Result::err) {
+                    let expected = matches!(error, CommandError::Gone { .. })
+                        || (kind == Kind::UsbBridge && matches!(error, CommandError::NotSupported { .. }));
+                    assert!(expected, "{kind:?} after {after}: {error}");
+                }
+                assert!(sent > after, "{kind:?} was never asked command {after}");
+            }
+        }
+    }
+    let gone = drive(Kind::Sata, Fault::KernelSays(Errno::NODEV, 0)).write_cache().unwrap_err();
+    insta::assert_snapshot!(gone, @"/dev/sdx is gone: it was unplugged, or its driver gave it up");
+    let lost = drive(Kind::Nvme, Fault::PathLost).health().unwrap_err();
+    insta::assert_snapshot!(lost, @"/dev/nvme0n1 is gone: it was unplugged, or its driver gave it up");
+}
+
+#[test]
+fn what_the_kernel_says_in_words() {
+    let answer = |kind, errno| drive(kind, Fault::KernelSays(errno, 0)).write_cache().unwrap_err().to_string();
+    for (kind, errno) in [(Kind::Sata, Errno::PERM), (Kind::Nvme, Errno::ACCESS)] {
+        assert!(answer(kind, errno).ends_with("takes commands from root only: run it with sudo"), "{kind:?}");
+    }
+    insta::assert_snapshot!(answer(Kind::Sas, Errno::NOTTY), @"/dev/sdx has no command for that: its driver does not pass INQUIRY on to it");
+    insta::assert_snapshot!(answer(Kind::Nvme, Errno::OPNOTSUPP), @"/dev/nvme0n1 has no command for that: its driver does not pass Identify on to it");
+    insta::assert_snapshot!(answer(Kind::Sata, Errno::TIMEDOUT), @"cannot send IDENTIFY DEVICE to /dev/sdx: Connection timed out (os error 110)");
+}
+
+#[test]
+fn opening_in_words() {
+    let answer = |errno| Line::not_opened("/dev/sdx".as_ref(), errno).to_string();
+    insta::assert_snapshot!(answer(Errno::ACCESS), @"/dev/sdx takes commands from root only: run it with sudo");
+    insta::assert_snapshot!(answer(Errno::NOENT), @"/dev/sdx has no command for that: /dev has no node for it here, as in containers; ask on the host");
+    insta::assert_snapshot!(answer(Errno::NXIO), @"/dev/sdx is gone: it was unplugged, or its driver gave it up");
+    insta::assert_snapshot!(answer(Errno::BUSY), @"cannot send anything to /dev/sdx: Device or resource busy (os error 16)");
+}
+
+/// A user of the group `disk`: SCSI's questions are allowed to him, ATA's not.
+#[derive(Debug)]
+struct GroupDisk(Simulated);
+
+impl carrier::Carrier for GroupDisk {
+    fn scsi(
+        &mut self,
+        cdb: &[u8],
+        payload: carrier::Payload<'_>,
+        patience: std::time::Duration,
+    ) -> Result<carrier::ScsiAnswer, Errno> {
+        let allowed = !matches!(cdb[0], 0x85 | 0x55 | 0x15);
+        if allowed { self.0.scsi(cdb, payload, patience) } else { Err(Errno::PERM) }
+    }
+
+    fn nvme(
+        &mut self,
+        _: carrier::NvmeCommand,
+        _: &mut [u8],
+        _: std::time::Duration,
+    ) -> Result<carrier::NvmeAnswer, Errno> {
+        Err(Errno::ACCESS)
+    }
+}
+
+#[test]
+fn a_user_who_may_read_the_node_learns_what_scsi_tells() {
+    let carrier = GroupDisk(Simulated::new(Kind::Sata, Fault::None));
+    let line = Line::new("/dev/sdx".as_ref(), Box::new(carrier));
+    let mut drive = OpenDrive(Opened::Scsi { line, ata: Ata::Inside, dialect: None });
+    assert_eq!(drive.write_cache().unwrap().told_by, ToldBy::ScsiCachingPage);
+    assert!(matches!(drive.set_write_cache(false), Err(CommandError::NeedsRoot { .. })));
+    // The translation layer has no logs; the reason that counts is the permission.
+    assert!(matches!(drive.health(), Err(CommandError::NeedsRoot { .. })));
+}
+
+#[test]
+fn health_by_each_way() {
+    let sata = drive(Kind::Sata, Fault::None).health().unwrap();
+    // Statistics of the standard before the maker's attributes.
+    assert_eq!((sata.power_cycles, sata.power_on_hours, sata.used_percent), (Some(61), Some(12346), Some(13)));
+    assert_eq!((sata.media_errors, sata.failing), (Some(2), Some(true)));
+    assert_eq!(drive(Kind::Sas, Fault::None).health().unwrap().power_on_hours, Some(12346));
+    assert_eq!(drive(Kind::Nvme, Fault::None).health().unwrap().unsafe_shutdowns, Some(57));
+    insta::assert_snapshot!(drive(Kind::UsbBridge, Fault::None).health().unwrap_err(), @"/dev/sdx has no command for that: it keeps no logs of its health (illegal request, it does not know this command (sense 5h/20h/00h))");
+}
+
+#[test]
+fn identity_by_each_way() {
+    let sata = drive(Kind::Sata, Fault::None).identity().unwrap();
+    assert_eq!(sata.model.as_deref(), Some("INTEL SSDSC2KB480G8"));
+    assert_eq!(sata.rotation, Some(Rotation::SolidState));
+    let sas = drive(Kind::Sas, Fault::None).identity().unwrap();
+    assert_eq!((sas.model.as_deref(), sas.serial.as_deref()), (Some("XS400LE70084"), Some("S4Y0NABC")));
+    assert_eq!(drive(Kind::Nvme, Fault::None).identity().unwrap().firmware.as_deref(), Some("GDC5902Q"));
+}
+
+#[test]
+fn blank_answers_are_nonsense_and_no_drive_without_a_cache() {
+    let answer = |kind| drive(kind, Fault::Answers(vec![0; 4096])).write_cache().unwrap_err().to_string();
+    insta::assert_snapshot!(answer(Kind::Sata), @"/dev/sdx answered IDENTIFY DEVICE with nonsense: it has no model number");
+    insta::assert_snapshot!(answer(Kind::Sas), @"/dev/sdx answered INQUIRY with nonsense: its response data format is 0 and not 2");
+    insta::assert_snapshot!(answer(Kind::Nvme), @"/dev/nvme0n1 answered Identify with nonsense: it has no model number");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn no_answer_makes_a_conversation_stumble(bytes in proptest::collection::vec(any::<u8>(), 0..600), kind in 0..SPEAKING.len()) {
+        let mut drive = drive(SPEAKING[kind], Fault::Answers(bytes));
+        let _ = (drive.write_cache(), drive.set_write_cache(true), drive.health(), drive.identity());
+    }
+}
+
+#[test]
+fn silent_devices_are_refused_before_anything_is_opened() {
+    let machine = crate::fixture::raid_server();
+    let device = BlockDevice::read(&machine.root(), "9:0".parse().unwrap()).unwrap();
+    insta::assert_snapshot!(OpenDrive::open(&machine.root(), &device).unwrap_err(), @"/dev/md0 has no command for that: a software RAID has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
+}
+
+#[test]
+fn a_drive_that_left_between_listing_and_asking_is_gone() {
+    let machine = crate::fixture::laptop();
+    let device = BlockDevice::read(&machine.root(), "259:0".parse().unwrap()).unwrap();
+    let open = || OpenDrive::open(&machine.root(), &device).unwrap_err();
+    assert!(matches!(open(), CommandError::NotSupported { .. }), "no node");
+    // Something else has its name by now.
+    machine.file("/dev/nvme0n1", "");
+    assert!(matches!(open(), CommandError::Gone { .. }), "another node");
+    std::fs::remove_file(machine.root().path("sys/dev/block/259:0")).unwrap();
+    assert!(matches!(open(), CommandError::Gone { .. }), "no entry in sysfs");
+}

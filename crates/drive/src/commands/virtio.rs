@@ -47,6 +47,10 @@ impl VirtioConfig {
     }
 
     pub fn set_write_cache(&self, on: bool) -> Result<(), CommandError> {
+        if !self.write_cache()?.switchable {
+            let because = "its host lets nobody switch its cache".to_owned();
+            return Err(CommandError::NotSupported { device: self.device.clone(), because });
+        }
         let text = if on { "write back" } else { "write through" };
         // Opened, not made: a file that is no longer there must not come back.
         let write = || {
@@ -102,6 +106,13 @@ mod tests {
         let virtio = attribute(directory.path(), b"write back\n", 0o644);
         virtio.set_write_cache(false).unwrap();
         assert_eq!(fs::read_to_string(&virtio.cache_type).unwrap().trim(), "write through");
+    }
+
+    #[test]
+    fn what_the_host_has_fixed_is_refused_and_needs_no_root() {
+        let directory = tempfile::tempdir().unwrap();
+        let fixed = attribute(directory.path(), b"write back\n", 0o444);
+        insta::assert_snapshot!(fixed.set_write_cache(false).unwrap_err(), @"/dev/vda has no command for that: its host lets nobody switch its cache");
     }
 
     #[test]

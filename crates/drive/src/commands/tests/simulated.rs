@@ -1,0 +1,208 @@
+//! Drives that exist only here, below the seam of [`Carrier`]: good ones, and ones with a fault.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::super::ata::identify::tests::Answer;
+use super::super::ata::{smart, statistics};
+use super::super::carrier::{Carrier, NvmeAnswer, NvmeCommand, Payload, ScsiAnswer};
+use super::super::nvme;
+use super::super::scsi::{inquiry, log_page, mode_page};
+
+/// What is inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Sata,
+    Sas,
+    Nvme,
+    /// A bridge with a disk of its own, which passes no ATA on.
+    UsbBridge,
+    UsbStick,
+}
+
+/// What is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    None,
+    /// The kernel ends every command with this error, from the given one on.
+    KernelSays(Errno, usize),
+    /// It refuses to be switched.
+    RefusesSwitch,
+    /// It accepts the switch and does nothing.
+    IgnoresSwitch,
+    /// Every answer is these bytes.
+    Answers(Vec<u8>),
+    /// It first has so many things to tell.
+    Attentions(usize),
+    /// It knows only the commands of 6 bytes.
+    OnlyShortForm,
+    /// The driver lost it, and says so in its own way.
+    PathLost,
+}
+
+#[derive(Debug)]
+pub struct Simulated {
+    pub kind: Kind,
+    pub fault: Fault,
+    pub cache: Arc<Mutex<bool>>,
+    /// First bytes of the commands that came.
+    pub commands: Arc<Mutex<Vec<u8>>>,
+}
+
+const REFUSED: [u8; 8] = [0x72, 0x05, 0x20, 0, 0, 0, 0, 0];
+const BAD_FIELD: [u8; 8] = [0x72, 0x05, 0x24, 0, 0, 0, 0, 0];
+const WAS_RESET: [u8; 8] = [0x72, 0x06, 0x29, 0, 0, 0, 0, 0];
+
+fn check_condition(sense: &[u8]) -> ScsiAnswer {
+    ScsiAnswer { status: 0x02, sense: sense.to_vec(), received: 0 }
+}
+
+fn done(received: usize) -> ScsiAnswer {
+    ScsiAnswer { status: 0, sense: Vec::new(), received }
+}
+
+fn give(payload: Payload<'_>, answer: &[u8]) -> ScsiAnswer {
+    let Payload::In(data) = payload else { panic!("a question without room for its answer") };
+    let length = data.len().min(answer.len());
+    data[..length].copy_from_slice(&answer[..length]);
+    done(length)
+}
+
+impl Simulated {
+    pub fn new(kind: Kind, fault: Fault) -> Simulated {
+        Simulated { kind, fault, cache: Arc::new(Mutex::new(true)), commands: Arc::default() }
+    }
+
+    fn came(&self, command: u8) -> Result<usize, Errno> {
+        let mut commands = self.commands.lock().unwrap();
+        commands.push(command);
+        match self.fault {
+            Fault::KernelSays(errno, from) if commands.len() > from => Err(errno),
+            _ => Ok(commands.len()),
+        }
+    }
+
+    fn cache(&self) -> bool {
+        *self.cache.lock().unwrap()
+    }
+
+    /// Whether the switch was accepted.
+    fn switch(&self, on: bool) -> bool {
+        match self.fault {
+            Fault::RefusesSwitch => return false,
+            Fault::IgnoresSwitch => {}
+            _ => *self.cache.lock().unwrap() = on,
+        }
+        true
+    }
+
+    fn ata(&self, cdb: &[u8], payload: Payload<'_>) -> ScsiAnswer {
+        let (feature, log, page, command) = (cdb[4], cdb[8], cdb[10], cdb[14]);
+        match (command, feature) {
+            (0xEC, _) => give(payload, &Answer::new().cache_on(self.cache()).0),
+            (0xEF, 0x02 | 0x82) if self.switch(feature == 0x02) => done(0),
+            (0xB0, 0xD0) => give(payload, &smart::tests::answer(&[(9, 12345), (12, 3), (197, 2)])),
+            (0xB0, 0xDA) => {
+                let mut sense = vec![0x72, 0x01, 0x00, 0x1D, 0, 0, 0, 14];
+                sense.extend([0x09, 0x0C, 0, 0, 0, 0, 0, 0, 0, 0xF4, 0, 0x2C, 0, 0x50]);
+                check_condition(&sense)
+            }
+            (0x2F, _) => match (log, page) {
+                (statistics::DIRECTORY, 0) => {
+                    let mut directory = vec![0; 512];
+                    directory[2 * usize::from(statistics::LOG)] = 8;
+                    give(payload, &directory)
+                }
+                (statistics::LOG, 0) => give(payload, &statistics::tests::list(&[0, 1, 7])),
+                (statistics::LOG, 1) => give(payload, &statistics::tests::page(1, &[Some(61), Some(12346)])),
+                (statistics::LOG, 7) => give(payload, &statistics::tests::page(7, &[Some(13)])),
+                _ => check_condition(&BAD_FIELD),
+            },
+            // A SAT layer tells an aborted command so.
+            _ => check_condition(&[0x72, 0x0B, 0, 0, 0, 0, 0, 0]),
+        }
+    }
+}
+
+impl Carrier for Simulated {
+    fn scsi(&mut self, cdb: &[u8], payload: Payload<'_>, _: Duration) -> Result<ScsiAnswer, Errno> {
+        let count = self.came(cdb[0])?;
+        match &self.fault {
+            Fault::Attentions(attentions) if count <= *attentions => return Ok(check_condition(&WAS_RESET)),
+            Fault::Answers(bytes) => {
+                return Ok(match payload {
+                    Payload::In(_) => give(payload, bytes),
+                    _ => check_condition(bytes),
+                });
+            }
+            Fault::OnlyShortForm if matches!(cdb[0], 0x5A | 0x55) => return Ok(check_condition(&REFUSED)),
+            _ => {}
+        }
+        Ok(match cdb[0] {
+            0x12 if cdb[1] == 1 => match cdb[2] {
+                inquiry::SERIAL_NUMBER => give(payload, b"\0\x80\0\x08S4Y0NABC"),
+                _ => check_condition(&BAD_FIELD),
+            },
+            0x12 => {
+                let vendor = if self.kind == Kind::Sata { "ATA" } else { "SEAGATE" };
+                let mut answer = inquiry::tests::answer(vendor, "XS400LE70084", "B031");
+                answer[1] = if self.kind == Kind::UsbStick { 0x80 } else { 0 };
+                give(payload, &answer)
+            }
+            0x5A | 0x1A => {
+                let form = if cdb[0] == 0x5A { mode_page::Form::Long } else { mode_page::Form::Short };
+                let changeable = cdb[2] >> 6 == 1;
+                give(
+                    payload,
+                    &mode_page::tests::answer(form, &mode_page::tests::page(changeable || self.cache(), true)),
+                )
+            }
+            0x55 | 0x15 => {
+                let Payload::Out(list) = payload else { panic!("MODE SELECT without its list") };
+                let page = if cdb[0] == 0x55 { &list[8..] } else { &list[4..] };
+                if self.switch(page[2] & 0x04 != 0) { done(0) } else { check_condition(&BAD_FIELD) }
+            }
+            0x4D if self.kind == Kind::Sas => {
+                let page = log_page::tests::drive().into_iter().find(|page| page[0] == cdb[2] & 0x3f);
+                page.map_or(check_condition(&BAD_FIELD), |page| give(payload, &page))
+            }
+            0x85 if self.kind == Kind::Sata => self.ata(cdb, payload),
+            _ => check_condition(&REFUSED),
+        })
+    }
+
+    fn nvme(&mut self, command: NvmeCommand, data: &mut [u8], _: Duration) -> Result<NvmeAnswer, Errno> {
+        self.came(command.opcode)?;
+        let mut reply = |answer: &[u8]| {
+            let length = data.len().min(answer.len());
+            data[..length].copy_from_slice(&answer[..length]);
+        };
+        let (status, result) = match (command.opcode, command.dword10) {
+            _ if self.fault == Fault::PathLost => (0x371, 0),
+            (0x06, 0x01) => {
+                match &self.fault {
+                    Fault::Answers(bytes) => reply(bytes),
+                    _ => reply(&nvme::tests::identify("Samsung SSD 980 1TB", true, true)),
+                }
+                (0, 0)
+            }
+            (0x02, _) => {
+                match &self.fault {
+                    Fault::Answers(bytes) => reply(bytes),
+                    _ => reply(&nvme::tests::smart(0)),
+                }
+                (0, 0)
+            }
+            (0x0A, 0x006) => (0, u32::from(self.cache())),
+            // Saveable, it says; and refuses to save.
+            (0x0A, 0x306) => (0, 0b101),
+            (0x09, 0x8000_0006) => (0x10D, 0),
+            (0x09, 0x006) if self.switch(command.dword11 == 1) => (0, 0),
+            (0x09, 0x006) => (0x10E, 0),
+            _ => (0x001, 0),
+        };
+        Ok(NvmeAnswer { status, result })
+    }
+}

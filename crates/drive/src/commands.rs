@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::sysfs_place;
 use crate::system_root::Attributes;
 use crate::{BlockDevice, Health, SystemRoot};
+use ask::scsi::Care;
 use language::{Ata, Language};
 use line::Line;
 use passthrough::Passthrough;
@@ -146,7 +147,8 @@ impl OpenDrive {
         match &mut self.0 {
             Opened::Nvme(line) => ask::nvme::write_cache(line),
             Opened::Scsi { line, ata, dialect } => {
-                in_dialect(line, *ata, dialect, ask::ata::write_cache, ask::scsi::write_cache)
+                let care = ata.care();
+                in_dialect(line, *ata, dialect, ask::ata::write_cache, |line| ask::scsi::write_cache(line, care))
             }
             Opened::Virtio(config) => config.write_cache(),
         }
@@ -165,7 +167,7 @@ impl OpenDrive {
             Opened::Nvme(line) => ask::nvme::switch(line, on),
             // By the command that belongs to the answer: the other one may not work.
             Opened::Scsi { line, .. } if reading.told_by == ToldBy::AtaIdentify => ask::ata::switch(line, on),
-            Opened::Scsi { line, .. } => ask::scsi::switch(line, on),
+            Opened::Scsi { line, ata, .. } => ask::scsi::switch(line, ata.care(), on),
             Opened::Virtio(config) => config.set_write_cache(on),
         }
     }
@@ -193,13 +195,20 @@ impl OpenDrive {
         match &mut self.0 {
             Opened::Nvme(line) => ask::nvme::identity(line),
             Opened::Scsi { line, ata, dialect } => {
-                in_dialect(line, *ata, dialect, ask::ata::identity, ask::scsi::identity)
+                let care = ata.care();
+                in_dialect(line, *ata, dialect, ask::ata::identity, |line| ask::scsi::identity(line, care))
             }
             Opened::Virtio(config) => Err(CommandError::NotSupported {
                 device: config.device.clone(),
                 because: "a virtio disk has no name but the serial number in sysfs".to_owned(),
             }),
         }
+    }
+}
+
+impl Ata {
+    fn care(self) -> Care {
+        if self == Ata::BehindUsb { Care::Usb } else { Care::Usual }
     }
 }
 

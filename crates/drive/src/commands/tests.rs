@@ -218,6 +218,8 @@ fn identity_by_each_way() {
     assert_eq!(sata.rotation, Some(Rotation::SolidState));
     let sas = drive(Kind::Sas, Fault::None).identity().unwrap();
     assert_eq!((sas.model.as_deref(), sas.serial.as_deref()), (Some("XS400LE70084"), Some("S4Y0NABC")));
+    let usb = drive(Kind::UsbBridge, Fault::None).identity().unwrap();
+    assert_eq!((usb.model.as_deref(), usb.serial), (Some("XS400LE70084"), None));
     assert_eq!(drive(Kind::Nvme, Fault::None).identity().unwrap().firmware.as_deref(), Some("GDC5902Q"));
 }
 

@@ -3,9 +3,18 @@
 use super::super::line::Line;
 use super::super::scsi::inquiry::{self, Inquiry};
 use super::super::scsi::log_page;
-use super::super::scsi::mode_page::{self, CachingPage, Form, Values};
+use super::super::scsi::mode_page::{self, CachingPage, Form, Pages, Values};
 use super::super::{CacheReading, CommandError, DriveIdentity};
 use crate::Health;
+
+/// Which questions a device can be trusted with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Care {
+    /// Those of the standard.
+    Usual,
+    /// Those that the kernel, too, asks a USB bridge: no vital product data, and mode pages all at once (drivers/usb/storage/scsiglue.c, `slave_configure`).
+    Usb,
+}
 
 pub fn inquiry(line: &mut Line) -> Result<Inquiry, CommandError> {
     const COMMAND: &str = "INQUIRY";
@@ -13,8 +22,11 @@ pub fn inquiry(line: &mut Line) -> Result<Inquiry, CommandError> {
     Inquiry::decode(&answer).map_err(|what| line.nonsense(COMMAND, what))
 }
 
-pub fn identity(line: &mut Line) -> Result<DriveIdentity, CommandError> {
+pub fn identity(line: &mut Line, care: Care) -> Result<DriveIdentity, CommandError> {
     let mut identity = inquiry(line)?.identity();
+    if care == Care::Usb {
+        return Ok(identity);
+    }
     identity.serial = vital_product_data(line, inquiry::SERIAL_NUMBER)?.and_then(|page| inquiry::serial_number(&page));
     identity.rotation = vital_product_data(line, inquiry::CHARACTERISTICS)?.and_then(|page| inquiry::rotation(&page));
     Ok(identity)
@@ -29,21 +41,28 @@ fn vital_product_data(line: &mut Line, page: u8) -> Result<Option<Vec<u8>>, Comm
     }
 }
 
-fn caching_page(line: &mut Line, form: Form, values: Values) -> Result<CachingPage, CommandError> {
+/// A way to ask for the caching page.
+type Way = (Form, Pages);
+
+fn caching_page(line: &mut Line, (form, pages): Way, values: Values) -> Result<CachingPage, CommandError> {
     const COMMAND: &str = "MODE SENSE";
-    let answer = line.scsi_in(COMMAND, &mode_page::sense(form, values), mode_page::BYTES_MAX)?;
+    let answer = line.scsi_in(COMMAND, &mode_page::sense(form, pages, values), mode_page::BYTES_MAX)?;
     CachingPage::decode(form, &answer).map_err(|what| line.nonsense(COMMAND, what))
 }
 
-/// The page by whichever form of the command the drive knows.
-fn current_page(line: &mut Line) -> Result<(Form, CachingPage), CommandError> {
-    match caching_page(line, Form::Long, Values::Current) {
-        Ok(page) => return Ok((Form::Long, page)),
+/// The page as it is now, by whichever form of the command the drive knows.
+fn current_page(line: &mut Line, care: Care) -> Result<(Way, CachingPage), CommandError> {
+    let [first, second] = match care {
+        Care::Usual => [(Form::Long, Pages::Caching), (Form::Short, Pages::Caching)],
+        Care::Usb => [(Form::Short, Pages::All), (Form::Long, Pages::All)],
+    };
+    match caching_page(line, first, Values::Current) {
+        Ok(page) => return Ok((first, page)),
         Err(CommandError::Refused { .. } | CommandError::Nonsense { .. }) => {}
         Err(error) => return Err(error),
     }
-    match caching_page(line, Form::Short, Values::Current) {
-        Ok(page) => Ok((Form::Short, page)),
+    match caching_page(line, second, Values::Current) {
+        Ok(page) => Ok((second, page)),
         Err(CommandError::Refused { answer, .. }) => {
             Err(line.unsupported(format!("it gives no caching mode page ({answer})")))
         }
@@ -51,9 +70,9 @@ fn current_page(line: &mut Line) -> Result<(Form, CachingPage), CommandError> {
     }
 }
 
-pub fn write_cache(line: &mut Line) -> Result<CacheReading, CommandError> {
-    let (form, page) = current_page(line)?;
-    let changeable = match caching_page(line, form, Values::Changeable) {
+pub fn write_cache(line: &mut Line, care: Care) -> Result<CacheReading, CommandError> {
+    let (way, page) = current_page(line, care)?;
+    let changeable = match caching_page(line, way, Values::Changeable) {
         Ok(mask) => Some(mask),
         Err(CommandError::Refused { .. } | CommandError::Nonsense { .. }) => None,
         Err(error) => return Err(error),
@@ -61,8 +80,8 @@ pub fn write_cache(line: &mut Line) -> Result<CacheReading, CommandError> {
     Ok(page.reading(changeable.as_ref()))
 }
 
-pub fn switch(line: &mut Line, on: bool) -> Result<(), CommandError> {
-    let (form, page) = current_page(line)?;
+pub fn switch(line: &mut Line, care: Care, on: bool) -> Result<(), CommandError> {
+    let ((form, _), page) = current_page(line, care)?;
     let (command, list) = page.select(form, on);
     line.scsi_out("MODE SELECT", &command, &list)
 }

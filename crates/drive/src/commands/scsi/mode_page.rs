@@ -27,11 +27,25 @@ pub enum Form {
     Short,
 }
 
-/// MODE SENSE of the caching page. "Disable Block Descriptors" is not set: not all drives know it, and a block descriptor is skipped with ease.
-pub fn sense(form: Form, values: Values) -> Vec<u8> {
+/// How much is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// The caching page.
+    Caching,
+    /// All of them. USB bridges are tested with what Windows asks, which is this with room for 192 bytes; some fail at the question for one page
+    /// (drivers/usb/storage/scsiglue.c: `skip_ms_page_8`, `use_192_bytes_for_3f`).
+    All,
+}
+
+/// MODE SENSE that gives the caching page. "Disable Block Descriptors" is not set: not all drives know it, and a block descriptor is skipped with ease.
+pub fn sense(form: Form, pages: Pages, values: Values) -> Vec<u8> {
+    let page = match pages {
+        Pages::Caching => CACHING,
+        Pages::All => 0x3F,
+    };
     let page = match values {
-        Values::Current => CACHING,
-        Values::Changeable => 0b01 << 6 | CACHING,
+        Values::Current => page,
+        Values::Changeable => 0b01 << 6 | page,
     };
     let length = BYTES_MAX as u8;
     match form {
@@ -64,14 +78,20 @@ impl CachingPage {
             Form::Short => 1 + usize::from(answer[0]),
         };
         let answer = &answer[..told.min(answer.len())];
-        let page = answer.get(header_bytes + descriptors_bytes..).unwrap_or_default();
-        let [first, length, ..] = *page else {
-            return Err(Nonsense("it ends before the page begins".to_owned()));
-        };
-        // Bit 6 would make it a subpage, whose header is longer.
-        if first & 0x7f != CACHING {
-            return Err(Nonsense(format!("page {:02X}h where 08h belongs", first & 0x7f)));
+        let mut pages = answer.get(header_bytes + descriptors_bytes..).unwrap_or_default();
+        if pages.len() < 2 {
+            return Err(Nonsense("it ends before the pages begin".to_owned()));
         }
+        let (page, length) = loop {
+            // Bit 6 makes it a subpage, whose length has two bytes and stands later; bit 7 only tells that it can be saved.
+            let (other, length) = match *pages {
+                [first, length, ..] if first & 0x7f == CACHING => break (pages, length),
+                [first, _, upper, lower, ..] if first & 0x40 != 0 => (4, u16::from_be_bytes([upper, lower])),
+                [_, length, ..] => (2, u16::from(length)),
+                _ => return Err(Nonsense("no page 08h is in it".to_owned())),
+            };
+            pages = pages.get(other + usize::from(length)..).unwrap_or_default();
+        };
         let whole = page.get(..2 + usize::from(length)).filter(|whole| whole.len() > 2);
         let whole = whole.ok_or_else(|| Nonsense(format!("a page of {length} bytes in {} bytes", page.len())))?;
         Ok(CachingPage { bytes: whole.to_vec() })
@@ -181,6 +201,15 @@ pub mod tests {
     }
 
     #[test]
+    fn the_page_is_found_among_all() {
+        // Error recovery, a subpage of caching with two bytes of length, caching, vendor specific without a format.
+        let mut pages = vec![0x81, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x48, 0x01, 0, 2, 0x08, 18];
+        pages.extend(page(true, true));
+        pages.extend([0x00, 0xFF]);
+        assert_eq!(decode(Form::Short, &pages), decode(Form::Short, &page(true, true)));
+    }
+
+    #[test]
     fn a_cache_that_cannot_be_changed() {
         let fixed = decode(Form::Long, &page(false, true));
         for mask in [None, Some(&fixed)] {
@@ -205,17 +234,19 @@ pub mod tests {
 
     #[test]
     fn the_questions_as_spc_writes_them() {
-        assert_eq!(sense(Form::Long, Values::Current), [0x5A, 0, 0x08, 0, 0, 0, 0, 0, 192, 0]);
-        assert_eq!(sense(Form::Short, Values::Changeable), [0x1A, 0, 0x48, 0, 192, 0]);
+        assert_eq!(sense(Form::Long, Pages::Caching, Values::Current), [0x5A, 0, 0x08, 0, 0, 0, 0, 0, 192, 0]);
+        assert_eq!(sense(Form::Short, Pages::Caching, Values::Changeable), [0x1A, 0, 0x48, 0, 192, 0]);
+        assert_eq!(sense(Form::Short, Pages::All, Values::Current), [0x1A, 0, 0x3F, 0, 192, 0]);
     }
 
     #[test]
     fn nonsense_is_refused() {
         let refusal = |answer: &[u8]| CachingPage::decode(Form::Long, answer).unwrap_err().0;
         insta::assert_snapshot!(refusal(&[0, 6]), @"2 bytes where 8 belong");
-        insta::assert_snapshot!(refusal(&[0; 192]), @"it ends before the page begins");
-        insta::assert_snapshot!(refusal(&[0, 6, 0, 0, 0, 0, 0xFF, 0xFF]), @"it ends before the page begins");
-        insta::assert_snapshot!(refusal(&[0, 26, 0, 0, 0, 0, 0, 0, 0x3F, 18, 4, 0, 0]), @"page 3Fh where 08h belongs");
+        insta::assert_snapshot!(refusal(&[0; 192]), @"it ends before the pages begin");
+        insta::assert_snapshot!(refusal(&[0, 6, 0, 0, 0, 0, 0xFF, 0xFF]), @"it ends before the pages begin");
+        insta::assert_snapshot!(refusal(&[0, 26, 0, 0, 0, 0, 0, 0, 0x3F, 18, 4, 0, 0]), @"no page 08h is in it");
+        insta::assert_snapshot!(refusal(&[0, 9, 0, 0, 0, 0, 0, 0, 0x48, 1, 0]), @"no page 08h is in it");
         insta::assert_snapshot!(refusal(&[0, 26, 0, 0, 0, 0, 0, 0, 0x08, 18, 4, 0, 0]), @"a page of 18 bytes in 5 bytes");
         insta::assert_snapshot!(refusal(&[0, 26, 0, 0, 0, 0, 0, 0, 0x08, 0, 4, 0, 0]), @"a page of 0 bytes in 5 bytes");
     }

@@ -142,6 +142,7 @@ impl Carrier for Simulated {
         }
         Ok(match cdb[0] {
             0x12 if cdb[1] == 1 => match cdb[2] {
+                _ if self.kind == Kind::UsbBridge => panic!("vital product data from a bridge"),
                 inquiry::SERIAL_NUMBER => give(payload, b"\0\x80\0\x08S4Y0NABC"),
                 _ => check_condition(&BAD_FIELD),
             },

@@ -71,6 +71,9 @@ pub fn set_write_cache(on: bool) -> AtaCommand {
     AtaCommand { command: 0xEF, feature: if on { 0x02 } else { 0x82 }, ..AtaCommand::default() }
 }
 
+/// CHECK POWER MODE: answered asleep or awake, and wakes nobody.
+pub const CHECK_POWER_MODE: AtaCommand = AtaCommand { command: 0xE5, feature: 0, count: 0, lba: 0, extended: false };
+
 /// READ LOG EXT of one page.
 pub fn read_log(log: u8, page: u8) -> AtaCommand {
     let lba = u64::from(page) << 8 | u64::from(log);
@@ -82,6 +85,8 @@ pub fn read_log(log: u8, page: u8) -> AtaCommand {
 pub struct Registers {
     pub error: u8,
     pub status: u8,
+    /// Bits 7:0 of the count, where CHECK POWER MODE answers.
+    pub count: u8,
     /// Bits 23:8 of the LBA, where SMART answers.
     pub lba_8_to_23: u16,
 }
@@ -98,6 +103,7 @@ impl Registers {
             return Some(Registers {
                 error: *descriptor.get(3)?,
                 status: *descriptor.get(13)?,
+                count: *descriptor.get(5)?,
                 lba_8_to_23: u16::from_le_bytes([*descriptor.get(9)?, *descriptor.get(11)?]),
             });
         }
@@ -107,8 +113,14 @@ impl Registers {
         Some(Registers {
             error: *sense.get(3)?,
             status: *sense.get(4)?,
+            count: *sense.get(6)?,
             lba_8_to_23: u16::from_le_bytes([*sense.get(10)?, *sense.get(11)?]),
         })
+    }
+
+    /// Whether the answer to CHECK POWER MODE is one of the two kinds of standby, in which disks have stopped (ACS-4, CHECK POWER MODE, count field).
+    pub fn is_standby(self) -> bool {
+        matches!(self.count, 0x00 | 0x01)
     }
 }
 
@@ -138,13 +150,19 @@ mod tests {
 
     #[test]
     fn registers_come_back_in_both_formats() {
-        let expected = Registers { error: 0, status: 0x50, lba_8_to_23: 0xC24F };
+        let expected = Registers { error: 0, status: 0x50, count: 1, lba_8_to_23: 0xC24F };
         let mut descriptor = vec![0x72, 0x01, 0x00, 0x1D, 0, 0, 0, 14];
         descriptor.extend([0x09, 0x0C, 0, 0, 0, 1, 0, 0, 0, 0x4F, 0, 0xC2, 0, 0x50]);
         assert_eq!(Registers::from_sense(&descriptor), Some(expected));
 
         let fixed = [0x70, 0, 0x01, 0x00, 0x50, 0, 1, 10, 0, 0, 0x4F, 0xC2, 0x00, 0x1D, 0, 0, 0, 0];
         assert_eq!(Registers::from_sense(&fixed), Some(expected));
+    }
+
+    #[test]
+    fn standby_is_told_from_idle_and_active() {
+        let standby = |count| Registers { error: 0, status: 0x50, count, lba_8_to_23: 0 }.is_standby();
+        assert_eq!([0x00, 0x01, 0x80, 0x83, 0xFF].map(standby), [true, true, false, false, false]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub struct ScsiAnswer {
     pub received: usize,
 }
 
-/// An NVMe admin command, as far as these modules need one (NVMe Base 2.0, figure 87).
+/// An NVMe admin command, as far as these modules need one (NVMe Base 2.0, Common Command Format).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NvmeCommand {
     /// Command Dword 0, opcode.

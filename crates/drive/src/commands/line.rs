@@ -95,7 +95,7 @@ impl Line {
         what: NvmeCommand,
         data: &mut [u8],
     ) -> Result<NvmeAnswer, CommandError> {
-        let patience = if data.is_empty() { SWITCH } else { QUESTION };
+        let patience = if what.opcode == nvme::SET_FEATURES { SWITCH } else { QUESTION };
         let answer = self.carrier.nvme(what, data, patience).map_err(|errno| self.not_carried(command, errno))?;
         if nvme::is_path_lost(answer.status) {
             return Err(self.gone());

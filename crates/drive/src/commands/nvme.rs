@@ -25,10 +25,13 @@ pub const GET_WRITE_CACHE: NvmeCommand = NvmeCommand { opcode: 0x0A, namespace: 
 pub const GET_WRITE_CACHE_CAPABILITIES: NvmeCommand =
     NvmeCommand { dword10: 0b011 << 8 | WRITE_CACHE, ..GET_WRITE_CACHE };
 
+/// Set Features.
+pub const SET_FEATURES: u8 = 0x09;
+
 /// Set Features of the write cache; saved, it outlasts resets and power cycles.
 pub fn set_write_cache(on: bool, save: bool) -> NvmeCommand {
     let dword10 = u32::from(save) << 31 | WRITE_CACHE;
-    NvmeCommand { opcode: 0x09, namespace: 0, dword10, dword11: u32::from(on) }
+    NvmeCommand { opcode: SET_FEATURES, namespace: 0, dword10, dword11: u32::from(on) }
 }
 
 /// The answer to Identify Controller (figure 275).
@@ -66,7 +69,7 @@ impl Controller {
     }
 }
 
-/// What the write cache feature is capable of (figure 186: supported capabilities).
+/// What the write cache feature is capable of (5.15, supported capabilities).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// Its value can be saved.
@@ -101,11 +104,12 @@ pub fn reading(value: Option<u32>, capabilities: Option<Capabilities>) -> CacheR
     }
 }
 
-/// Decodes the SMART / Health Information log (figure 207).
+/// Decodes the SMART / Health Information log (5.16.1.3).
 pub fn health(answer: &[u8]) -> Result<Health, Nonsense> {
     // Spare below its threshold, reliability degraded, read-only, backup of volatile memory (the capacitors of power-loss protection) failed, persistent
     // memory unreliable. Heat (bit 1) passes.
     const FAILING: u8 = 0b0011_1101;
+    const BACKUP_FAILED: u8 = 0b0001_0000;
     const ZERO_CELSIUS_IN_KELVIN: i32 = 273;
 
     at_least(answer, SMART_BYTES)?;
@@ -124,6 +128,7 @@ pub fn health(answer: &[u8]) -> Result<Health, Nonsense> {
         power_on_hours: counter(128),
         unsafe_shutdowns: counter(144),
         media_errors: counter(160),
+        power_loss_protection_failed: answer[0] & BACKUP_FAILED != 0,
     })
 }
 
@@ -134,13 +139,13 @@ pub fn is_not_saveable(status: u16) -> bool {
     status == FEATURE_NOT_SAVEABLE
 }
 
-/// Whether the driver, and not the drive, ended the command: the drive was unplugged or is being reset (figure 96, path related status; Linux gives
+/// Whether the driver, and not the drive, ended the command: the drive was unplugged or is being reset (Path Related Status; Linux gives
 /// "Host Pathing Error" and "Command Aborted By Host").
 pub fn is_path_lost(status: u16) -> bool {
     matches!(status, 0x370 | 0x371)
 }
 
-/// The statuses that questions and cache switches meet (figures 93 to 95).
+/// The statuses that questions and cache switches meet (Status Code).
 pub fn status_in_words(status: u16) -> String {
     let words = match status {
         0x001 => "it does not know this command",
@@ -246,8 +251,10 @@ pub mod tests {
                 media_errors: Some(2),
                 temperature_celsius: Some(37),
                 failing: Some(false),
+                power_loss_protection_failed: false,
             }
         );
+        assert!(health(&smart(0b1_0000)).unwrap().power_loss_protection_failed);
         for (warning, failing) in [(0b1, true), (0b10, false), (0b100, true), (0b1000, true), (0b1_0000, true)] {
             assert_eq!(health(&smart(warning)).unwrap().failing, Some(failing), "{warning:b}");
         }

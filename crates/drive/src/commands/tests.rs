@@ -212,6 +212,13 @@ fn health_by_each_way() {
 }
 
 #[test]
+fn a_sleeping_disk_is_not_woken() {
+    let mut sleeping = drive(Kind::Sata, Fault::Sleeps);
+    insta::assert_snapshot!(sleeping.health().unwrap_err(), @"/dev/sdx has no command for that: it sleeps, and is not woken to be asked for its health");
+    assert!(sleeping.write_cache().unwrap().enabled);
+}
+
+#[test]
 fn identity_by_each_way() {
     let sata = drive(Kind::Sata, Fault::None).identity().unwrap();
     assert_eq!(sata.model.as_deref(), Some("INTEL SSDSC2KB480G8"));

@@ -1,7 +1,9 @@
 //! With an ATA drive, through SCSI's ATA PASS-THROUGH (16): libata, SAS adapters and USB bridges all translate it.
 
 use super::super::ata::identify::{IDENTIFY_DEVICE, Identify};
-use super::super::ata::{AtaCommand, BLOCK_BYTES, Registers, read_log, set_write_cache, smart, statistics};
+use super::super::ata::{
+    AtaCommand, BLOCK_BYTES, CHECK_POWER_MODE, Registers, read_log, set_write_cache, smart, statistics,
+};
 use super::super::line::Line;
 use super::super::{CacheReading, CommandError, DriveIdentity};
 use crate::Health;
@@ -38,6 +40,9 @@ pub fn health(line: &mut Line) -> Result<Health, CommandError> {
         }
         Some((false, _)) => return Err(line.unsupported("it has no SMART")),
     }
+    if sleeps(line)? {
+        return Err(line.unsupported("it sleeps, and is not woken to be asked for its health"));
+    }
     let mut health = attributes(line)?;
     health.failing = verdict(line)?;
     if identify.has_logs() {
@@ -47,6 +52,12 @@ pub fn health(line: &mut Line) -> Result<Health, CommandError> {
         }
     }
     Ok(health)
+}
+
+/// Whether SMART would make a disk spin up: some keep their counters on the platters.
+fn sleeps(line: &mut Line) -> Result<bool, CommandError> {
+    let sense = line.scsi_sense("CHECK POWER MODE", &CHECK_POWER_MODE.for_registers())?;
+    Ok(Registers::from_sense(&sense).is_some_and(Registers::is_standby))
 }
 
 fn attributes(line: &mut Line) -> Result<Health, CommandError> {

@@ -12,7 +12,7 @@ use crate::Health;
 pub enum Care {
     /// Those of the standard.
     Usual,
-    /// Those that the kernel, too, asks a USB bridge: no vital product data, and mode pages all at once (drivers/usb/storage/scsiglue.c, `slave_configure`).
+    /// Those that the kernel, too, asks a USB bridge: no vital product data, and mode pages all at once (drivers/usb/storage/scsiglue.c: `skip_vpd_pages`, `skip_ms_page_8`).
     Usb,
 }
 

@@ -134,7 +134,7 @@ pub mod tests {
 
     #[test]
     fn the_verdict_comes_in_the_registers() {
-        let registers = |lba_8_to_23| Registers { error: 0, status: 0x50, lba_8_to_23 };
+        let registers = |lba_8_to_23| Registers { error: 0, status: 0x50, count: 0, lba_8_to_23 };
         assert_eq!(failing(registers(0xC24F)), Some(false));
         assert_eq!(failing(registers(0x2CF4)), Some(true));
         assert_eq!(failing(registers(0)), None);

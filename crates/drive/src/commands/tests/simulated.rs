@@ -38,6 +38,8 @@ pub enum Fault {
     Attentions(usize),
     /// It knows only the commands of 6 bytes.
     OnlyShortForm,
+    /// It has stopped to save power.
+    Sleeps,
     /// The driver lost it, and says so in its own way.
     PathLost,
 }
@@ -68,6 +70,14 @@ fn give(payload: Payload<'_>, answer: &[u8]) -> ScsiAnswer {
     let length = data.len().min(answer.len());
     data[..length].copy_from_slice(&answer[..length]);
     done(length)
+}
+
+/// Sense data with an ATA drive's registers.
+fn registers(count: u8, lba_8_to_23: u16) -> Vec<u8> {
+    let [lba8, lba16] = lba_8_to_23.to_le_bytes();
+    let mut sense = vec![0x72, 0x01, 0x00, 0x1D, 0, 0, 0, 14];
+    sense.extend([0x09, 0x0C, 0, 0, 0, count, 0, 0, 0, lba8, 0, lba16, 0, 0x50]);
+    sense
 }
 
 impl Simulated {
@@ -101,14 +111,12 @@ impl Simulated {
     fn ata(&self, cdb: &[u8], payload: Payload<'_>) -> ScsiAnswer {
         let (feature, log, page, command) = (cdb[4], cdb[8], cdb[10], cdb[14]);
         match (command, feature) {
+            (0xB0 | 0x2F, _) if self.fault == Fault::Sleeps => panic!("woken"),
             (0xEC, _) => give(payload, &Answer::new().cache_on(self.cache()).0),
             (0xEF, 0x02 | 0x82) if self.switch(feature == 0x02) => done(0),
             (0xB0, 0xD0) => give(payload, &smart::tests::answer(&[(9, 12345), (12, 3), (197, 2)])),
-            (0xB0, 0xDA) => {
-                let mut sense = vec![0x72, 0x01, 0x00, 0x1D, 0, 0, 0, 14];
-                sense.extend([0x09, 0x0C, 0, 0, 0, 0, 0, 0, 0, 0xF4, 0, 0x2C, 0, 0x50]);
-                check_condition(&sense)
-            }
+            (0xB0, 0xDA) => check_condition(&registers(0, 0x2CF4)),
+            (0xE5, _) => check_condition(&registers(if self.fault == Fault::Sleeps { 0x00 } else { 0xFF }, 0)),
             (0x2F, _) => match (log, page) {
                 (statistics::DIRECTORY, 0) => {
                     let mut directory = vec![0; 512];

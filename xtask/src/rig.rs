@@ -98,8 +98,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             Err(error) => {
                 outcome.failed += 1;
                 println!("rig {name} ... FAILED\n{error:?}");
-                // A guest that does not answer any more takes the other tests with it, unless it is started anew.
-                if guest.run("true").is_err() {
+                // A guest that does not answer takes the other tests with it, unless it is started anew.
+                if guest.is_lost() {
                     println!("{}", machine.console_end());
                     guest = machine.boot()?;
                 }

@@ -86,7 +86,13 @@ impl CacheSwitch<DiskCache> {
         }
         // Opened before the lock is taken: who may not send commands learns that, and not that /var may not be written.
         let control = DiskCache::open(root, disk)?;
-        let record = state.lock(&Identity::of(root, disk))?;
+        let record = state.lock(&Identity::of(root, disk)).map_err(|error| match error {
+            // Where the node does not tell who may switch (virtio-blk), the state directory does.
+            StateError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                SwitchError::Command(CommandError::NeedsRoot { device: disk.path.clone() })
+            }
+            error => SwitchError::State(error),
+        })?;
         Ok(CacheSwitch::new(control, &disk.path, record))
     }
 }

@@ -14,6 +14,8 @@ use super::PATIENCE;
 /// A guest that takes commands.
 pub struct Guest {
     stream: BufReader<UnixStream>,
+    /// Whether an answer is outstanding, so that the next one would be taken for another's.
+    lost: bool,
 }
 
 /// What a command printed, and how it ended.
@@ -39,7 +41,7 @@ impl Guest {
             }
         };
         stream.set_read_timeout(Some(PATIENCE))?;
-        let mut guest = Guest { stream: BufReader::new(stream) };
+        let mut guest = Guest { stream: BufReader::new(stream), lost: false };
         guest.wait_until_ready()?;
         Ok(guest)
     }
@@ -67,8 +69,19 @@ impl Guest {
         self.stream.get_mut().write_all(line.as_bytes()).context("the guest does not listen")
     }
 
+    /// Whether nothing can be learnt from it any more.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
     /// Runs a shell script to its end.
     pub fn run(&mut self, script: &str) -> anyhow::Result<Output> {
+        let output = self.answer(script);
+        self.lost |= output.is_err();
+        output
+    }
+
+    fn answer(&mut self, script: &str) -> anyhow::Result<Output> {
         self.send(script)?;
         let header = self.line().with_context(|| format!("no answer to: {script}"))?;
         let mut numbers = header.split_whitespace().map(str::parse::<usize>);

@@ -1,9 +1,25 @@
 //! What is proved in the guest.
 
+mod cache;
+mod write_cache_suite;
+
 use super::guest::Guest;
 
 /// A test, and its name.
 type Test = (&'static str, fn(&mut Guest) -> anyhow::Result<()>);
 
 /// All of them, in the order in which they run.
-pub const ALL: &[Test] = &[];
+pub const ALL: &[Test] = &[
+    ("a_switch_by_flushmark_is_seen_by_the_drives_own_tools", cache::seen_by_others),
+    ("a_switch_by_the_drives_own_tools_is_seen_by_flushmark", cache::sees_others),
+    ("a_drive_in_use_is_refused_unless_allowed", cache::in_use),
+    ("what_has_no_cache_is_refused", cache::nothing_to_switch),
+    ("an_ordinary_user_is_told_what_needs_root", cache::ordinary_user),
+    ("a_rule_for_udev_names_the_drive", cache::udev_rule),
+    ("a_cache_is_not_left_on_where_the_kernel_would_not_flush_it", cache::kernel_would_not_flush),
+    ("the_write_cache_suite_measures_both_settings_and_puts_back", write_cache_suite::both_settings),
+    ("a_signal_puts_the_cache_back", write_cache_suite::signals),
+    ("two_processes_do_not_switch_one_drive", write_cache_suite::locked),
+    ("a_mounted_target_keeps_its_cache_unless_allowed", write_cache_suite::mounted),
+    ("after_kill_9_and_a_reboot_restore_brings_the_old_state_back", write_cache_suite::killed),
+];

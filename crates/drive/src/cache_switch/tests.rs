@@ -17,6 +17,7 @@ enum Manner {
 }
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a trait of the drive by itself")]
 struct Simulated {
     on: bool,
     present: bool,
@@ -342,7 +343,7 @@ fn udev_rules() {
     # /etc/udev/rules.d/61-write-cache.rules
     # Volatile write cache off: Samsung SSD 980 PRO 1TB, serial number S5GXNX0R000000.
     # Needs nvme-cli.
-    ACTION=="add", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ENV{ID_SERIAL_SHORT}=="S5GXNX0R000000", RUN+="/usr/sbin/nvme set-feature /dev/%k --feature-id=6 --value=0"
+    ACTION=="add", SUBSYSTEM=="nvme", ATTR{serial}=="S5GXNX0R000000", RUN+="/usr/sbin/nvme set-feature /dev/%k --feature-id=6 --value=0"
     "#);
     for serial in [None, Some("\"; RUN+=\"x".to_owned()), Some(String::new())] {
         let odd = BlockDevice { serial, ..disk.clone() };

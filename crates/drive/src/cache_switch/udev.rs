@@ -14,12 +14,16 @@ pub fn rule(disk: &BlockDevice, reading: CacheReading, on: bool) -> Option<Strin
             )
         }
         ToldBy::VirtioConfig => format!("/bin/sh -c 'echo {word} > /sys/block/%k/cache_type'"),
+        // The feature belongs to the controller: drives refuse it for a namespace.
         ToldBy::NvmeFeature => format!("/usr/sbin/nvme set-feature /dev/%k --feature-id=6 --value={}", u8::from(on)),
     };
     // udev's rules for virtio set ID_SERIAL alone (60-persistent-storage.rules).
-    let key = match reading.told_by {
-        ToldBy::VirtioConfig => "ID_SERIAL",
-        _ => "ID_SERIAL_SHORT",
+    let which = match reading.told_by {
+        ToldBy::VirtioConfig => "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", ENV{ID_SERIAL}",
+        ToldBy::NvmeFeature => "SUBSYSTEM==\"nvme\", ATTR{serial}",
+        ToldBy::AtaIdentify | ToldBy::ScsiCachingPage => {
+            "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", ENV{ID_SERIAL_SHORT}"
+        }
     };
     let needs = match reading.told_by {
         ToldBy::NvmeFeature => "# Needs nvme-cli.\n",
@@ -30,7 +34,7 @@ pub fn rule(disk: &BlockDevice, reading: CacheReading, on: bool) -> Option<Strin
         "# /etc/udev/rules.d/61-write-cache.rules\n\
          # Volatile write cache {state}: {model}, serial number {serial}.\n\
          {needs}\
-         ACTION==\"add\", SUBSYSTEM==\"block\", ENV{{DEVTYPE}}==\"disk\", ENV{{{key}}}==\"{serial}\", \
+         ACTION==\"add\", {which}==\"{serial}\", \
          RUN+=\"{run}\"\n"
     ))
 }

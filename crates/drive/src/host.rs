@@ -1,12 +1,19 @@
 //! What of the host bears on latency.
 
+mod facts;
+
+pub use facts::{
+    Array, Controller, CpuFacts, DiskSettings, FilesystemFacts, FrequencyPolicy, IdleFacts, IdleState, Interrupt,
+    MemoryFacts, Mitigation, NumaNode, PowerFacts, SataLink, VirtualDisk,
+};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::SystemRoot;
 
 /// Facts about the machine. Nothing that names its owner: no host name, no addresses, no serial numbers.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
     /// As `uname -r` prints it.
     pub kernel_release: Option<String>,
@@ -27,6 +34,30 @@ pub struct HostFacts {
     pub clocksource: Option<String>,
     /// The frequency governor of the first CPU that has one: `performance`, `powersave`, `schedutil`...
     pub cpu_governor: Option<String>,
+    /// The processors' settings.
+    #[serde(default)]
+    pub cpu: CpuFacts,
+    /// How memory is written back.
+    #[serde(default)]
+    pub memory: MemoryFacts,
+    /// What saves power.
+    #[serde(default)]
+    pub power: PowerFacts,
+    /// Nodes of memory and processors.
+    #[serde(default)]
+    pub numa_nodes: Vec<NumaNode>,
+    /// Storage controllers on PCI.
+    #[serde(default)]
+    pub controllers: Vec<Controller>,
+    /// Software RAID arrays.
+    #[serde(default)]
+    pub arrays: Vec<Array>,
+    /// How the host treats each disk.
+    #[serde(default)]
+    pub disks: Vec<DiskSettings>,
+    /// Mounted filesystems on block devices.
+    #[serde(default)]
+    pub filesystems: Vec<FilesystemFacts>,
 }
 
 /// The kind of virtual machine, so far as it shows itself.
@@ -84,6 +115,7 @@ impl HostFacts {
                 .entries("sys/devices/system/cpu")
                 .into_iter()
                 .find_map(|cpu| all.text(format!("sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"))),
+            ..HostFacts::default()
         }
     }
 }
@@ -165,7 +197,35 @@ mod tests {
           "system_vendor": "LENOVO",
           "product_name": "21CBCTO1WW",
           "clocksource": "tsc",
-          "cpu_governor": "powersave"
+          "cpu_governor": "powersave",
+          "cpu": {
+            "frequency": [],
+            "idle": null,
+            "smt_active": null,
+            "turbo": null,
+            "mitigations": []
+          },
+          "memory": {
+            "dirty_percent": null,
+            "dirty_background_percent": null,
+            "dirty_bytes": null,
+            "dirty_background_bytes": null,
+            "dirty_expire_ms": null,
+            "dirty_writeback_ms": null,
+            "transparent_huge_pages": null,
+            "laptop_mode": null
+          },
+          "power": {
+            "on_battery": null,
+            "pcie_aspm_policy": null,
+            "nvme_ps_max_latency_us": null,
+            "sata_links": []
+          },
+          "numa_nodes": [],
+          "controllers": [],
+          "arrays": [],
+          "disks": [],
+          "filesystems": []
         }
         "#);
     }

@@ -8,10 +8,12 @@
 //! | [`proof`] | what the device saw, against what was claimed |
 //! | [`result`] | one test's result |
 //! | [`finding`] | a sentence of judgement with its evidence, and fitness grades |
+//! | [`audit`] | a sentence about a host's setting, with its grade |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //!
 //! The engine (and later the models) fill a [`TestResult`]; `judge` reads it; `report` and `store` carry the [`RunDocument`].
 
+pub mod audit;
 pub mod document;
 pub mod finding;
 pub mod histogram;
@@ -20,6 +22,7 @@ pub mod result;
 pub mod series;
 pub mod steady_state;
 
+pub use audit::{AuditLine, HostGrade};
 pub use document::{RunDocument, Skipped, TargetRecord};
 pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 pub use histogram::{Histogram, LatencySummary};

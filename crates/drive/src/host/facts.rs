@@ -1,0 +1,232 @@
+//! The words for a host's settings, as far as they bear on the latency or the safety of a commit.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Transport;
+
+/// The processors.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CpuFacts {
+    /// How frequency is governed; processors with equal settings together.
+    pub frequency: Vec<FrequencyPolicy>,
+    /// Idle states, of the first processor that tells.
+    pub idle: Option<IdleFacts>,
+    /// Whether two threads share a core at this moment.
+    pub smt_active: Option<bool>,
+    /// Whether frequencies above the nominal one are allowed.
+    pub turbo: Option<bool>,
+    /// Processor vulnerabilities that are mitigated or open, from `/sys/devices/system/cpu/vulnerabilities`; those that do not concern this processor left out.
+    pub mitigations: Vec<Mitigation>,
+}
+
+/// Processors whose frequency is governed alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FrequencyPolicy {
+    /// A list such as `0-15,32`.
+    pub cpus: String,
+    /// `intel_pstate`, `amd-pstate-epp`, `acpi-cpufreq`...
+    pub driver: Option<String>,
+    /// `performance`, `powersave`, `schedutil`...
+    pub governor: Option<String>,
+    /// The hardware's own leaning, where it has one: `performance`, `balance_power`...
+    pub preference: Option<String>,
+}
+
+/// What an idle processor may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleFacts {
+    /// `intel_idle`, `acpi_idle`, `haltpoll`...
+    pub driver: Option<String>,
+    /// `menu`, `teo`, `haltpoll`...
+    pub governor: Option<String>,
+    /// From the lightest to the deepest.
+    pub states: Vec<IdleState>,
+}
+
+/// One idle state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleState {
+    /// `POLL`, `C1`, `C6`...
+    pub name: String,
+    /// How long waking from it takes.
+    pub exit_latency_us: Option<u64>,
+    /// Whether somebody forbade it.
+    pub disabled: bool,
+}
+
+/// One processor vulnerability.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mitigation {
+    /// The kernel's name: `spectre_v2`.
+    pub name: String,
+    /// The kernel's words: `Mitigation: Retpolines; ...`, `Vulnerable`.
+    pub state: String,
+}
+
+/// How memory is written back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MemoryFacts {
+    /// `vm.dirty_ratio`, in percent; 0 where bytes are set instead.
+    pub dirty_percent: Option<u64>,
+    /// `vm.dirty_background_ratio`, in percent.
+    pub dirty_background_percent: Option<u64>,
+    /// `vm.dirty_bytes`; 0 where a share is set instead.
+    pub dirty_bytes: Option<u64>,
+    /// `vm.dirty_background_bytes`.
+    pub dirty_background_bytes: Option<u64>,
+    /// `vm.dirty_expire_centisecs`, in milliseconds.
+    pub dirty_expire_ms: Option<u64>,
+    /// `vm.dirty_writeback_centisecs`, in milliseconds; 0 means never.
+    pub dirty_writeback_ms: Option<u64>,
+    /// `always`, `madvise` or `never`.
+    pub transparent_huge_pages: Option<String>,
+    /// `vm.laptop_mode`; above 0, writes wait for the disk to be awake anyway.
+    pub laptop_mode: Option<u64>,
+}
+
+/// What saves power.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PowerFacts {
+    /// Whether the machine runs from its battery; `None` where it has none or does not say.
+    pub on_battery: Option<bool>,
+    /// PCI Express link power: `default`, `performance`, `powersave`, `powersupersave`.
+    pub pcie_aspm_policy: Option<String>,
+    /// The longest wake-up time of an NVMe power state that the kernel lets drives choose by themselves; 0 forbids all.
+    pub nvme_ps_max_latency_us: Option<u64>,
+    /// SATA link power, host by host.
+    pub sata_links: Vec<SataLink>,
+}
+
+/// The power policy of one SATA port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SataLink {
+    /// The SCSI host: `host0`.
+    pub host: String,
+    /// `max_performance`, `med_power_with_dipm`, `min_power`...
+    pub policy: String,
+}
+
+/// One node of memory and processors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NumaNode {
+    /// Its number.
+    pub node: u32,
+    /// Its processors, a list such as `0-15`; empty for memory alone.
+    pub cpus: String,
+}
+
+/// A storage controller on PCI.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Controller {
+    /// `0000:03:00.0`.
+    pub address: String,
+    /// Class, subclass and interface: `0x010400` is a RAID controller.
+    pub class: u32,
+    /// The maker's number.
+    pub vendor_id: u16,
+    /// The model's number.
+    pub device_id: u16,
+    /// The driver in charge.
+    pub driver: Option<String>,
+    /// Its node.
+    pub numa_node: Option<u32>,
+    /// Kernel names of the disks behind it.
+    pub disks: Vec<String>,
+}
+
+/// A software RAID array.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Array {
+    /// `md0`.
+    pub name: String,
+    /// `raid1`, `raid5`...
+    pub level: Option<String>,
+    /// Kernel names of its members.
+    pub members: Vec<String>,
+    /// Missing members.
+    pub degraded: Option<u32>,
+    /// `none`, `bitmap`, `journal`, `ppl` or `resync`: what keeps stripes consistent after a cut.
+    pub consistency_policy: Option<String>,
+    /// Where the write-intent bitmap is: `none`, `file`, or an offset.
+    pub bitmap: Option<String>,
+    /// `idle`, `resync`, `recover`...
+    pub sync_action: Option<String>,
+}
+
+/// How the host treats one disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DiskSettings {
+    /// Kernel name.
+    pub name: String,
+    /// How it is attached.
+    pub transport: Transport,
+    /// As told.
+    pub rotational: Option<bool>,
+    /// The scheduler in use.
+    pub scheduler: Option<String>,
+    /// Its controller's node.
+    pub numa_node: Option<u32>,
+    /// The interrupts of its queues.
+    pub interrupts: Vec<Interrupt>,
+    /// What a hypervisor makes it up as.
+    pub virtual_disk: Option<VirtualDisk>,
+}
+
+/// One interrupt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Interrupt {
+    /// Its number.
+    pub number: u32,
+    /// Its name in `/proc/interrupts`: `nvme0q1`.
+    pub name: String,
+    /// The processors that it really goes to, a list.
+    pub cpus: Option<String>,
+}
+
+/// What a hypervisor makes a disk up as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum VirtualDisk {
+    /// virtio-blk.
+    VirtioBlk,
+    /// virtio-scsi.
+    VirtioScsi,
+    /// An imitated IDE or AHCI controller.
+    EmulatedAta,
+    /// An imitated LSI or BusLogic controller.
+    EmulatedScsi,
+    /// An imitated or passed-on NVMe controller.
+    Nvme,
+    /// VMware's paravirtual SCSI.
+    PvScsi,
+    /// Hyper-V's storvsc.
+    HyperV,
+    /// Xen's blkfront.
+    Xen,
+}
+
+/// A mounted filesystem on a block device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FilesystemFacts {
+    /// Where it is mounted.
+    #[serde(with = "crate::lossy_path")]
+    #[schemars(with = "String")]
+    pub mount_point: PathBuf,
+    /// `ext4`, `xfs`...
+    pub fs_type: String,
+    /// Kernel name of its device.
+    pub device: Option<String>,
+    /// The option that keeps it from sending flushes, if there is one.
+    pub flushes_disabled_by: Option<String>,
+    /// Whether freed blocks are discarded at once (mount option `discard`).
+    pub discard: bool,
+    /// Size and room; `None` on another machine's captured tree.
+    pub space: Option<crate::Space>,
+}

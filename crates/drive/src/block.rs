@@ -113,6 +113,21 @@ pub struct Queue {
     /// Whether reads and writes are counted for this device at all (`queue/iostats`; off for zram by default). Flushes are
     /// counted regardless: seen on a loop device under Linux 6.18.
     pub counts_io: Option<bool>,
+    /// How many queues the hardware has (`mq/`).
+    #[serde(default)]
+    pub hardware_queues: Option<u64>,
+    /// Whether some of them can be polled instead of interrupting (`queue/io_poll`).
+    #[serde(default)]
+    pub polls: Option<bool>,
+    /// How long the kernel waits for a request before it resets the drive, in milliseconds.
+    #[serde(default)]
+    pub io_timeout_ms: Option<u64>,
+    /// The least that can be discarded, in bytes; `None` where nothing can.
+    #[serde(default)]
+    pub discard_granularity_bytes: Option<u64>,
+    /// The most that one discard takes, in bytes; `None` where nothing can be discarded.
+    #[serde(default)]
+    pub discard_max_bytes: Option<u64>,
     /// `host-managed` or `host-aware` for a zoned device; `None` for an ordinary one.
     pub zoned: Option<String>,
 }
@@ -282,6 +297,11 @@ impl Queue {
             },
             fua: disk.flag("queue/fua"),
             counts_io: disk.flag("queue/iostats"),
+            hardware_queues: Some(disk.entries("mq").len() as u64).filter(|&queues| queues > 0),
+            polls: disk.flag("queue/io_poll"),
+            io_timeout_ms: disk.nonzero("queue/io_timeout"),
+            discard_granularity_bytes: disk.nonzero("queue/discard_granularity"),
+            discard_max_bytes: disk.nonzero("queue/discard_max_bytes"),
             zoned: disk.text("queue/zoned").filter(|zoned| zoned != "none"),
         }
     }

@@ -13,6 +13,7 @@
 //! Nothing but questions and the switch of the write cache is ever sent. USB is asked with care: what has a removable medium (sticks, card readers) is left
 //! alone, because some of them hang at questions that every disk knows.
 
+mod answer;
 mod ask;
 mod ata;
 mod bytes;
@@ -28,6 +29,7 @@ mod scsi;
 mod tests;
 mod virtio;
 
+pub use answer::Answer;
 pub use error::CommandError;
 pub use identity::{DriveIdentity, Rotation};
 

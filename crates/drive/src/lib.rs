@@ -6,6 +6,9 @@
 //! | [`place`] | everything about one path: starts here |
 //! | [`mount`] | `/proc/self/mountinfo`: which mount holds a path; [`mount_options`] says which options touch durability |
 //! | [`block`] | a block device, its queue, and the layers beneath it; [`transport`] names the bus |
+//! | [`inventory`] | every disk of the machine: starts here for `flushmark drives`; [`usage`] says what lies on one, [`health`] how it fares |
+//! | [`cache_views`] | one write cache as drive, kernel and filesystems see it; [`cache_switch`] switches it |
+//! | [`commands`] | asking a drive by its own commands: ATA, SCSI, NVMe |
 //! | [`counters`] | what a device has done so far, flushes among it |
 //! | [`mod@occupancy`] | who uses a raw device; [`signature`] names what lies on one that nobody uses |
 //! | [`host`] | kernel, CPU, memory, hypervisor, clock |
@@ -29,12 +32,14 @@
 
 pub mod block;
 pub mod cache_switch;
+pub mod cache_views;
 pub mod commands;
 pub mod counters;
 pub mod device_number;
 pub mod error;
 pub mod health;
 pub mod host;
+pub mod inventory;
 pub mod mount;
 pub mod mount_options;
 pub mod occupancy;
@@ -42,18 +47,21 @@ pub mod place;
 pub mod signature;
 pub mod system_root;
 pub mod transport;
+pub mod usage;
 
 #[cfg(test)]
 mod fixture;
 mod lossy_path;
 
 pub use block::{BlockDevice, Partition, Queue, WriteCache};
-pub use commands::{AfterPowerCycle, CacheReading, CommandError, DriveIdentity, OpenDrive, Rotation, ToldBy};
+pub use cache_views::{CacheViews, Disagreement, FilesystemView, KernelView};
+pub use commands::{AfterPowerCycle, Answer, CacheReading, CommandError, DriveIdentity, OpenDrive, Rotation, ToldBy};
 pub use counters::Counters;
 pub use device_number::DeviceNumber;
 pub use error::DriveError;
 pub use health::Health;
 pub use host::{HostFacts, Virtualisation};
+pub use inventory::{DriveRecord, Inventory};
 pub use mount::{Mount, MountTable};
 pub use mount_options::JournalMode;
 pub use occupancy::{Occupied, file_occupancy, occupancy};
@@ -61,3 +69,4 @@ pub use place::{Backing, DirectIo, NoBlockDevice, Place, PlaceKind, Space};
 pub use signature::{DeviceEdges, Signature, SignatureKind, read_signatures, signatures};
 pub use system_root::SystemRoot;
 pub use transport::Transport;
+pub use usage::{MountedOn, Usage};

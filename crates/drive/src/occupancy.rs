@@ -222,7 +222,7 @@ fn loop_devices(root: &SystemRoot) -> Vec<(String, PathBuf)> {
 }
 
 /// The first column of `/proc/swaps`. A kernel without swap has no such file.
-fn swap_paths(root: &SystemRoot) -> Result<Vec<PathBuf>, DriveError> {
+pub(crate) fn swap_paths(root: &SystemRoot) -> Result<Vec<PathBuf>, DriveError> {
     let path = root.path("proc/swaps");
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,

@@ -333,7 +333,7 @@ fn reason(mount: &Mount) -> NoBlockDevice {
 }
 
 /// ext4 lists all options in force, a line each, under the kernel's name of its device.
-fn effective_options(root: &SystemRoot, mount: &Mount, device_name: &str) -> Option<Vec<String>> {
+pub(crate) fn effective_options(root: &SystemRoot, mount: &Mount, device_name: &str) -> Option<Vec<String>> {
     // ext4 serves ext3 as well, and all lie in its directory.
     if !matches!(mount.fs_type.as_str(), "ext3" | "ext4") {
         return None;

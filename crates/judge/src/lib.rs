@@ -6,6 +6,7 @@
 //! | [`findings()`] | what do the numbers and facts say? One file each under `findings/` |
 //! | [`fitness()`] | what is this storage good for? |
 //! | [`cache_setting()`] | is a drive better off with its write cache off or on? |
+//! | [`drives()`] | where drive, kernel and filesystems contradict each other; how a drive fares |
 //! | [`nearest()`] | which published drives does it resemble? |
 //! | `flush_path` | what becomes of a sync on its way to the medium, as far as anybody can see? |
 //! | `physics` | the times that media need, with their sources |
@@ -24,6 +25,7 @@
 
 mod cache_setting;
 mod case;
+mod drives;
 mod findings;
 mod fitness;
 mod flush_path;
@@ -39,6 +41,7 @@ mod tests;
 
 pub use cache_setting::cache_setting;
 pub use case::Case;
+pub use drives::drives;
 pub use findings::findings;
 pub use fitness::fitness;
 pub use flush_path::FlushPath;

@@ -8,6 +8,7 @@
 //! | [`proof`] | what the device saw, against what was claimed |
 //! | [`result`] | one test's result |
 //! | [`finding`] | a sentence of judgement with its evidence, and fitness grades |
+//! | [`drives_document`] | what `flushmark drives` prints for programs |
 //! | [`audit`] | a sentence about a host's setting, with its grade |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //!
@@ -15,6 +16,7 @@
 
 pub mod audit;
 pub mod document;
+pub mod drives_document;
 pub mod finding;
 pub mod histogram;
 pub mod proof;
@@ -24,6 +26,7 @@ pub mod steady_state;
 
 pub use audit::{AuditLine, HostGrade};
 pub use document::{RunDocument, Skipped, TargetRecord};
+pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 pub use histogram::{Histogram, LatencySummary};
 pub use proof::{DeviceProof, Proof};

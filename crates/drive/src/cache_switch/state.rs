@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::FlockOperation;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block::sysfs_place;
@@ -21,7 +22,7 @@ pub const SYSTEM_STATE_DIR: &str = "/var/lib/flushmark";
 const SCHEMA: &str = "flushmark/cache-record/1";
 
 /// Which drive a record is about. Kernel names change from boot to boot; model and serial number do not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// Its model.
     pub model: Option<String>,
@@ -98,7 +99,7 @@ fn lasting_place(place: &Path) -> String {
 }
 
 /// Who changed a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
     /// A person, by `flushmark cache on|off`: meant to stay.
@@ -108,7 +109,7 @@ pub enum By {
 }
 
 /// One change, and what it replaced.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// Whether the cache was on before.
@@ -130,7 +131,7 @@ impl Change {
 }
 
 /// What is written down about a drive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     schema: String,

@@ -1,0 +1,167 @@
+//! Where a disk is used: its partitions, what is built on them, what is mounted.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::block::{device_path, sysfs_place};
+use crate::place::effective_options;
+use crate::system_root::Attributes;
+use crate::{BlockDevice, DeviceNumber, MountTable, Occupied, SystemRoot, WriteCache, occupancy};
+
+/// Deeper than any real stack of devices.
+const DEPTH_MAX: usize = 16;
+
+/// A device and its uses: a disk, a partition of it, or a layer above.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// The path under which people know it.
+    #[serde(with = "crate::lossy_path")]
+    #[schemars(with = "String")]
+    pub path: PathBuf,
+    /// The kernel's name.
+    pub name: String,
+    /// What the layer does, if it is one: `lvm`, `crypt`, `raid1`.
+    pub layer: Option<String>,
+    /// Size in bytes.
+    pub size_bytes: Option<u64>,
+    /// Whether the kernel would send flushes to it; a partition's is its disk's.
+    pub write_cache: Option<WriteCache>,
+    /// Filesystems on it that are mounted.
+    pub mounts: Vec<MountedOn>,
+    /// Whether the kernel swaps on it.
+    pub swap: bool,
+    /// Partitions, and what is built on it.
+    pub parts: Vec<Usage>,
+}
+
+/// A mounted filesystem.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MountedOn {
+    /// Where it is mounted.
+    #[serde(with = "crate::lossy_path")]
+    #[schemars(with = "String")]
+    pub mount_point: PathBuf,
+    /// `ext4`, `xfs`...
+    pub fs_type: String,
+    /// The options that bear on a sync.
+    pub options: Vec<String>,
+    /// The option that keeps it from flushing the drive, if there is one.
+    pub flushes_disabled_by: Option<String>,
+}
+
+impl Usage {
+    /// Of a disk and all that lies on it. Tables that cannot be read leave their uses out.
+    pub fn of(root: &SystemRoot, disk: DeviceNumber) -> Option<Usage> {
+        let place = sysfs_place(root, disk)?;
+        let tables = Tables { root, mounts: MountTable::read(root).ok(), swaps: swaps(root) };
+        Some(tables.usage(&place, disk, &mut BTreeSet::new()))
+    }
+
+    /// This device and everything on it, from the bottom up.
+    pub fn all(&self) -> Vec<&Usage> {
+        let mut all = vec![self];
+        all.extend(self.parts.iter().flat_map(Usage::all));
+        all
+    }
+
+    /// Every mounted filesystem on it, at whatever height.
+    pub fn filesystems(&self) -> impl Iterator<Item = (&Usage, &MountedOn)> {
+        self.all().into_iter().flat_map(|usage| usage.mounts.iter().map(move |mount| (usage, mount)))
+    }
+}
+
+/// Whoever uses the disk without standing in any table (ZFS, Ceph, another program); asked of the kernel itself, by opening it
+/// exclusively for a moment.
+pub fn claimed_by_unknown(root: &SystemRoot, disk: &BlockDevice) -> bool {
+    occupancy(root, disk.device).is_ok_and(|all| all.iter().any(|one| matches!(one, Occupied::Claim { .. })))
+}
+
+struct Tables<'a> {
+    root: &'a SystemRoot,
+    mounts: Option<MountTable>,
+    swaps: Vec<DeviceNumber>,
+}
+
+impl Tables<'_> {
+    /// `above` holds the devices that lead here: a stack that leads back to itself ends there.
+    fn usage(&self, place: &Path, number: DeviceNumber, above: &mut BTreeSet<PathBuf>) -> Usage {
+        let own = Attributes { directory: place.to_owned() };
+        above.insert(place.to_owned());
+        let mut parts = Vec::new();
+        if above.len() < DEPTH_MAX {
+            let names = own.entries("");
+            let partitions = names.iter().map(|name| place.join(name)).filter(|path| path.join("partition").exists());
+            let holders = own.entries("holders");
+            let holders = holders.iter().filter_map(|name| fs::canonicalize(place.join("holders").join(name)).ok());
+            let mut below: Vec<PathBuf> = partitions.chain(holders).filter(|path| !above.contains(path)).collect();
+            below.sort_by_key(|path| natural(path));
+            for path in below {
+                let Some(number) = (Attributes { directory: path.clone() }).parsed("dev") else { continue };
+                parts.push(self.usage(&path, number, above));
+            }
+        }
+        above.remove(place);
+        let read = BlockDevice::read(self.root, number).ok();
+        let path = device_path(place);
+        let name = place.file_name().map(|name| name.to_string_lossy().replace('!', "/")).unwrap_or_default();
+        Usage {
+            layer: read.as_ref().and_then(|device| device.layer.clone()),
+            size_bytes: read.as_ref().and_then(|device| device.size_bytes),
+            write_cache: read.as_ref().and_then(|device| device.queue.write_cache),
+            mounts: self.mounts_of(number, &name),
+            swap: self.swaps.contains(&number),
+            parts,
+            path,
+            name,
+        }
+    }
+
+    fn mounts_of(&self, number: DeviceNumber, name: &str) -> Vec<MountedOn> {
+        let mounts = self.mounts.iter().flat_map(MountTable::mounts);
+        let here = mounts.filter(|mount| {
+            mount.device == number
+                || (mount.device.is_anonymous() && self.root.device_at(&mount.source) == Some(number))
+        });
+        let mut found: Vec<MountedOn> = Vec::new();
+        for mount in here {
+            let mut mount = mount.clone();
+            mount.effective_options = effective_options(self.root, &mount, name);
+            let options = mount.options_that_matter().into_iter().map(str::to_owned).collect();
+            let mounted = MountedOn {
+                options,
+                flushes_disabled_by: mount.flushes_disabled_by().map(str::to_owned),
+                mount_point: mount.mount_point,
+                fs_type: mount.fs_type,
+            };
+            // Bind mounts and subvolumes show one filesystem many times; the first is how people know it.
+            if !found.iter().any(|other| other.fs_type == mounted.fs_type) {
+                found.push(mounted);
+            }
+        }
+        found
+    }
+}
+
+fn swaps(root: &SystemRoot) -> Vec<DeviceNumber> {
+    let paths = crate::occupancy::swap_paths(root).unwrap_or_default();
+    paths.iter().filter_map(|path| root.device_at(path)).collect()
+}
+
+/// An order in which `sda2` stands before `sda10`, and `sdz` before `sdaa`.
+pub(crate) fn natural(path: &Path) -> Vec<(usize, String)> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut pieces: Vec<String> = Vec::new();
+    for character in name.chars() {
+        match pieces.last_mut() {
+            Some(piece) if piece.ends_with(|c: char| c.is_ascii_digit()) == character.is_ascii_digit() => {
+                piece.push(character);
+            }
+            _ => pieces.push(character.to_string()),
+        }
+    }
+    pieces.into_iter().map(|piece| (piece.len(), piece)).collect()
+}

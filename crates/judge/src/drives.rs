@@ -1,0 +1,197 @@
+//! What the facts about drives say: where drive, kernel and filesystems contradict each other, and how a drive fares.
+
+use drive::{Disagreement, DriveRecord};
+use measurement::{Confidence, Evidence, Finding};
+
+/// From this share of its rated endurance on, a drive is worn out by its maker's word.
+const WORN_OUT_PERCENT: u16 = 100;
+/// From here on its replacement should be planned.
+const WEARING_PERCENT: u16 = 80;
+
+/// Everything that the facts say, drive by drive, the gravest first.
+pub fn drives(records: &[DriveRecord]) -> Vec<Finding> {
+    let mut findings: Vec<(Rank, Finding)> = records.iter().flat_map(of_drive).collect();
+    findings.sort_by_key(|(rank, _)| *rank);
+    findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    LosesData,
+    Failing,
+    Wearing,
+    Harmless,
+}
+
+fn of_drive(record: &DriveRecord) -> Vec<(Rank, Finding)> {
+    let disagreements = record.cache.disagreements().into_iter().map(|one| disagreement(record, one));
+    disagreements.chain(health(record)).collect()
+}
+
+/// The finding about a cache whose views contradict each other.
+fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
+    let disk = &record.device.name;
+    let path = record.device.path.display();
+    let views = views(record);
+    let finding = |id: &str, title: String, advice: String| Finding {
+        id: id.to_owned(),
+        title,
+        evidence: views.clone(),
+        confidence: Confidence::High,
+        doubt: None,
+        advice,
+    };
+    let plp_doubt =
+        Some("A drive with power-loss protection loses nothing by that; only its datasheet tells.".to_owned());
+    match kind {
+        Disagreement::KernelSendsNoFlushes => (
+            Rank::LosesData,
+            Finding {
+                doubt: plp_doubt,
+                ..finding(
+                    "kernel-sends-no-flushes",
+                    format!(
+                        "{path} caches writes in volatile memory, and the kernel sends it no flushes: every fsync is a lie."
+                    ),
+                    format!(
+                        "`echo 'write back' > /sys/block/{disk}/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off {path}`."
+                    ),
+                )
+            },
+        ),
+        Disagreement::BeliefOverridden => (
+            Rank::LosesData,
+            Finding {
+                doubt: plp_doubt,
+                ..finding(
+                    "cache-belief-overridden",
+                    format!(
+                        "The kernel has been told to send no flushes to {path}, which told its driver that it has a volatile cache."
+                    ),
+                    format!(
+                        "`echo 'write back' > /sys/block/{disk}/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off {path}`."
+                    ),
+                )
+            },
+        ),
+        Disagreement::FilesystemSendsNoFlushes { mount_point, option } => (
+            Rank::LosesData,
+            finding(
+                "flushes-switched-off",
+                format!("{mount_point} is mounted with `{option}`: no sync there flushes the write cache of {path}."),
+                format!("`mount -o remount,barrier {mount_point}`, and remove `{option}` from /etc/fstab."),
+            ),
+        ),
+        Disagreement::LayerStopsFlushes { mount_point, layer } => (
+            Rank::LosesData,
+            finding(
+                "layer-stops-flushes",
+                format!(
+                    "Between {mount_point} and {path} lies {layer}, which lets no flushes through to a drive that caches writes."
+                ),
+                format!(
+                    "`echo 'write back' > /sys/block/{layer}/queue/write_cache`, and find out who told it otherwise."
+                ),
+            ),
+        ),
+        Disagreement::FlushesInVain => (
+            Rank::Harmless,
+            finding(
+                "flushes-in-vain",
+                format!(
+                    "The write cache of {path} is off, and the kernel goes on sending it flushes: harmless, each costs a command."
+                ),
+                "Nothing need be done: as soon as the cache is on again, the flushes are needed.".to_owned(),
+            ),
+        ),
+    }
+}
+
+/// What each view says, as evidence.
+fn views(record: &DriveRecord) -> Vec<Evidence> {
+    let cache = &record.cache;
+    let mut evidence = Vec::new();
+    if let Some(reading) = cache.drive.told() {
+        let state = match (reading.present, reading.enabled) {
+            (false, _) => "no volatile cache",
+            (true, true) => "on",
+            (true, false) => "off",
+        };
+        evidence.push(Evidence::fact("the drive says", state));
+    }
+    if let Some(told) = &cache.kernel.cache_type {
+        evidence.push(Evidence::fact("cache_type", told.clone()));
+    }
+    if let Some(belief) = cache.kernel.write_cache {
+        let words = match belief {
+            drive::WriteCache::WriteBack => "write back",
+            drive::WriteCache::WriteThrough => "write through",
+        };
+        evidence.push(Evidence::fact("queue/write_cache", words));
+    }
+    for view in &cache.filesystems {
+        if let Some(option) = &view.flushes_disabled_by {
+            evidence
+                .push(Evidence::fact(format!("{} on {}", view.fs_type, view.mount_point.display()), option.clone()));
+        }
+    }
+    evidence
+}
+
+fn health(record: &DriveRecord) -> Vec<(Rank, Finding)> {
+    let Some(health) = record.health.told() else { return Vec::new() };
+    let path = record.device.path.display();
+    let mut found = Vec::new();
+    let mut add = |rank, id: &str, title: String, evidence: Evidence, advice: &str| {
+        let finding = Finding {
+            id: id.to_owned(),
+            title,
+            evidence: vec![evidence],
+            confidence: Confidence::High,
+            doubt: None,
+            advice: advice.to_owned(),
+        };
+        found.push((rank, finding));
+    };
+    if health.power_loss_protection_failed {
+        add(
+            Rank::LosesData,
+            "power-loss-protection-failed",
+            format!(
+                "{path} warns that the power-loss protection of its cache has failed: what it acknowledges may be lost in a power cut."
+            ),
+            Evidence::fact("NVMe critical warning", "volatile memory backup device has failed"),
+            "Replace the drive, or switch its write cache off until then.",
+        );
+    }
+    if health.failing == Some(true) {
+        add(
+            Rank::Failing,
+            "drive-failing",
+            format!("{path} warns that it is failing."),
+            Evidence::fact("the drive's own health status", "failing"),
+            "Copy what is on it now, and replace it. `smartctl -x` shows what it counts.",
+        );
+    }
+    if let Some(used) = health.used_percent.filter(|used| *used >= WEARING_PERCENT) {
+        let worn = used >= WORN_OUT_PERCENT;
+        let words = if worn { "is worn out by its maker's word" } else { "nears the end of its rated endurance" };
+        add(
+            if worn { Rank::Failing } else { Rank::Wearing },
+            "endurance-used",
+            format!("{path} {words}: {used} % of it is used."),
+            Evidence::number("endurance used", f64::from(used), "%"),
+            "Plan its replacement: behind 100 % the maker promises neither data nor speed.",
+        );
+    }
+    if let Some(errors) = health.media_errors.filter(|errors| *errors > 0) {
+        add(
+            Rank::Failing,
+            "media-errors",
+            format!("{path} could not give back what was written to it {errors} times."),
+            Evidence::number("media errors", errors as f64, ""),
+            "See what it counts with `smartctl -x`, compare in a week, and have a copy of what is on it.",
+        );
+    }
+    found
+}

@@ -1,0 +1,38 @@
+//! What `flushmark drives` and `flushmark cache status` print for programs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Finding;
+
+/// The name and version of the document.
+pub const SCHEMA: &str = "flushmark/drives/1";
+
+/// The drives of a machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DrivesDocument {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The version that looked.
+    pub flushmark: String,
+    /// The drives, and layers that look like drives.
+    pub drives: Vec<drive::DriveRecord>,
+    /// Kernel names of devices that were listed and gone when they were looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vanished: Vec<String>,
+    /// What is on record of write caches that were switched and not put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switched: Vec<drive::cache_switch::Record>,
+    /// What the facts say.
+    pub findings: Vec<Finding>,
+}
+
+/// The JSON Schema (draft 2020-12) of [`DrivesDocument`]. The repository keeps it as `schemas/drives-1.json`.
+pub fn json_schema() -> schemars::Schema {
+    let mut schema = schemars::schema_for!(DrivesDocument);
+    schema.insert("title".to_owned(), format!("flushmark drives document, {SCHEMA}").into());
+    if let Some(name) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
+        name.insert("const".to_owned(), SCHEMA.into());
+    }
+    schema
+}

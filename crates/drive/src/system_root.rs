@@ -49,7 +49,7 @@ impl SystemRoot {
 
     /// The number of the block device at a path such as `/dev/mapper/vg-root` or `/dev/sda2`, as mount and swap tables
     /// write it.
-    pub(crate) fn device_at(&self, path: &Path) -> Option<DeviceNumber> {
+    pub fn device_at(&self, path: &Path) -> Option<DeviceNumber> {
         use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
         let below_dev = path.strip_prefix("/dev").ok()?;

@@ -1,114 +1,343 @@
-//! What others measured.
+//! The drives of a machine: what they are, how their caches stand, what they are used for.
 
-use catalogue::{Drive, Row};
+use drive::cache_switch::{By, Record};
+use drive::{Answer, BlockDevice, DriveRecord, Health, Usage, WriteCache};
+use measurement::DrivesDocument;
 
-use crate::columns::{Cell, Column, Columns};
-use crate::look::Look;
-use crate::number::{latency, rate, throughput};
+use crate::cache::{on_off, told_by};
+use crate::columns::{Cell, Column, Columns, NONE};
+use crate::findings::findings;
+use crate::look::{Look, paint};
+use crate::number::{about_bytes, capacity};
 use crate::prose::hanging;
+use crate::target::{stack_words, transport_words};
 
-/// All drives, one line each, with the figure that decides where one was published.
-pub fn catalogue(drives: &[Drive], look: &Look) -> String {
+/// Width of the labels on the left of a drive's details.
+const LABEL: usize = 13;
+
+/// Each drive in a line; `detailed`, each in a paragraph as well.
+pub fn drives_page(document: &DrivesDocument, detailed: bool, look: &Look) -> String {
     let mut table = Columns::new([
-        Column::left("name"),
-        Column::left("class"),
-        Column::left("protected"),
-        Column::right("rows"),
-        Column::right("best 4-16 KiB commit"),
-        Column::prose("source").may_leave(1),
+        Column::left("drive"),
+        Column::left("model").may_leave(2),
+        Column::right("size").may_leave(1),
+        Column::left("bus"),
+        Column::left("media").may_leave(3),
+        Column::left("cache: drive"),
+        Column::left("kernel"),
+        Column::left("filesystem").may_leave(4),
+        Column::prose("used for"),
     ]);
-    for drive in drives {
-        let small = |row: &&Row| row.depth == 1 && row.jobs == 1 && (4096..=16384).contains(&row.block_bytes);
-        let commits = drive.rows.iter().filter(small).filter_map(Row::commit_us);
+    for record in &document.drives {
+        let device = &record.device;
         table.row([
-            Cell::from(drive.name.clone()),
-            Cell::from(drive.class.label()),
-            Cell::from(drive.power_loss_protection.label()),
-            Cell::from(drive.rows.len().to_string()),
-            Cell::maybe(commits.reduce(f64::min), latency),
-            Cell::from(drive.source.clone()),
+            Cell::styled(device.path.display().to_string(), look.palette.strong),
+            Cell::maybe(device.model.clone(), |model| model),
+            Cell::maybe(device.size_bytes, capacity),
+            Cell::from(bus(device)),
+            Cell::from(media(device)),
+            Cell::from(drive_view(record)),
+            Cell::from(kernel_view(record)),
+            Cell::from(filesystem_view(record)),
+            Cell::from(used_for(record)),
         ]);
     }
-    look.finish(table.render(look) + "\nSee one: flushmark catalogue NAME.\n")
-}
-
-/// One drive: every published row, under its source.
-pub fn drive(drive: &Drive, look: &Look) -> String {
-    let mut text = look.heading(&format!("{} ({})", drive.label, drive.name));
-    let mut line = |label: &str, words: &str| {
-        text += &hanging(&format!("  {label:<12}"), 14, words, look.columns());
-    };
-    line("class", drive.class.label());
-    let says = drive.power_loss_protection_source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-    line("protected", &format!("{}{says}", drive.power_loss_protection.label()));
-    line("source", &format!("{}, {}", drive.source, drive.source_url));
-    let mut table = Columns::new([
-        Column::left("pattern"),
-        Column::right("block"),
-        Column::right("depth"),
-        Column::right("jobs"),
-        Column::left("sync"),
-        Column::left("cache"),
-        Column::right("IOPS").optional(),
-        Column::right("MiB/s").optional(),
-        Column::right("write").optional(),
-        Column::right("sync").optional(),
-    ]);
-    let mut group = None;
-    for row in &drive.rows {
-        if group != Some(&row.workload) {
-            group = Some(&row.workload);
-            table.group(row.workload.clone());
+    let mut text =
+        if document.drives.is_empty() { "No drive can be seen here.\n".to_owned() } else { table.render(look) };
+    if detailed {
+        for record in &document.drives {
+            text += &format!("\n{}", details(record, look));
         }
-        table.row([
-            Cell::from(row.pattern.name()),
-            Cell::from(workload::format_bytes(row.block_bytes)),
-            Cell::from(row.depth.to_string()),
-            Cell::from(row.jobs.to_string()),
-            Cell::from(row.sync.name()),
-            Cell::from(row.write_cache.name()),
-            Cell::maybe(row.iops, rate),
-            Cell::maybe(row.mib_per_s, throughput),
-            Cell::maybe(row.write_us, latency),
-            Cell::maybe(row.sync_us, latency),
-        ]);
     }
-    text += "\n";
-    text += &table.render(look);
+    text += &closing(document, look);
     look.finish(text)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_and_one_drive() {
-        insta::assert_snapshot!(catalogue(::catalogue::drives(), &Look::plain()), @"
-          name                             class              protected  rows  best 4-16 KiB commit
-          crucial-t500-2tb-ext4            consumer NVMe      no           12                476 µs
-          gcp-hyperdisk-balanced-1tb-ext4  cloud volume       unknown      12                509 µs
-          gcp-local-nvme-x2-raid0-ext4     cloud local drive  unknown      12                122 µs
-          intel-710-sata                   enterprise SATA    yes          15                158 µs
-          kioxia-cd6-3840gb                enterprise NVMe    yes           1               27.3 µs
-          micron-5100-eco-960gb            enterprise SATA    yes          27               39.8 µs
-          samsung-950-pro-nvme             consumer NVMe      unknown       3               2.09 ms
-          samsung-980-1tb                  consumer NVMe      unknown       1               1.74 ms
-          samsung-990-pro-ext4             consumer NVMe      no           12                  3 ms
-          samsung-pm9a3-ext4               enterprise NVMe    yes          12               21.4 µs
-          seagate-nytro-1351-3840gb        enterprise SATA    yes           8               55.2 µs
-
-        See one: flushmark catalogue NAME.
-        ");
-        insta::assert_snapshot!(drive(::catalogue::find("kioxia-cd6-3840gb").unwrap(), &Look::plain()), @"
-        Kioxia CD6 3840 GB (kioxia-cd6-3840gb)
-          class       enterprise NVMe
-          protected   yes (Kioxia CD6 series product brief)
-          source      Choosing SSDs for Ceph, https://cdn.igene.tw/en/choosing-ceph-ssd
-
-          pattern    block  depth  jobs  sync   cache      IOPS  MiB/s    write     sync
-          journal write
-          randwrite  4 KiB      1     1  fsync  default  36,600    143  23.5 µs  20.4 µs
-        ");
+/// One line a cache: what each view says, and what would be put back.
+pub fn cache_status_page(document: &DrivesDocument, look: &Look) -> String {
+    let mut table = Columns::new([
+        Column::left("drive"),
+        Column::left("model").may_leave(1),
+        Column::left("drive says"),
+        Column::left("kernel"),
+        Column::left("filesystem"),
+        Column::left("can be switched"),
+        Column::left("after a power cycle"),
+    ]);
+    for record in &document.drives {
+        let reading = record.cache.drive.told().filter(|reading| reading.present);
+        let after = reading.filter(|reading| reading.switchable).map(|reading| match reading.after_power_cycle {
+            drive::AfterPowerCycle::Keeps => "kept",
+            drive::AfterPowerCycle::Reverts => "forgotten",
+            drive::AfterPowerCycle::Unknown => "unknown",
+        });
+        table.row([
+            Cell::styled(record.device.path.display().to_string(), look.palette.strong),
+            Cell::maybe(record.device.model.clone(), |model| model),
+            Cell::from(drive_view(record)),
+            Cell::from(kernel_view(record)),
+            Cell::from(filesystem_view(record)),
+            Cell::maybe(reading, |reading| if reading.switchable { "yes" } else { "no" }.to_owned()),
+            Cell::maybe(after, str::to_owned),
+        ]);
     }
+    let mut text =
+        if document.drives.is_empty() { "No drive can be seen here.\n".to_owned() } else { table.render(look) };
+    text += &closing(document, look);
+    look.finish(text)
+}
+
+/// What stands below every table: what could not be seen, what is switched, what contradicts itself.
+fn closing(document: &DrivesDocument, look: &Look) -> String {
+    let mut text = String::new();
+    let hidden: Vec<String> = document
+        .drives
+        .iter()
+        .filter(|record| record.needs_root())
+        .map(|record| record.device.path.display().to_string())
+        .collect();
+    if !hidden.is_empty() {
+        let words = format!(
+            "As root, {} would say more of themselves: how the cache stands by the drive's own word, and its health.",
+            hidden.join(", ")
+        );
+        text += &format!("\n{}", hanging("", 0, &words, look.columns()));
+    }
+    for name in &document.vanished {
+        text += &format!("\n/dev/{name} was listed, and gone when it was looked at.\n");
+    }
+    for record in &document.switched {
+        text += &format!("\n{}", hanging("", 0, &on_record(record), look.columns()));
+    }
+    let findings = findings(&document.findings, look);
+    if !findings.is_empty() {
+        text += &format!("\n{findings}");
+    }
+    text
+}
+
+fn on_record(record: &Record) -> String {
+    let Some(last) = record.changes.last() else { return String::new() };
+    let who = match last.by {
+        By::Command => "`flushmark cache`",
+        By::Run => "a run that was killed, or is running,",
+    };
+    format!(
+        "{who} switched the write cache of {}, which was {}; `flushmark cache restore` puts it back.",
+        record.drive.title(),
+        on_off(last.was_on)
+    )
+}
+
+/// The bus without its explanation, or what the layer does.
+fn bus(device: &BlockDevice) -> String {
+    let words = transport_words(device.transport);
+    device.layer.clone().unwrap_or_else(|| words.split(" (").next().unwrap_or(words).to_owned())
+}
+
+fn media(device: &BlockDevice) -> &'static str {
+    match device.queue.rotational {
+        Some(true) => "rotating",
+        Some(false) => "flash",
+        None => NONE,
+    }
+}
+
+/// What the drive says of its cache, in a word.
+fn drive_view(record: &DriveRecord) -> String {
+    match &record.cache.drive {
+        Answer::Told { told } if !told.present => "none".to_owned(),
+        Answer::Told { told } => on_off(told.enabled).to_owned(),
+        Answer::NeedsRoot => "needs root".to_owned(),
+        Answer::NotAsked { .. } => NONE.to_owned(),
+        Answer::Failed { .. } => "no answer".to_owned(),
+    }
+}
+
+/// What the kernel does about it.
+fn kernel_view(record: &DriveRecord) -> String {
+    match (record.cache.kernel.write_cache, record.cache.kernel.fua) {
+        (Some(WriteCache::WriteBack), Some(true)) => "flushes, FUA".to_owned(),
+        (Some(WriteCache::WriteBack), _) => "flushes".to_owned(),
+        (Some(WriteCache::WriteThrough), _) => "no flushes".to_owned(),
+        (None, _) => NONE.to_owned(),
+    }
+}
+
+/// What the mounted filesystems do.
+fn filesystem_view(record: &DriveRecord) -> String {
+    let views = &record.cache.filesystems;
+    let off = views.iter().find_map(|view| view.flushes_disabled_by.clone());
+    let stopped = views.iter().find_map(|view| view.stopped_by.as_ref().map(|layer| format!("stopped by {layer}")));
+    match (off.or(stopped), views.is_empty()) {
+        (Some(words), _) => words,
+        (None, true) => NONE.to_owned(),
+        (None, false) => "flushes".to_owned(),
+    }
+}
+
+/// `/ (ext4), /home (xfs), swap, md0 (raid1)`.
+fn used_for(record: &DriveRecord) -> String {
+    let mut words = Vec::new();
+    if let Some(usage) = &record.usage {
+        for part in usage.all() {
+            words
+                .extend(part.mounts.iter().map(|mount| format!("{} ({})", mount.mount_point.display(), mount.fs_type)));
+            if part.swap {
+                words.push("swap".to_owned());
+            }
+        }
+        if words.is_empty() {
+            let layers = usage
+                .all()
+                .into_iter()
+                .skip(1)
+                .filter_map(|part| part.layer.as_ref().map(|layer| format!("{} ({layer})", part.path.display())));
+            words.extend(layers);
+        }
+    }
+    if words.is_empty() && record.claimed {
+        words.push("claimed by a program".to_owned());
+    }
+    if words.is_empty() { NONE.to_owned() } else { words.join(", ") }
+}
+
+/// Everything about one drive.
+fn details(record: &DriveRecord, look: &Look) -> String {
+    let device = &record.device;
+    let mut text = look.heading(&device.path.display().to_string());
+    let mut add = |label: &str, parts: Vec<Option<String>>| {
+        let words: Vec<String> = parts.into_iter().flatten().collect();
+        if !words.is_empty() {
+            let label = paint(look.palette.faint, &format!("  {label:<LABEL$}"));
+            text += &hanging(&label, LABEL + 2, &words.join(", "), look.columns());
+        }
+    };
+    let queue = &device.queue;
+    let bytes = |what: &str, value: Option<u64>| value.map(|value| format!("{what} {}", workload::format_bytes(value)));
+    add(
+        "drive",
+        vec![
+            device.vendor.clone().filter(|vendor| vendor != "ATA"),
+            device.model.clone(),
+            device.serial.as_ref().map(|serial| format!("serial number {serial}")),
+            device.firmware.as_ref().map(|firmware| format!("firmware {firmware}")),
+            record.wwn.clone(),
+        ],
+    );
+    add(
+        "attached",
+        vec![
+            Some(transport_words(device.transport).to_owned()),
+            record.pci_address.as_ref().map(|address| format!("PCI {address}")),
+            record.numa_node.map(|node| format!("NUMA node {node}")),
+        ],
+    );
+    if !device.layers.is_empty() || device.backing_file.is_some() {
+        add("made of", vec![Some(stack_words(device))]);
+    }
+    add(
+        "size",
+        vec![
+            device.size_bytes.map(capacity),
+            bytes("sectors of", queue.logical_block_bytes),
+            bytes("physically", queue.physical_block_bytes),
+            bytes("at best", queue.optimal_io_bytes),
+            bytes("requests up to", queue.max_request_bytes),
+            device.read_only.filter(|read_only| *read_only).map(|_| "read-only".to_owned()),
+            queue.zoned.clone(),
+        ],
+    );
+    add(
+        "queue",
+        vec![
+            queue.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
+            queue.nr_requests.map(|requests| format!("{requests} requests")),
+            queue
+                .hardware_queues
+                .map(|queues| format!("{queues} hardware {}", if queues == 1 { "queue" } else { "queues" })),
+            queue.polls.map(|polls| if polls { "polled" } else { "not polled" }.to_owned()),
+            queue.io_timeout_ms.map(|ms| format!("timeout {} s", ms as f64 / 1e3)),
+        ],
+    );
+    let discard = match (queue.discard_max_bytes, queue.discard_granularity_bytes) {
+        (Some(_), Some(granularity)) => format!("yes, in units of {}", workload::format_bytes(granularity)),
+        (Some(_), None) => "yes".to_owned(),
+        (None, _) => "not supported".to_owned(),
+    };
+    add("discard", vec![Some(discard)]);
+    add("write cache", vec![Some(cache_words(record))]);
+    add("health", vec![Some(health_words(&record.health))]);
+    if let Some(usage) = &record.usage {
+        for (depth, line) in usage_lines(usage, 0) {
+            add(if depth == 0 { "use" } else { "" }, vec![Some(line)]);
+        }
+    }
+    text
+}
+
+fn cache_words(record: &DriveRecord) -> String {
+    let drive = match &record.cache.drive {
+        Answer::Told { told } if !told.present => {
+            format!("the drive says that it has none ({})", told_by(told.told_by))
+        }
+        Answer::Told { told } => format!("{} ({})", on_off(told.enabled), told_by(told.told_by)),
+        Answer::NeedsRoot => "the drive tells root only".to_owned(),
+        Answer::NotAsked { because } => because.clone(),
+        Answer::Failed { error } => error.clone(),
+    };
+    let kernel = match record.cache.kernel.write_cache {
+        Some(WriteCache::WriteBack) => "; the kernel believes in a volatile cache and sends flushes",
+        Some(WriteCache::WriteThrough) => "; the kernel believes in no volatile cache and sends no flushes",
+        None => "",
+    };
+    let fua = match record.cache.kernel.fua {
+        Some(true) => ", and single writes past it (FUA)",
+        _ => "",
+    };
+    let told = record.cache.kernel.cache_type.as_ref().map_or(String::new(), |told| format!("; cache_type {told}"));
+    format!("{drive}{kernel}{fua}{told}")
+}
+
+fn health_words(health: &Answer<Health>) -> String {
+    let health = match health {
+        Answer::Told { told } => told,
+        Answer::NeedsRoot => return "the drive tells root only".to_owned(),
+        Answer::NotAsked { because } => return because.clone(),
+        Answer::Failed { error } => return error.clone(),
+    };
+    let parts = [
+        health.failing.map(|failing| if failing { "failing" } else { "the drive says it is sound" }.to_owned()),
+        health.used_percent.map(|used| format!("{used} % of its endurance used")),
+        health.spare_percent.map(|spare| format!("{spare} % spare left")),
+        health.temperature_celsius.map(|celsius| format!("{celsius} °C")),
+        health.power_on_hours.map(|hours| format!("{hours} hours on")),
+        health.power_cycles.map(|cycles| format!("{cycles} power cycles")),
+        health.unsafe_shutdowns.map(|times| format!("{times} unsafe shutdowns")),
+        health.media_errors.map(|errors| format!("{errors} media errors")),
+    ];
+    let told: Vec<String> = parts.into_iter().flatten().collect();
+    if told.is_empty() { "the drive counts nothing".to_owned() } else { told.join(", ") }
+}
+
+/// A line for each device on the disk, indented by how high it stands.
+fn usage_lines(usage: &Usage, depth: usize) -> Vec<(usize, String)> {
+    let mut words = vec![usage.path.display().to_string()];
+    if let Some(layer) = &usage.layer {
+        words[0] += &format!(" ({layer})");
+    }
+    if depth > 0 {
+        words.extend(usage.size_bytes.map(about_bytes));
+    }
+    for mount in &usage.mounts {
+        let options = if mount.options.is_empty() { String::new() } else { format!(" {}", mount.options.join(",")) };
+        words.push(format!("{} on {}{options}", mount.fs_type, mount.mount_point.display()));
+    }
+    if usage.swap {
+        words.push("swap".to_owned());
+    }
+    let indent = "· ".repeat(depth);
+    let mut lines = vec![(depth, format!("{indent}{}", words.join(", ")))];
+    lines.extend(usage.parts.iter().flat_map(|part| usage_lines(part, depth + 1)));
+    lines
 }

@@ -5,6 +5,7 @@
 //! | [`target_header`] | what is measured, what lies beneath, how its cache stands |
 //! | [`check_page`] | the numbers that decide, their distributions, findings, fitness, nearest drives, what to type next |
 //! | [`run_page`] | a plan's results in the plan's own table, what was done differently, findings |
+//! | [`drives_page`], [`cache_status_page`] | the machine's drives and their caches |
 //! | [`cache_switched`], [`cache_restored`] | what became of a write cache |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | what can be run; what others measured |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
@@ -13,6 +14,7 @@
 //! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
 
 mod cache;
+mod catalogue;
 mod check;
 mod columns;
 mod distribution;
@@ -32,8 +34,9 @@ mod target;
 mod samples;
 
 pub use cache::{cache_restored, cache_switched};
+pub use catalogue::{catalogue, drive};
 pub use check::check_page;
-pub use drives::{catalogue, drive};
+pub use drives::{cache_status_page, drives_page};
 pub use look::{Glyphs, Look, Palette};
 pub use progress::{done_line, live_line};
 pub use suites::suites;

@@ -108,7 +108,7 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
 }
 
 /// `/dev/mapper/vg-db (lvm) on md0 (raid1) on sda2, sdb2`.
-fn stack_words(device: &BlockDevice) -> String {
+pub(crate) fn stack_words(device: &BlockDevice) -> String {
     let mut words = device.path.display().to_string();
     let mut level = vec![device];
     loop {
@@ -191,7 +191,7 @@ fn has_own_setting(transport: Transport) -> bool {
     matches!(transport, Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Scsi | Transport::Usb)
 }
 
-fn transport_words(transport: Transport) -> &'static str {
+pub(crate) fn transport_words(transport: Transport) -> &'static str {
     match transport {
         Transport::Nvme => "NVMe",
         Transport::NvmeFabrics => "NVMe over fabrics",

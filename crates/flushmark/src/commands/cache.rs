@@ -1,29 +1,24 @@
 //! `flushmark cache`: the write cache of drives, seen, switched, put back.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use drive::cache_switch::{self, By, CacheSwitch, SwitchError};
 use drive::{BlockDevice, Place, PlaceKind, SystemRoot};
 
-use super::print;
-use crate::args::{CacheAction, CacheArgs, Format, SwitchArgs};
+use super::{drives, print};
+use crate::args::{CacheAction, CacheArgs, SwitchArgs};
 use crate::exit::{self, Verdict, WrongUse};
 use crate::write_cache::state_dir;
 
 /// Does one of these.
 pub fn run(args: &CacheArgs) -> anyhow::Result<Verdict> {
     match &args.action {
-        CacheAction::Status { devices, format } => status(devices, *format),
+        CacheAction::Status { devices, format } => drives::cache_status(devices, *format),
         CacheAction::On(switch) => set(switch, true),
         CacheAction::Off(switch) => set(switch, false),
         CacheAction::Restore { device } => restore(device.as_deref()),
     }
-}
-
-fn status(devices: &[PathBuf], format: Format) -> anyhow::Result<Verdict> {
-    let _ = (devices, format);
-    todo!()
 }
 
 fn set(args: &SwitchArgs, on: bool) -> anyhow::Result<Verdict> {

@@ -1,10 +1,75 @@
-//! `flushmark drives`: what the drives are.
+//! `flushmark drives`: what the machine's drives are, and how their caches stand.
 
-use crate::args::DrivesArgs;
-use crate::exit::Verdict;
+use std::path::{Path, PathBuf};
+
+use drive::{BlockDevice, DriveRecord, Inventory, SystemRoot, cache_switch};
+use measurement::{DrivesDocument, drives_document};
+
+use super::{look, print};
+use crate::args::{DrivesArgs, Format};
+use crate::exit::{self, Verdict, WrongUse};
+use crate::write_cache::state_dir;
 
 /// Reads and prints.
+///
+/// # Errors
+/// When a device that was named is none.
 pub fn run(args: &DrivesArgs) -> anyhow::Result<Verdict> {
-    let _ = args;
-    todo!()
+    let root = SystemRoot::new(&args.system_root);
+    let document = document(&root, &args.devices)?;
+    deliver(&document, args.format, || report::drives_page(&document, !args.devices.is_empty(), &look()))
+}
+
+/// The same facts for `cache status`.
+///
+/// # Errors
+/// When a device that was named is none.
+pub fn cache_status(devices: &[PathBuf], format: Format) -> anyhow::Result<Verdict> {
+    let document = document(&SystemRoot::default(), devices)?;
+    deliver(&document, format, || report::cache_status_page(&document, &look()))
+}
+
+fn deliver(document: &DrivesDocument, format: Format, page: impl FnOnce() -> String) -> anyhow::Result<Verdict> {
+    match format {
+        Format::Text => print(&page())?,
+        Format::Json => print(&(serde_json::to_string_pretty(document)? + "\n"))?,
+    }
+    Ok(Verdict::Done)
+}
+
+fn document(root: &SystemRoot, devices: &[PathBuf]) -> anyhow::Result<DrivesDocument> {
+    let inventory = if devices.is_empty() {
+        Inventory::read(root)
+    } else {
+        let drives = devices.iter().map(|path| named(root, path)).collect::<Result<Vec<_>, _>>()?;
+        Inventory { drives, vanished: Vec::new() }
+    };
+    let switched = match cache_switch::left_over(&state_dir()) {
+        Ok(records) if *root == SystemRoot::default() => records,
+        Ok(_) => Vec::new(),
+        Err(error) => {
+            exit::complain(&error.to_string());
+            Vec::new()
+        }
+    };
+    Ok(DrivesDocument {
+        schema: drives_document::SCHEMA.to_owned(),
+        flushmark: env!("CARGO_PKG_VERSION").to_owned(),
+        findings: judge::drives(&inventory.drives),
+        drives: inventory.drives,
+        vanished: inventory.vanished,
+        switched,
+    })
+}
+
+/// The drive that a person named by its path, a link to it, its kernel name, or a partition of it.
+fn named(root: &SystemRoot, path: &Path) -> Result<DriveRecord, WrongUse> {
+    let wrong =
+        || WrongUse(format!("{} is no block device: `flushmark drives` lists those that there are", path.display()));
+    let number = root.device_at(path).ok_or_else(wrong)?;
+    let device = BlockDevice::read(root, number).map_err(|error| WrongUse(error.to_string()))?;
+    if let Some(partition) = &device.partition {
+        exit::complain(&format!("{} is a partition; this is its drive, /dev/{}", path.display(), partition.disk));
+    }
+    DriveRecord::read(root, number).map_err(|error| WrongUse(error.to_string()))
 }

@@ -1,0 +1,114 @@
+//! What others measured.
+
+use catalogue::{Drive, Row};
+
+use crate::columns::{Cell, Column, Columns};
+use crate::look::Look;
+use crate::number::{latency, rate, throughput};
+use crate::prose::hanging;
+
+/// All drives, one line each, with the figure that decides where one was published.
+pub fn catalogue(drives: &[Drive], look: &Look) -> String {
+    let mut table = Columns::new([
+        Column::left("name"),
+        Column::left("class"),
+        Column::left("protected"),
+        Column::right("rows"),
+        Column::right("best 4-16 KiB commit"),
+        Column::prose("source").may_leave(1),
+    ]);
+    for drive in drives {
+        let small = |row: &&Row| row.depth == 1 && row.jobs == 1 && (4096..=16384).contains(&row.block_bytes);
+        let commits = drive.rows.iter().filter(small).filter_map(Row::commit_us);
+        table.row([
+            Cell::from(drive.name.clone()),
+            Cell::from(drive.class.label()),
+            Cell::from(drive.power_loss_protection.label()),
+            Cell::from(drive.rows.len().to_string()),
+            Cell::maybe(commits.reduce(f64::min), latency),
+            Cell::from(drive.source.clone()),
+        ]);
+    }
+    look.finish(table.render(look) + "\nSee one: flushmark catalogue NAME.\n")
+}
+
+/// One drive: every published row, under its source.
+pub fn drive(drive: &Drive, look: &Look) -> String {
+    let mut text = look.heading(&format!("{} ({})", drive.label, drive.name));
+    let mut line = |label: &str, words: &str| {
+        text += &hanging(&format!("  {label:<12}"), 14, words, look.columns());
+    };
+    line("class", drive.class.label());
+    let says = drive.power_loss_protection_source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+    line("protected", &format!("{}{says}", drive.power_loss_protection.label()));
+    line("source", &format!("{}, {}", drive.source, drive.source_url));
+    let mut table = Columns::new([
+        Column::left("pattern"),
+        Column::right("block"),
+        Column::right("depth"),
+        Column::right("jobs"),
+        Column::left("sync"),
+        Column::left("cache"),
+        Column::right("IOPS").optional(),
+        Column::right("MiB/s").optional(),
+        Column::right("write").optional(),
+        Column::right("sync").optional(),
+    ]);
+    let mut group = None;
+    for row in &drive.rows {
+        if group != Some(&row.workload) {
+            group = Some(&row.workload);
+            table.group(row.workload.clone());
+        }
+        table.row([
+            Cell::from(row.pattern.name()),
+            Cell::from(workload::format_bytes(row.block_bytes)),
+            Cell::from(row.depth.to_string()),
+            Cell::from(row.jobs.to_string()),
+            Cell::from(row.sync.name()),
+            Cell::from(row.write_cache.name()),
+            Cell::maybe(row.iops, rate),
+            Cell::maybe(row.mib_per_s, throughput),
+            Cell::maybe(row.write_us, latency),
+            Cell::maybe(row.sync_us, latency),
+        ]);
+    }
+    text += "\n";
+    text += &table.render(look);
+    look.finish(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_and_one_drive() {
+        insta::assert_snapshot!(catalogue(::catalogue::drives(), &Look::plain()), @"
+          name                             class              protected  rows  best 4-16 KiB commit
+          crucial-t500-2tb-ext4            consumer NVMe      no           12                476 µs
+          gcp-hyperdisk-balanced-1tb-ext4  cloud volume       unknown      12                509 µs
+          gcp-local-nvme-x2-raid0-ext4     cloud local drive  unknown      12                122 µs
+          intel-710-sata                   enterprise SATA    yes          15                158 µs
+          kioxia-cd6-3840gb                enterprise NVMe    yes           1               27.3 µs
+          micron-5100-eco-960gb            enterprise SATA    yes          27               39.8 µs
+          samsung-950-pro-nvme             consumer NVMe      unknown       3               2.09 ms
+          samsung-980-1tb                  consumer NVMe      unknown       1               1.74 ms
+          samsung-990-pro-ext4             consumer NVMe      no           12                  3 ms
+          samsung-pm9a3-ext4               enterprise NVMe    yes          12               21.4 µs
+          seagate-nytro-1351-3840gb        enterprise SATA    yes           8               55.2 µs
+
+        See one: flushmark catalogue NAME.
+        ");
+        insta::assert_snapshot!(drive(::catalogue::find("kioxia-cd6-3840gb").unwrap(), &Look::plain()), @"
+        Kioxia CD6 3840 GB (kioxia-cd6-3840gb)
+          class       enterprise NVMe
+          protected   yes (Kioxia CD6 series product brief)
+          source      Choosing SSDs for Ceph, https://cdn.igene.tw/en/choosing-ceph-ssd
+
+          pattern    block  depth  jobs  sync   cache      IOPS  MiB/s    write     sync
+          journal write
+          randwrite  4 KiB      1     1  fsync  default  36,600    143  23.5 µs  20.4 µs
+        ");
+    }
+}

@@ -228,7 +228,7 @@ impl Reader {
             model: disk.text("device/model").or_else(|| disk.text("device/name")),
             // virtio's is the number of its PCI vendor and not a name.
             vendor: disk.text("device/vendor").filter(|vendor| !vendor.starts_with("0x")),
-            serial: serial(&disk),
+            serial: serial(&disk).or_else(|| usb_serial(disk_place)),
             firmware: ["device/firmware_rev", "device/rev", "device/fwrev"].iter().find_map(|file| disk.text(file)),
             size_bytes: own.parsed::<u64>("size").and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
             read_only: own.flag("ro"),
@@ -270,6 +270,12 @@ fn serial(disk: &Attributes) -> Option<String> {
         let text = String::from_utf8_lossy(page.get(4..4 + length)?).trim().to_owned();
         (!text.is_empty()).then_some(text)
     })
+}
+
+/// The serial number in a USB device's descriptor, which stands for the disk's own: the kernel asks no bridge for page 80h.
+fn usb_serial(disk_place: &Path) -> Option<String> {
+    let device = disk_place.ancestors().find(|above| above.join("idVendor").exists())?;
+    (Attributes { directory: device.to_owned() }).text("serial")
 }
 
 /// `device/scsi_disk/2:0:0:0/cache_type`.

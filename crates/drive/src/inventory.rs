@@ -155,3 +155,6 @@ fn pci_address(place: &Path) -> Option<String> {
     let parts: Vec<&str> = place.iter().filter_map(|part| part.to_str()).collect();
     parts.into_iter().rfind(is_address).map(str::to_owned)
 }
+
+#[cfg(test)]
+mod tests;

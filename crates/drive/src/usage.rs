@@ -151,17 +151,20 @@ fn swaps(root: &SystemRoot) -> Vec<DeviceNumber> {
     paths.iter().filter_map(|path| root.device_at(path)).collect()
 }
 
-/// An order in which `sda2` stands before `sda10`, and `sdz` before `sdaa`.
+/// An order in which `sda2` stands before `sda10`, and `sdz` before `sdaa`, as the kernel counts them.
 pub(crate) fn natural(path: &Path) -> Vec<(usize, String)> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut pieces: Vec<String> = Vec::new();
-    for character in name.chars() {
-        match pieces.last_mut() {
-            Some(piece) if piece.ends_with(|c: char| c.is_ascii_digit()) == character.is_ascii_digit() => {
-                piece.push(character);
-            }
-            _ => pieces.push(character.to_string()),
-        }
+    // In these series letters count as numbers do: a longer one comes later.
+    let series = ["xvd", "sd", "hd", "vd"].into_iter().find(|prefix| name.starts_with(prefix)).unwrap_or_default();
+    let mut key = vec![(0, series.to_owned())];
+    let mut rest = &name[series.len()..];
+    while let Some(first) = rest.chars().next() {
+        let digits = first.is_ascii_digit();
+        let end = rest.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        let counts = digits || (!series.is_empty() && key.len() == 1);
+        key.push((if counts { piece.len() } else { 0 }, piece.to_owned()));
+        rest = after;
     }
-    pieces.into_iter().map(|piece| (piece.len(), piece)).collect()
+    key
 }

@@ -86,6 +86,7 @@ impl Session {
             target: TargetRecord { given: target.given().to_owned(), kind: target.kind_name().to_owned() },
             host: HostFacts::read(root),
             drive: target.place().cloned(),
+            drives: records(root, target.place()),
             results: Vec::new(),
             skipped: Vec::new(),
             findings: Vec::new(),
@@ -161,7 +162,8 @@ impl Session {
         // A smoke run's numbers mean nothing, so nothing is concluded from them.
         if !self.document.smoke {
             let standing = standing(&self.document.results, found_on);
-            let case = Case::new(&standing, self.document.drive.as_ref(), &self.document.host);
+            let case = Case::new(&standing, self.document.drive.as_ref(), &self.document.host)
+                .with_drives(&self.document.drives);
             let (mut findings, fitness) = (judge::findings(&case), judge::fitness(&case));
             findings.extend(judge::cache_setting(&self.document.results, &case.drive_label(), &case.disk_paths()));
             self.document.findings = findings;
@@ -175,6 +177,12 @@ impl Session {
         };
         Ok(Completed { document: self.document, verdict, error })
     }
+}
+
+/// What each drive beneath says of itself. A drive that vanishes meanwhile is noticed by the tests.
+fn records(root: &SystemRoot, place: Option<&drive::Place>) -> Vec<drive::DriveRecord> {
+    let drives = place.and_then(drive::Place::block_device).map(drive::BlockDevice::drives).unwrap_or_default();
+    drives.into_iter().filter_map(|drive| drive::DriveRecord::read(root, drive.disk_device()).ok()).collect()
 }
 
 /// The results under the setting that the caches were found with and have again: what the storage does from now on.

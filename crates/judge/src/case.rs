@@ -1,6 +1,6 @@
 //! What is to be judged, and how to look things up in it.
 
-use drive::{BlockDevice, HostFacts, Place, PlaceKind, Transport, WriteCache};
+use drive::{BlockDevice, DriveRecord, HostFacts, Place, PlaceKind, Transport, WriteCache};
 use measurement::{LatencySummary, TestResult};
 use workload::{Layout, Pattern, SyncMethod};
 
@@ -18,12 +18,20 @@ pub struct Case<'a> {
     pub place: Option<&'a Place>,
     /// The machine.
     pub host: &'a HostFacts,
+    /// What the drives beneath say of themselves; empty where nobody asked.
+    pub records: &'a [DriveRecord],
 }
 
 impl<'a> Case<'a> {
     /// A case of these three.
     pub const fn new(results: &'a [TestResult], place: Option<&'a Place>, host: &'a HostFacts) -> Case<'a> {
-        Case { results, place, host }
+        Case { results, place, host, records: &[] }
+    }
+
+    /// The same case with what the drives beneath say of themselves.
+    #[must_use]
+    pub const fn with_drives(self, records: &'a [DriveRecord]) -> Case<'a> {
+        Case { records, ..self }
     }
 
     /// The write test with this sync method that shows best what one small commit costs: depth 1, one job, each write synced, at

@@ -8,6 +8,12 @@ const WORN_OUT_PERCENT: u16 = 100;
 /// From here on its replacement should be planned.
 const WEARING_PERCENT: u16 = 80;
 
+/// What of the facts matters beside measurements: all but what is harmless.
+pub(crate) fn grave(records: &[DriveRecord]) -> Vec<Finding> {
+    let findings = records.iter().flat_map(of_drive);
+    findings.filter(|(rank, _)| *rank != Rank::Harmless).map(|(_, finding)| finding).collect()
+}
+
 /// Everything that the facts say, drive by drive, the gravest first.
 pub fn drives(records: &[DriveRecord]) -> Vec<Finding> {
     let mut findings: Vec<(Rank, Finding)> = records.iter().flat_map(of_drive).collect();

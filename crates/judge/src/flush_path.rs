@@ -1,6 +1,6 @@
 //! What becomes of a sync on its way to the medium, as far as facts and counters show.
 
-use drive::{BlockDevice, NoBlockDevice, Transport, WriteCache};
+use drive::{BlockDevice, DriveRecord, NoBlockDevice, Transport, WriteCache};
 
 use crate::case::{Case, flushes_per_commit, syncs_by_call};
 
@@ -55,7 +55,7 @@ impl FlushPath {
         if let Some(option) = mount.and_then(drive::Mount::flushes_disabled_by) {
             return FlushPath::SwitchedOffByMount { option: option.to_owned() };
         }
-        if let Some(drive_says) = case.drives().into_iter().find_map(overridden) {
+        if let Some(drive_says) = case.drives().into_iter().find_map(|drive| overridden(drive, case.records)) {
             return FlushPath::SwitchedOffByQueue { drive_says };
         }
         if case.cache_belief() == Some(WriteCache::WriteThrough) {
@@ -119,8 +119,15 @@ fn memory(case: &Case<'_>) -> Option<String> {
 
 /// What the drive says of its cache, where the kernel has been told otherwise. Writing `write through` to `queue/write_cache` changes
 /// the kernel's view alone (Documentation/ABI/stable/sysfs-block), while `scsi_disk/*/cache_type` still shows the drive's own word.
-fn overridden(drive: &BlockDevice) -> Option<String> {
+fn overridden(drive: &BlockDevice, records: &[DriveRecord]) -> Option<String> {
+    if drive.queue.write_cache != Some(WriteCache::WriteThrough) {
+        return None;
+    }
+    // The drive's own word counts more than what its driver heard at the start.
+    let record = records.iter().find(|record| record.device.device == drive.disk_device());
+    if let Some(reading) = record.and_then(|record| record.cache.drive.told()) {
+        return reading.enabled.then(|| "its write cache is on".to_owned());
+    }
     let says = drive.cache_type.as_deref()?;
-    (drive.queue.write_cache == Some(WriteCache::WriteThrough) && says.starts_with("write back"))
-        .then(|| says.to_owned())
+    says.starts_with("write back").then(|| says.to_owned())
 }

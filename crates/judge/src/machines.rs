@@ -22,7 +22,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn case(&self) -> Case<'_> {
-        Case { results: &self.results, place: self.place.as_ref(), host: &self.host }
+        Case::new(&self.results, self.place.as_ref(), &self.host)
     }
 
     pub(crate) fn measure(mut self, tests: impl IntoIterator<Item = Run>) -> Machine {

@@ -51,6 +51,9 @@ pub struct RunDocument {
     pub host: drive::HostFacts,
     /// The filesystem and drive beneath the target; `null` where there is none.
     pub drive: Option<drive::Place>,
+    /// The drives beneath, each with what it says of itself: its cache as it was found, its health, what else lies on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drives: Vec<drive::DriveRecord>,
     /// The measured tests, in order.
     pub results: Vec<TestResult>,
     /// Tests that could not run here.

@@ -86,6 +86,7 @@ fn document() -> RunDocument {
         target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },
         host: drive::HostFacts::default(),
         drive: None,
+        drives: Vec::new(),
         results: vec![result],
         skipped: vec![Skipped { test: "0.5 KiB".to_owned(), because: "below the logical block size".to_owned() }],
         findings: vec![Finding {

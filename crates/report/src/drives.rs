@@ -97,9 +97,9 @@ fn closing(document: &DrivesDocument, look: &Look) -> String {
         .map(|record| record.device.path.display().to_string())
         .collect();
     if !hidden.is_empty() {
+        let who = if hidden.len() > 3 { format!("{} of these drives", hidden.len()) } else { hidden.join(", ") };
         let words = format!(
-            "As root, {} would say more of themselves: how the cache stands by the drive's own word, and its health.",
-            hidden.join(", ")
+            "{who} would tell root more: how the cache stands by the drive's own word, names that sysfs hides, health."
         );
         text += &format!("\n{}", hanging("", 0, &words, look.columns()));
     }

@@ -124,6 +124,7 @@ pub(crate) fn document(results: Vec<TestResult>) -> RunDocument {
         target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },
         host,
         drive: None,
+        drives: Vec::new(),
         results,
         skipped: Vec::new(),
         findings,

@@ -21,7 +21,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         confidence: Confidence::High,
         doubt: Some("A drive with power-loss protection loses nothing by that; only its datasheet tells.".to_owned()),
         advice: format!(
-            "`echo 'write back' > /sys/block/{name}/queue/write_cache` sends flushes again. If flushes are to be saved, switch off the cache itself: `hdparm -W0 {disk}`."
+            "`echo 'write back' > /sys/block/{name}/queue/write_cache` sends flushes again. If flushes are to be saved, switch off the cache itself: `flushmark cache off {disk}`."
         ),
     })
 }

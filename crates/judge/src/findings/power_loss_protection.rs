@@ -80,7 +80,7 @@ fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
     } else if sata {
         let doubt = "Some protected SATA drives write out their cache on each flush all the same, as long as it is on (Micron 5100: 671 commits/s, and 25,100 with the cache off).";
         let advice = format!(
-            "If the datasheet promises power-loss protection, switch the cache off with `hdparm -W0 {disk}` and measure again; else use a drive that has it where commits matter."
+            "If the datasheet promises power-loss protection, switch the cache off with `flushmark cache off {disk}` and measure again; else use a drive that has it where commits matter."
         );
         (Confidence::Medium, Some(doubt), advice)
     } else {

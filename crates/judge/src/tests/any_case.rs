@@ -70,7 +70,7 @@ fn any_place() -> impl Strategy<Value = Machine> {
 proptest! {
     #[test]
     fn is_judged_without_a_panic(place in any_place(), results in prop::collection::vec(any_result(), 0..8)) {
-        let case = Case { results: &results, place: place.place.as_ref(), host: &place.host };
+        let case = Case::new(&results, place.place.as_ref(), &place.host);
         for finding in findings(&case) {
             prop_assert!(!finding.evidence.is_empty(), "{}", finding.id);
             prop_assert!(finding.title.ends_with('.') && !finding.title.contains("NaN"), "{}", finding.title);

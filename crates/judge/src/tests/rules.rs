@@ -56,14 +56,14 @@ fn a_protected_sata_drive_that_ignores_fua_honestly() {
         write(Fsync, 50.0, 3_420.0).flushes(1.0),
         write(ODsync, 53.5, 0.0).flushes(0.0),
     ]);
-    insta::assert_snapshot!(told(&machine), @r"
+    insta::assert_snapshot!(told(&machine), @"
     no-power-loss-protection (medium)
       XA3840LE10063 shows no power-loss protection: a commit (4 KiB write + fsync) takes 3.47 ms, the same write without waiting 50 µs.
       - 4 KiB write + fsync p50: 3471.4 us
       - 4 KiB write p50: 50.02 us
       - 4 KiB write + fsync: flushes: 1.0 per commit
       ? Some protected SATA drives write out their cache on each flush all the same, as long as it is on (Micron 5100: 671 commits/s, and 25,100 with the cache off).
-      > If the datasheet promises power-loss protection, switch the cache off with `hdparm -W0 /dev/sda` and measure again; else use a drive that has it where commits matter.
+      > If the datasheet promises power-loss protection, switch the cache off with `flushmark cache off /dev/sda` and measure again; else use a drive that has it where commits matter.
     o-dsync-ignored (low)
       O_DSYNC takes 53.5 µs, no longer than a write that nobody waits for, while a flush takes 3.47 ms: one of the two is not what it says.
       - 4 KiB write + O_DSYNC p50: 53.5 us
@@ -92,13 +92,13 @@ fn a_drive_whose_cache_the_kernel_was_told_to_forget() {
     sata.queue.write_cache = Some(WriteCache::WriteThrough);
     sata.cache_type = Some("write back".to_owned());
     let machine = on("xfs", "rw", sata).measure([write(NoSync, 50.0, 0.0), write(Fsync, 50.0, 2.0).flushes(0.0)]);
-    insta::assert_snapshot!(told(&machine), @r"
+    insta::assert_snapshot!(told(&machine), @"
     cache-belief-overridden (high)
       The kernel has been told to send no flushes to /dev/sda, which itself says that it has a volatile cache.
       - sda: what the drive says of its cache: write back
       - sda: queue/write_cache: write through
       ? A drive with power-loss protection loses nothing by that; only its datasheet tells.
-      > `echo 'write back' > /sys/block/sda/queue/write_cache` sends flushes again. If flushes are to be saved, switch off the cache itself: `hdparm -W0 /dev/sda`.
+      > `echo 'write back' > /sys/block/sda/queue/write_cache` sends flushes again. If flushes are to be saved, switch off the cache itself: `flushmark cache off /dev/sda`.
     Ceph OSD: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
     ZFS SLOG: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
     database log: unfit. The kernel has been told to send no flushes to a drive that says it has a volatile cache.
@@ -243,7 +243,7 @@ fn flushes_lost_on_the_way_make_it_unfit_for_everything() {
 #[test]
 fn nothing_measured_says_nothing() {
     let host = drive::HostFacts::default();
-    let case = Case { results: &[], place: None, host: &host };
+    let case = Case::new(&[], None, &host);
     assert!(findings(&case).is_empty());
     assert!(nearest(&case, 3).is_empty());
     assert!(fitness(&case).values().all(|fitness| fitness.grade == Grade::Unknown));

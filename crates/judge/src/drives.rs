@@ -201,3 +201,145 @@ fn health(record: &DriveRecord) -> Vec<(Rank, Finding)> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use drive::{
+        AfterPowerCycle, Answer, BlockDevice, CacheReading, CacheViews, FilesystemView, Health, KernelView, ToldBy,
+        Transport, WriteCache,
+    };
+
+    use super::*;
+    use crate::machines;
+
+    fn record(enabled: bool, belief: WriteCache) -> DriveRecord {
+        let device: BlockDevice = machines::drive("sda", Transport::Sata);
+        let told = CacheReading {
+            present: true,
+            enabled,
+            switchable: true,
+            after_power_cycle: AfterPowerCycle::Reverts,
+            told_by: ToldBy::AtaIdentify,
+        };
+        let filesystem = FilesystemView {
+            mount_point: PathBuf::from("/srv"),
+            fs_type: "ext4".to_owned(),
+            flushes_disabled_by: None,
+            stopped_by: None,
+        };
+        DriveRecord {
+            device,
+            numa_node: None,
+            wwn: None,
+            pci_address: None,
+            cache: CacheViews {
+                drive: Answer::Told { told },
+                kernel: KernelView { write_cache: Some(belief), fua: Some(false), cache_type: None },
+                filesystems: vec![filesystem],
+            },
+            health: Answer::Told { told: Health::default() },
+            usage: None,
+            claimed: false,
+        }
+    }
+
+    fn told(record: &DriveRecord) -> String {
+        let findings = drives(std::slice::from_ref(record)).into_iter().map(|finding| {
+            let evidence: Vec<String> =
+                finding.evidence.iter().map(|item| format!("{}: {} {}", item.what, item.value, item.unit)).collect();
+            format!("{}\n  {}\n  - {}\n  > {}\n", finding.id, finding.title, evidence.join("; "), finding.advice)
+        });
+        findings.collect()
+    }
+
+    #[test]
+    fn agreement_says_nothing() {
+        assert_eq!(told(&record(true, WriteCache::WriteBack)), "");
+        assert_eq!(told(&record(false, WriteCache::WriteThrough)), "");
+    }
+
+    #[test]
+    fn contradictions_say_what_they_cost_and_what_to_type() {
+        let mut layer = record(true, WriteCache::WriteBack);
+        layer.cache.filesystems[0].stopped_by = Some("dm-0".to_owned());
+        let mut barriers = record(true, WriteCache::WriteBack);
+        barriers.cache.filesystems[0].flushes_disabled_by = Some("nobarrier".to_owned());
+        let mut overridden = record(true, WriteCache::WriteThrough);
+        overridden.cache.drive = Answer::NeedsRoot;
+        overridden.cache.kernel.cache_type = Some("write back".to_owned());
+        let all =
+            [record(true, WriteCache::WriteThrough), record(false, WriteCache::WriteBack), overridden, barriers, layer];
+        insta::assert_snapshot!(all.iter().map(told).collect::<String>(), @r#"
+        kernel-sends-no-flushes
+          /dev/sda caches writes in volatile memory, and the kernel sends it no flushes: every fsync is a lie.
+          - the drive says: "on" ; queue/write_cache: "write through" 
+          > `echo 'write back' > /sys/block/sda/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off /dev/sda`.
+        flushes-in-vain
+          The write cache of /dev/sda is off, and the kernel goes on sending it flushes: harmless, each costs a command.
+          - the drive says: "off" ; queue/write_cache: "write back" 
+          > Nothing need be done: as soon as the cache is on again, the flushes are needed.
+        cache-belief-overridden
+          The kernel has been told to send no flushes to /dev/sda, which told its driver that it has a volatile cache.
+          - cache_type: "write back" ; queue/write_cache: "write through" 
+          > `echo 'write back' > /sys/block/sda/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off /dev/sda`.
+        flushes-switched-off
+          /srv is mounted with `nobarrier`: no sync there flushes the write cache of /dev/sda.
+          - the drive says: "on" ; queue/write_cache: "write back" ; ext4 on /srv: "nobarrier" 
+          > `mount -o remount,barrier /srv`, and remove `nobarrier` from /etc/fstab.
+        layer-stops-flushes
+          Between /srv and /dev/sda lies dm-0, which lets no flushes through to a drive that caches writes.
+          - the drive says: "on" ; queue/write_cache: "write back" 
+          > `echo 'write back' > /sys/block/dm-0/queue/write_cache`, and find out who told it otherwise.
+        "#);
+    }
+
+    #[test]
+    fn health_is_told_from_where_it_matters_on() {
+        let mut sick = record(true, WriteCache::WriteBack);
+        let health = Health {
+            used_percent: Some(112),
+            media_errors: Some(3),
+            failing: Some(true),
+            power_loss_protection_failed: true,
+            ..Health::default()
+        };
+        sick.health = Answer::Told { told: health };
+        let mut worn = record(true, WriteCache::WriteBack);
+        worn.health =
+            Answer::Told { told: Health { used_percent: Some(80), media_errors: Some(0), ..Health::default() } };
+        insta::assert_snapshot!(told(&sick) + &told(&worn), @r#"
+        power-loss-protection-failed
+          /dev/sda warns that the power-loss protection of its cache has failed: what it acknowledges may be lost in a power cut.
+          - NVMe critical warning: "volatile memory backup device has failed" 
+          > Replace the drive, or switch its write cache off until then.
+        drive-failing
+          /dev/sda warns that it is failing.
+          - the drive's own health status: "failing" 
+          > Copy what is on it now, and replace it. `smartctl -x` shows what it counts.
+        endurance-used
+          /dev/sda is worn out by its maker's word: 112 % of it is used.
+          - endurance used: 112.0 %
+          > Plan its replacement: behind 100 % the maker promises neither data nor speed.
+        media-errors
+          /dev/sda could not give back what was written to it 3 times.
+          - media errors: 3.0 
+          > See what it counts with `smartctl -x`, compare in a week, and have a copy of what is on it.
+        endurance-used
+          /dev/sda nears the end of its rated endurance: 80 % of it is used.
+          - endurance used: 80.0 %
+          > Plan its replacement: behind 100 % the maker promises neither data nor speed.
+        "#);
+        worn.health = Answer::Told { told: Health { used_percent: Some(79), ..Health::default() } };
+        assert_eq!(told(&worn), "");
+    }
+
+    #[test]
+    fn the_gravest_comes_first_and_a_run_is_spared_what_is_harmless() {
+        let records = [record(false, WriteCache::WriteBack), record(true, WriteCache::WriteThrough)];
+        let ids: Vec<String> = drives(&records).into_iter().map(|finding| finding.id).collect();
+        assert_eq!(ids, ["kernel-sends-no-flushes", "flushes-in-vain"]);
+        assert_eq!(grave(&records).len(), 1);
+    }
+}

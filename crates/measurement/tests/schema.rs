@@ -29,6 +29,15 @@ fn the_committed_schema_is_the_generated_one() {
     );
 }
 
+#[test]
+fn the_committed_schema_of_drives_is_the_generated_one() {
+    let committed: Value = serde_json::from_str(include_str!("../../../schemas/drives-1.json")).unwrap();
+    assert!(
+        committed == serde_json::to_value(measurement::drives_document::json_schema()).unwrap(),
+        "schemas/drives-1.json is not what the types say. Run `cargo xtask docs`, look at the difference."
+    );
+}
+
 fn histogram(latencies_ns: impl IntoIterator<Item = u64>) -> Histogram {
     let mut histogram = Histogram::new();
     latencies_ns.into_iter().for_each(|latency_ns| histogram.record(latency_ns));

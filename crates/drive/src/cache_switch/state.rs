@@ -141,6 +141,13 @@ pub struct Record {
     pub changes: Vec<Change>,
 }
 
+impl Record {
+    /// Of a drive and its changes.
+    pub fn new(drive: Identity, changes: Vec<Change>) -> Record {
+        Record { schema: SCHEMA.to_owned(), drive, changes }
+    }
+}
+
 /// What is wrong with the state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
@@ -365,7 +372,7 @@ impl LockedRecord {
     }
 
     fn write(&self) -> Result<(), StateError> {
-        let record = Record { schema: SCHEMA.to_owned(), drive: self.drive.clone(), changes: self.changes.clone() };
+        let record = Record::new(self.drive.clone(), self.changes.clone());
         let new = self.path.with_extension("new");
         let text = serde_json::to_vec_pretty(&record).map_err(|error| io_error("write", &new, error.into()))?;
         let mut file = File::create(&new).map_err(|source| io_error("make", &new, source))?;

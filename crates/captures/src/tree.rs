@@ -1,0 +1,134 @@
+//! The text form of a tree of small files and links.
+//!
+//! ```text
+//! # a comment
+//! /proc/sys/vm/dirty_ratio = 20
+//!
+//! [/sys/devices/virtual/block/md0]     what follows lies in this directory, unless it begins with a slash
+//! dev = 9:0
+//! slaves/sda1 -> /sys/devices/pci0000:00/.../sda/sda1
+//!
+//! /proc/swaps <<<
+//! lines as they are, up to one that is nothing but
+//! >>>
+//! ```
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// One file or link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Absolute, as on the machine.
+    pub path: String,
+    /// What is there.
+    pub content: Content,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A file with this text, its last newline included.
+    File(String),
+    /// A link to this absolute path.
+    Link(String),
+}
+
+/// A line that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub because: &'static str,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.because)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Reads a tree.
+///
+/// # Errors
+///
+/// [`Malformed`] for the first line that is none of the forms above, names a place twice, or leads out of the tree.
+pub fn parse(text: &str) -> Result<Vec<Entry>, Malformed> {
+    let mut entries = Vec::new();
+    let mut places = BTreeSet::new();
+    let mut directory = "";
+    let mut lines = text.lines().enumerate();
+    while let Some((index, line)) = lines.next() {
+        let line = line.trim_end();
+        let malformed = |because| Malformed { line: index + 1, because };
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(section) = line.strip_prefix('[') {
+            directory = section.strip_suffix(']').ok_or(malformed("a directory ends with `]`"))?;
+            continue;
+        }
+        let (path, content) = if let Some(path) = line.strip_suffix(" <<<") {
+            let block: Vec<&str> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != ">>>").collect();
+            (path, Content::File(block.iter().map(|line| format!("{line}\n")).collect()))
+        } else if let Some((path, target)) = line.split_once(" -> ") {
+            (path, Content::Link(sound(target).ok_or(malformed("a link leads to an absolute path"))?))
+        } else if let Some((path, value)) = line.split_once(" = ") {
+            (path, Content::File(format!("{value}\n")))
+        } else {
+            return Err(malformed("neither `path = value`, `path -> target` nor `path <<<`"));
+        };
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("{directory}/{path}") };
+        let path = sound(&path).ok_or(malformed("a path is absolute, or follows a directory in brackets"))?;
+        if !places.insert(path.clone()) {
+            return Err(malformed("this path was there already"));
+        }
+        entries.push(Entry { path, content });
+    }
+    Ok(entries)
+}
+
+/// An absolute path without `.`, `..` or empty parts.
+fn sound(path: &str) -> Option<String> {
+    let below = path.strip_prefix('/')?;
+    below.split('/').all(|part| !matches!(part, "" | "." | "..") && part == part.trim()).then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_understood() {
+        let text =
+            "# comment\n/a/b = 1 = 2\n\n[/sys/x]\ndev = 8:0\nslaves/y -> /sys/y\n/proc/z <<<\n  two\n# lines\n>>>\n";
+        let file = |path: &str, text: &str| Entry { path: path.into(), content: Content::File(text.into()) };
+        let link = |path: &str, to: &str| Entry { path: path.into(), content: Content::Link(to.into()) };
+        assert_eq!(
+            parse(text),
+            Ok(vec![
+                file("/a/b", "1 = 2\n"),
+                file("/sys/x/dev", "8:0\n"),
+                link("/sys/x/slaves/y", "/sys/y"),
+                file("/proc/z", "  two\n# lines\n"),
+            ])
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_refused_with_its_line() {
+        for (text, message) in [
+            ("/a = 1\n/b", "line 2: neither `path = value`, `path -> target` nor `path <<<`"),
+            ("/a = 1\n/a = 2", "line 2: this path was there already"),
+            ("/../etc/passwd = 1", "line 1: a path is absolute, or follows a directory in brackets"),
+            ("/a//b = 1", "line 1: a path is absolute, or follows a directory in brackets"),
+            ("/a -> b", "line 1: a link leads to an absolute path"),
+            ("[/a", "line 1: a directory ends with `]`"),
+        ] {
+            assert_eq!(parse(text).map_err(|error| error.to_string()), Err(message.to_owned()), "{text}");
+        }
+    }
+}

@@ -60,7 +60,7 @@ echo ready >&3
 # A line is a script in base64; the answer is one line with its exit code and the lengths of what it printed, then just that.
 while read -r line <&3; do
     echo "$line" | base64 -d > /run/script
-    sh /run/script > /run/stdout 2> /run/stderr < /dev/null
+    sh /run/script > /run/stdout 2> /run/stderr < /dev/null 3<&-
     code=$?
     echo "$code $(stat -c %s /run/stdout) $(stat -c %s /run/stderr)" >&3
     cat /run/stdout /run/stderr >&3

@@ -1,6 +1,8 @@
 //! What is proved in the guest.
 
 mod cache;
+mod facts;
+mod stacks;
 mod write_cache_suite;
 
 use super::guest::Guest;
@@ -10,6 +12,11 @@ type Test = (&'static str, fn(&mut Guest) -> anyhow::Result<()>);
 
 /// All of them, in the order in which they run.
 pub const ALL: &[Test] = &[
+    ("sizes_queues_and_media_are_those_of_lsblk", facts::lsblk),
+    ("names_are_those_of_nvme_and_hdparm", facts::identities),
+    ("health_is_that_of_smartctl", facts::health),
+    ("an_ordinary_user_sees_what_sysfs_gives", facts::ordinary_user),
+    ("contradictions_between_drive_kernel_and_filesystem_are_found", facts::contradictions),
     ("a_switch_by_flushmark_is_seen_by_the_drives_own_tools", cache::seen_by_others),
     ("a_switch_by_the_drives_own_tools_is_seen_by_flushmark", cache::sees_others),
     ("a_drive_in_use_is_refused_unless_allowed", cache::in_use),
@@ -21,5 +28,11 @@ pub const ALL: &[Test] = &[
     ("a_signal_puts_the_cache_back", write_cache_suite::signals),
     ("two_processes_do_not_switch_one_drive", write_cache_suite::locked),
     ("a_mounted_target_keeps_its_cache_unless_allowed", write_cache_suite::mounted),
+    ("stacks_are_followed_down_to_drives_and_up_to_filesystems", stacks::raid_lvm_crypt),
+    ("a_raid5_has_its_write_hole_unless_it_has_a_ppl", stacks::raid5),
+    ("the_host_is_audited", stacks::host),
+    ("results_carry_what_the_drive_says", facts::in_results),
+    ("kernel_test_devices_are_what_they_are", facts::scsi_debug),
+    ("drives_that_vanish_break_nothing", facts::vanishing),
     ("after_kill_9_and_a_reboot_restore_brings_the_old_state_back", write_cache_suite::killed),
 ];

@@ -115,7 +115,7 @@ pub fn sees_others(guest: &mut Guest) -> anyhow::Result<()> {
             let document = guest.json(&format!("flushmark cache status {device} --format json"))?;
             let seen = &document["drives"][0]["cache"]["drive"];
             ensure!(
-                seen.pointer("/reading/enabled").and_then(serde_json::Value::as_bool) == Some(on),
+                seen.pointer("/told/enabled").and_then(serde_json::Value::as_bool) == Some(on),
                 "{serial}: {tool:?} made it {on}, and flushmark sees {seen}"
             );
         }

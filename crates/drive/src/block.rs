@@ -314,7 +314,7 @@ impl Queue {
 }
 
 /// The scheduler in brackets, `none [mq-deadline] kyber`; or the only word, where there is no choice.
-fn chosen(text: &str) -> Option<String> {
+pub(crate) fn chosen(text: &str) -> Option<String> {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let word = bracketed.map_or(text, |(word, _)| word).trim();
     (!word.is_empty() && !word.contains(char::is_whitespace)).then(|| word.to_owned())

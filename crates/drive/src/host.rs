@@ -1,6 +1,17 @@
 //! What of the host bears on latency.
 
+mod bus;
+mod cpu;
+mod cpu_list;
+mod disks;
 mod facts;
+mod filesystems;
+mod interrupts;
+mod memory;
+mod power;
+
+#[cfg(test)]
+mod captured;
 
 pub use facts::{
     Array, Controller, CpuFacts, DiskSettings, FilesystemFacts, FrequencyPolicy, IdleFacts, IdleState, Interrupt,
@@ -92,6 +103,16 @@ impl HostFacts {
         let cpuinfo = all.text("proc/cpuinfo").unwrap_or_default();
         let system_vendor = all.text("sys/class/dmi/id/sys_vendor");
         let product_name = all.text("sys/class/dmi/id/product_name");
+        let virtualisation = virtualisation(
+            all.text("sys/hypervisor/type").as_deref(),
+            &format!(
+                "{} {}",
+                system_vendor.as_deref().unwrap_or_default(),
+                product_name.as_deref().unwrap_or_default()
+            ),
+            field(&cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        );
+        let disks = disks::attached(root);
         HostFacts {
             kernel_release: all.text("proc/sys/kernel/osrelease"),
             cpu_model: field(&cpuinfo, "model name").map(str::to_owned),
@@ -99,15 +120,7 @@ impl HostFacts {
                 .or_else(|| u32::try_from(cpuinfo.lines().filter(|line| line.starts_with("processor")).count()).ok())
                 .filter(|&count| count > 0),
             memory_bytes: all.text("proc/meminfo").as_deref().and_then(total_memory_bytes),
-            virtualisation: virtualisation(
-                all.text("sys/hypervisor/type").as_deref(),
-                &format!(
-                    "{} {}",
-                    system_vendor.as_deref().unwrap_or_default(),
-                    product_name.as_deref().unwrap_or_default()
-                ),
-                field(&cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
-            ),
+            virtualisation,
             system_vendor,
             product_name,
             clocksource: all.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
@@ -115,7 +128,14 @@ impl HostFacts {
                 .entries("sys/devices/system/cpu")
                 .into_iter()
                 .find_map(|cpu| all.text(format!("sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"))),
-            ..HostFacts::default()
+            cpu: CpuFacts::read(root),
+            memory: MemoryFacts::read(root),
+            power: PowerFacts::read(root),
+            numa_nodes: cpu::numa_nodes(root),
+            controllers: bus::controllers(root, &disks),
+            arrays: disks::arrays(root),
+            disks: disks::settings(root, &disks, virtualisation.is_some()),
+            filesystems: filesystems::filesystems(root),
         }
     }
 }
@@ -224,8 +244,35 @@ mod tests {
           "numa_nodes": [],
           "controllers": [],
           "arrays": [],
-          "disks": [],
-          "filesystems": []
+          "disks": [
+            {
+              "name": "nvme0n1",
+              "transport": "nvme",
+              "rotational": false,
+              "scheduler": "none",
+              "numa_node": null,
+              "interrupts": [],
+              "virtual_disk": null
+            }
+          ],
+          "filesystems": [
+            {
+              "mount_point": "/",
+              "fs_type": "ext4",
+              "device": "nvme0n1p2",
+              "flushes_disabled_by": null,
+              "discard": false,
+              "space": null
+            },
+            {
+              "mount_point": "/boot/efi",
+              "fs_type": "vfat",
+              "device": "nvme0n1p1",
+              "flushes_disabled_by": null,
+              "discard": false,
+              "space": null
+            }
+          ]
         }
         "#);
     }

@@ -267,7 +267,7 @@ impl Found {
 }
 
 impl Space {
-    fn of(path: &Path) -> io::Result<Self> {
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let found = rustix::fs::statvfs(path)?;
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
         Ok(Space {

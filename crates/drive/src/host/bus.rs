@@ -1,0 +1,120 @@
+//! Where a disk hangs: its place among the buses, its controller on PCI, its node.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::facts::Controller;
+use crate::SystemRoot;
+use crate::block::BlockDevice;
+use crate::system_root::Attributes;
+
+/// Mass storage, the first byte of a class of PCI.
+const MASS_STORAGE: u32 = 0x01;
+
+/// A disk and its place in sysfs, links followed.
+pub(super) struct Attached {
+    pub(super) device: BlockDevice,
+    pub(super) place: PathBuf,
+}
+
+impl Attached {
+    pub(super) fn new(root: &SystemRoot, device: BlockDevice) -> Option<Self> {
+        let own = fs::canonicalize(root.path(format!("sys/dev/block/{}", device.device))).ok()?;
+        Some(Attached { place: below_controller(&own).unwrap_or(own), device })
+    }
+
+    /// The nearest device above that knows its node; -1 means that there is none to know.
+    pub(super) fn numa_node(&self) -> Option<u32> {
+        let told = self.place.ancestors().find_map(|above| fs::read_to_string(above.join("numa_node")).ok())?;
+        told.trim().parse().ok()
+    }
+
+    /// The innermost device on PCI that it hangs on.
+    pub(super) fn pci_device(&self) -> Option<Attributes> {
+        let above = self.place.ancestors().find(|above| is_pci_address(&name(above)))?;
+        Some(Attributes { directory: above.to_owned() })
+    }
+
+    /// Whether some part of its place is this word and a number: `virtio3`.
+    pub(super) fn numbered_part(&self, word: &str) -> Option<&str> {
+        let mut parts = self.place.iter().filter_map(|part| part.to_str());
+        parts.rfind(|part| part.strip_prefix(word).is_some_and(|rest| rest.parse::<u32>().is_ok()))
+    }
+}
+
+/// An NVMe drive with more than one port hangs on its subsystem, which is on no bus; one of the controllers that the
+/// subsystem links to stands for all (drivers/nvme/host/multipath.c).
+fn below_controller(disk: &Path) -> Option<PathBuf> {
+    let subsystem = disk.parent().filter(|parent| name(parent).starts_with("nvme-subsys"))?;
+    let links = Attributes { directory: subsystem.to_owned() }.entries("");
+    let controller = links.iter().find(|name| name.strip_prefix("nvme").is_some_and(|n| n.parse::<u32>().is_ok()))?;
+    fs::canonicalize(subsystem.join(controller)).ok()
+}
+
+/// Every storage controller, with the disks behind it. USB is none: its class is that of a serial bus.
+pub(super) fn controllers(root: &SystemRoot, disks: &[Attached]) -> Vec<Controller> {
+    let bus = root.attributes("sys/bus/pci/devices");
+    let found = bus.entries("").into_iter().filter_map(|address| {
+        let number = |file: &str| hexadecimal(&bus.text(format!("{address}/{file}"))?);
+        let class = number("class").filter(|class| class >> 16 == MASS_STORAGE)?;
+        Some(Controller {
+            class,
+            vendor_id: number("vendor")?.try_into().ok()?,
+            device_id: number("device")?.try_into().ok()?,
+            driver: driver(&bus, &address),
+            numa_node: bus.parsed(format!("{address}/numa_node")),
+            disks: disks
+                .iter()
+                .filter(|disk| disk.place.iter().any(|part| part == address.as_str()))
+                .map(|disk| disk.device.name.clone())
+                .collect(),
+            address,
+        })
+    });
+    found.collect()
+}
+
+/// The name of the driver in charge of the device in this directory.
+pub(super) fn driver(directory: &Attributes, device: &str) -> Option<String> {
+    let link = fs::read_link(directory.directory.join(device).join("driver")).ok()?;
+    Some(name(&link)).filter(|name| !name.is_empty())
+}
+
+pub(super) fn hexadecimal(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// `0000:03:00.0`; behind Intel's Volume Management Device the domain has five digits.
+fn is_pci_address(text: &str) -> bool {
+    let hex = |part: &str, from: usize, to: usize| {
+        (from..=to).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let mut parts = text.split([':', '.']);
+    let sound =
+        [(4, 8), (2, 2), (2, 2), (1, 1)].iter().all(|&(from, to)| parts.next().is_some_and(|part| hex(part, from, to)));
+    sound && parts.next().is_none() && text.matches('.').count() == 1 && text.rfind('.') > text.rfind(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_on_pci_are_told_from_others() {
+        for (text, expected) in [
+            ("0000:03:00.0", true),
+            ("10000:e1:00.0", true),
+            ("pci0000:00", false),
+            ("0:0:0:0", false),
+            ("0000.03:00:0", false),
+            ("0000:03:00.0.1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_pci_address(text), expected, "{text}");
+        }
+    }
+}

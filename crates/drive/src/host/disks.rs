@@ -1,0 +1,103 @@
+//! How the host treats its disks.
+
+use std::path::Path;
+
+use super::bus::{Attached, driver, hexadecimal};
+use super::facts::{Array, DiskSettings, VirtualDisk};
+use super::interrupts::Interrupts;
+use crate::usage::natural;
+use crate::{BlockDevice, SystemRoot, Transport};
+
+/// LSI Logic, and Broadcom after it.
+const LSI: u32 = 0x1000;
+
+/// Every disk that hangs on something, in the order in which people count; what is made of other disks, of memory or of files is none.
+pub(super) fn attached(root: &SystemRoot) -> Vec<Attached> {
+    let blocks = root.attributes("sys/block");
+    let mut names = blocks.entries("");
+    // Of these, the drive is there without a medium, and nobody commits to one.
+    names.retain(|name| !name.starts_with("sr") && !name.starts_with("fd"));
+    names.sort_by_key(|name| natural(Path::new(name)));
+    let devices = names.iter().filter_map(|name| BlockDevice::read(root, blocks.parsed(format!("{name}/dev"))?).ok());
+    let disks = devices.filter(|device| {
+        let made_up = matches!(
+            device.transport,
+            Transport::Loop
+                | Transport::Ram
+                | Transport::Zram
+                | Transport::DeviceMapper
+                | Transport::Md
+                | Transport::Bcache
+                | Transport::Drbd
+                | Transport::Zvol
+        );
+        !made_up && device.size_bytes.is_some_and(|bytes| bytes > 0)
+    });
+    disks.filter_map(|device| Attached::new(root, device)).collect()
+}
+
+/// The settings of these disks.
+pub(super) fn settings(root: &SystemRoot, disks: &[Attached], virtual_machine: bool) -> Vec<DiskSettings> {
+    let interrupts = Interrupts::read(root);
+    let settings = disks.iter().map(|disk| DiskSettings {
+        name: disk.device.name.clone(),
+        transport: disk.device.transport,
+        rotational: disk.device.queue.rotational,
+        scheduler: disk.device.queue.scheduler.clone(),
+        numa_node: disk.numa_node(),
+        interrupts: interrupts.of(root, disk),
+        virtual_disk: virtual_disk(disk, virtual_machine),
+    });
+    settings.collect()
+}
+
+/// Paravirtual disks give themselves away. An imitation of real hardware does not, but a virtual machine rarely has the
+/// real one.
+fn virtual_disk(disk: &Attached, virtual_machine: bool) -> Option<VirtualDisk> {
+    match disk.device.transport {
+        // virtio-scsi has a SCSI host beneath its virtio device.
+        Transport::Virtio if disk.numbered_part("host").is_some() => return Some(VirtualDisk::VirtioScsi),
+        Transport::Virtio => return Some(VirtualDisk::VirtioBlk),
+        Transport::HyperV => return Some(VirtualDisk::HyperV),
+        Transport::Xen => return Some(VirtualDisk::Xen),
+        Transport::Nvme if virtual_machine => return Some(VirtualDisk::Nvme),
+        Transport::Usb => return None,
+        _ => {}
+    }
+    let controller = disk.pci_device()?;
+    match driver(&controller, "").as_deref()? {
+        "vmw_pvscsi" => Some(VirtualDisk::PvScsi),
+        _ if !virtual_machine => None,
+        "ata_piix" | "ahci" | "ata_generic" => Some(VirtualDisk::EmulatedAta),
+        "sym53c8xx" | "mptspi" | "mptsas" | "BusLogic" => Some(VirtualDisk::EmulatedScsi),
+        _ => {
+            // QEMU imitates the 53c895a, the SAS1068 and two MegaRAID cards, VMware the 53c1030; all are LSI's.
+            let imitated = [0x0012, 0x0030, 0x0054, 0x0060, 0x0073].map(Some);
+            let number = |file| controller.text(file).as_deref().and_then(hexadecimal);
+            (number("vendor") == Some(LSI) && imitated.contains(&number("device"))).then_some(VirtualDisk::EmulatedScsi)
+        }
+    }
+}
+
+/// Software RAID arrays: Documentation/admin-guide/md.rst.
+pub(super) fn arrays(root: &SystemRoot) -> Vec<Array> {
+    let blocks = root.attributes("sys/block");
+    let mut names = blocks.entries("");
+    names.retain(|name| blocks.exists(format!("{name}/md")));
+    names.sort_by_key(|name| natural(Path::new(name)));
+    let arrays = names.into_iter().map(|name| {
+        let md = root.attributes(format!("sys/block/{name}/md"));
+        let mut members = blocks.entries(format!("{name}/slaves"));
+        members.sort_by_key(|member| natural(Path::new(member)));
+        Array {
+            level: md.text("level"),
+            members,
+            degraded: md.parsed("degraded"),
+            consistency_policy: md.text("consistency_policy"),
+            bitmap: md.text("bitmap/location"),
+            sync_action: md.text("sync_action"),
+            name,
+        }
+    });
+    arrays.collect()
+}

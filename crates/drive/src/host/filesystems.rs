@@ -1,0 +1,102 @@
+//! The filesystems that keep their files on block devices.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::facts::FilesystemFacts;
+use crate::block::sysfs_place;
+use crate::place::effective_options;
+use crate::{DeviceNumber, Mount, MountTable, Space, SystemRoot};
+
+/// Filesystems that nothing can be written to.
+const READ_ONLY: [&str; 5] = ["squashfs", "erofs", "iso9660", "cramfs", "udf"];
+
+/// Each filesystem once, in the order of the mount points. Empty when the mount table cannot be read.
+pub(super) fn filesystems(root: &SystemRoot) -> Vec<FilesystemFacts> {
+    let Ok(table) = MountTable::read(root) else { return Vec::new() };
+    let mut chosen: BTreeMap<DeviceNumber, &Mount> = BTreeMap::new();
+    for mount in table.mounts() {
+        let Some(device) = block_device(root, mount) else { continue };
+        match chosen.get(&device) {
+            Some(known) if rank(known) <= rank(mount) => {}
+            _ => drop(chosen.insert(device, mount)),
+        }
+    }
+    let mut found: Vec<_> = chosen.into_iter().map(|(device, mount)| describe(root, device, mount)).collect();
+    found.sort_by(|a, b| a.mount_point.cmp(&b.mount_point));
+    found
+}
+
+/// The whole filesystem before a part of it (a bind mount or a subvolume), then the place nearest the root.
+fn rank(mount: &Mount) -> (bool, usize) {
+    (mount.root != Path::new("/"), mount.mount_point.as_os_str().len())
+}
+
+fn block_device(root: &SystemRoot, mount: &Mount) -> Option<DeviceNumber> {
+    if READ_ONLY.contains(&mount.fs_type.as_str()) {
+        return None;
+    }
+    // Btrfs has a number of its own and names one of its devices as the source. What else has no number has no device: an overlay's
+    // source is a word.
+    if mount.device.is_anonymous() { root.device_at(&mount.source) } else { Some(mount.device) }
+}
+
+fn describe(root: &SystemRoot, number: DeviceNumber, mount: &Mount) -> FilesystemFacts {
+    let place = sysfs_place(root, number);
+    let device = place.and_then(|place| Some(place.file_name()?.to_string_lossy().replace('!', "/")));
+    let mut mount = mount.clone();
+    mount.effective_options = device.as_deref().and_then(|device| effective_options(root, &mount, device));
+    // Another machine's mount points are not ours to look at.
+    let space = (*root == SystemRoot::default()).then(|| Space::of(&mount.mount_point).ok()).flatten();
+    FilesystemFacts {
+        flushes_disabled_by: mount.flushes_disabled_by().map(str::to_owned),
+        discard: mount.discards_online(),
+        mount_point: mount.mount_point,
+        fs_type: mount.fs_type,
+        device,
+        space,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture;
+
+    use super::*;
+
+    fn points(machine: &fixture::Machine) -> Vec<String> {
+        let found = filesystems(&machine.root());
+        found.iter().map(|found| format!("{} {:?}", found.mount_point.display(), found.device)).collect()
+    }
+
+    #[test]
+    fn a_filesystem_is_told_once_at_its_own_place() {
+        let machine = fixture::laptop();
+        machine.mounts(
+            "\
+20 1 259:2 /a / rw - ext4 /dev/nvme0n1p2 rw
+21 20 259:2 / /mnt/whole/filesystem rw - ext4 /dev/nvme0n1p2 rw
+22 20 259:2 / /mnt/whole/filesystem/again rw - ext4 /dev/nvme0n1p2 rw
+23 20 7:0 / /snap/core ro - squashfs /dev/loop0 ro
+24 20 0:30 / /tmp rw - tmpfs tmpfs rw
+25 20 8:1 /volume /data rw - xfs /dev/sda1 rw
+",
+        );
+        // The last one's device is in no sysfs: a container sees it so.
+        assert_eq!(points(&machine), ["/data None", "/mnt/whole/filesystem Some(\"nvme0n1p2\")"]);
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_understood_tells_nothing() {
+        let machine = fixture::laptop();
+        machine.mounts("nonsense\n");
+        assert_eq!(points(&machine), Vec::<String>::new());
+    }
+
+    #[test]
+    fn this_machines_filesystems_have_room() {
+        for found in filesystems(&SystemRoot::default()) {
+            assert!(found.space.is_none_or(|space| space.total_bytes >= space.available_bytes), "{found:?}");
+        }
+    }
+}

@@ -72,8 +72,15 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Malformed> {
             continue;
         }
         let (path, content) = if let Some(path) = line.strip_suffix(" <<<") {
-            let block: Vec<&str> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != ">>>").collect();
-            (path, Content::File(block.iter().map(|line| format!("{line}\n")).collect()))
+            let mut block = String::new();
+            loop {
+                match lines.next() {
+                    Some((_, ">>>")) => break,
+                    Some((_, line)) => block.extend([line, "\n"]),
+                    None => return Err(malformed("a block ends with `>>>`")),
+                }
+            }
+            (path, Content::File(block))
         } else if let Some((path, target)) = line.split_once(" -> ") {
             (path, Content::Link(sound(target).ok_or(malformed("a link leads to an absolute path"))?))
         } else if let Some((path, value)) = line.split_once(" = ") {
@@ -126,6 +133,7 @@ mod tests {
             ("/../etc/passwd = 1", "line 1: a path is absolute, or follows a directory in brackets"),
             ("/a//b = 1", "line 1: a path is absolute, or follows a directory in brackets"),
             ("/a -> b", "line 1: a link leads to an absolute path"),
+            ("/a <<<\nb", "line 1: a block ends with `>>>`"),
             ("[/a", "line 1: a directory ends with `]`"),
         ] {
             assert_eq!(parse(text).map_err(|error| error.to_string()), Err(message.to_owned()), "{text}");

@@ -119,4 +119,4 @@ fn build() -> anyhow::Result<PathBuf> {
 }
 
 /// How long anything in the guest may take: emulation is some twenty times slower than the machine itself.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);

@@ -120,7 +120,14 @@ impl Machine {
         let log = File::create(self.directory.join("qemu.log"))?;
         let child = qemu.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
         self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
-        Guest::connect(&socket).with_context(|| self.console_end())
+        let mut guest = Guest::connect(&socket).with_context(|| self.console_end())?;
+        // The kernel takes its time with some buses.
+        for drive in &DRIVES {
+            guest
+                .must(&format!("for n in $(seq 100); do serial {} && exit; sleep 0.1; done; exit 1", drive.serial))
+                .with_context(|| format!("the guest does not see the drive {}", drive.serial))?;
+        }
+        Ok(guest)
     }
 
     fn console(&self) -> PathBuf {

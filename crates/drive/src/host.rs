@@ -1,6 +1,5 @@
 //! What of the host bears on latency.
 
-mod bus;
 mod cpu;
 mod cpu_list;
 mod disks;
@@ -132,7 +131,7 @@ impl HostFacts {
             memory: MemoryFacts::read(root),
             power: PowerFacts::read(root),
             numa_nodes: cpu::numa_nodes(root),
-            controllers: bus::controllers(root, &disks),
+            controllers: crate::bus::controllers(root, &disks),
             arrays: disks::arrays(root),
             disks: disks::settings(root, &disks, virtualisation.is_some()),
             filesystems: filesystems::filesystems(root),

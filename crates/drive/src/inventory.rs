@@ -1,12 +1,12 @@
 //! Every block device of a machine, with all that can be told of it.
 
-use std::fs;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block::sysfs_place;
+use crate::bus::Attached;
 use crate::system_root::Attributes;
 use crate::usage::{claimed_by_unknown, natural};
 use crate::{
@@ -78,13 +78,14 @@ impl DriveRecord {
     /// All about a whole disk or layer. `None` when it has vanished meanwhile.
     pub fn of(root: &SystemRoot, mut device: BlockDevice) -> Option<DriveRecord> {
         let place = sysfs_place(root, device.device)?;
-        let disk = Attributes { directory: place.clone() };
+        let disk = Attributes { directory: place };
+        let attached = Attached::new(root, device.clone())?;
         let usage = Usage::of(root, device.device);
         let (drive, health) = ask(root, &mut device);
         Some(DriveRecord {
-            numa_node: numa_node(&place),
+            numa_node: attached.numa_node(),
             wwn: ["wwid", "device/wwid"].iter().find_map(|file| disk.text(file)),
-            pci_address: pci_address(&place),
+            pci_address: attached.pci_address(),
             cache: CacheViews::of(&device, usage.as_ref(), drive),
             health,
             usage,
@@ -133,27 +134,6 @@ fn ask(root: &SystemRoot, device: &mut BlockDevice) -> (Answer<CacheReading>, An
         device.firmware = identity.firmware.or(device.firmware.take());
     }
     answers
-}
-
-/// The nearest device above that knows its node; -1 means that there is none to know.
-fn numa_node(place: &Path) -> Option<u32> {
-    let told = place.ancestors().find_map(|above| fs::read_to_string(above.join("numa_node")).ok())?;
-    told.trim().parse().ok()
-}
-
-/// The innermost part of the place that has the form of an address on PCI.
-fn pci_address(place: &Path) -> Option<String> {
-    let is_address = |part: &&str| {
-        let bytes = part.as_bytes();
-        bytes.len() == 12
-            && bytes.iter().enumerate().all(|(index, byte)| match index {
-                4 | 7 => *byte == b':',
-                10 => *byte == b'.',
-                _ => byte.is_ascii_hexdigit(),
-            })
-    };
-    let parts: Vec<&str> = place.iter().filter_map(|part| part.to_str()).collect();
-    parts.into_iter().rfind(is_address).map(str::to_owned)
 }
 
 #[cfg(test)]

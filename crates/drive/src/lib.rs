@@ -31,6 +31,7 @@
 //! ```
 
 pub mod block;
+mod bus;
 pub mod cache_switch;
 pub mod cache_views;
 pub mod commands;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::bus::{Attached, driver, hexadecimal};
 use super::facts::{Array, DiskSettings, VirtualDisk};
 use super::interrupts::Interrupts;
+use crate::bus::{Attached, driver, hexadecimal};
 use crate::usage::natural;
 use crate::{BlockDevice, SystemRoot, Transport};
 

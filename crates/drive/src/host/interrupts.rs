@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::bus::{Attached, driver};
 use super::facts::Interrupt;
 use crate::SystemRoot;
+use crate::bus::{Attached, driver};
 
 /// The numbered interrupts of a machine that somebody handles, with the handlers' names.
 pub(super) struct Interrupts(BTreeMap<u32, String>);

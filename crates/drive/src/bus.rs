@@ -3,40 +3,45 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::facts::Controller;
 use crate::SystemRoot;
 use crate::block::BlockDevice;
+use crate::host::Controller;
 use crate::system_root::Attributes;
 
 /// Mass storage, the first byte of a class of PCI.
 const MASS_STORAGE: u32 = 0x01;
 
 /// A disk and its place in sysfs, links followed.
-pub(super) struct Attached {
-    pub(super) device: BlockDevice,
-    pub(super) place: PathBuf,
+pub(crate) struct Attached {
+    pub(crate) device: BlockDevice,
+    pub(crate) place: PathBuf,
 }
 
 impl Attached {
-    pub(super) fn new(root: &SystemRoot, device: BlockDevice) -> Option<Self> {
+    pub(crate) fn new(root: &SystemRoot, device: BlockDevice) -> Option<Self> {
         let own = fs::canonicalize(root.path(format!("sys/dev/block/{}", device.device))).ok()?;
         Some(Attached { place: below_controller(&own).unwrap_or(own), device })
     }
 
     /// The nearest device above that knows its node; -1 means that there is none to know.
-    pub(super) fn numa_node(&self) -> Option<u32> {
+    pub(crate) fn numa_node(&self) -> Option<u32> {
         let told = self.place.ancestors().find_map(|above| fs::read_to_string(above.join("numa_node")).ok())?;
         told.trim().parse().ok()
     }
 
     /// The innermost device on PCI that it hangs on.
-    pub(super) fn pci_device(&self) -> Option<Attributes> {
+    pub(crate) fn pci_device(&self) -> Option<Attributes> {
         let above = self.place.ancestors().find(|above| is_pci_address(&name(above)))?;
         Some(Attributes { directory: above.to_owned() })
     }
 
+    /// The address of that device.
+    pub(crate) fn pci_address(&self) -> Option<String> {
+        self.pci_device().map(|device| name(&device.directory))
+    }
+
     /// Whether some part of its place is this word and a number: `virtio3`.
-    pub(super) fn numbered_part(&self, word: &str) -> Option<&str> {
+    pub(crate) fn numbered_part(&self, word: &str) -> Option<&str> {
         let mut parts = self.place.iter().filter_map(|part| part.to_str());
         parts.rfind(|part| part.strip_prefix(word).is_some_and(|rest| rest.parse::<u32>().is_ok()))
     }
@@ -52,7 +57,7 @@ fn below_controller(disk: &Path) -> Option<PathBuf> {
 }
 
 /// Every storage controller, with the disks behind it. USB is none: its class is that of a serial bus.
-pub(super) fn controllers(root: &SystemRoot, disks: &[Attached]) -> Vec<Controller> {
+pub(crate) fn controllers(root: &SystemRoot, disks: &[Attached]) -> Vec<Controller> {
     let bus = root.attributes("sys/bus/pci/devices");
     let found = bus.entries("").into_iter().filter_map(|address| {
         let number = |file: &str| hexadecimal(&bus.text(format!("{address}/{file}"))?);
@@ -75,12 +80,12 @@ pub(super) fn controllers(root: &SystemRoot, disks: &[Attached]) -> Vec<Controll
 }
 
 /// The name of the driver in charge of the device in this directory.
-pub(super) fn driver(directory: &Attributes, device: &str) -> Option<String> {
+pub(crate) fn driver(directory: &Attributes, device: &str) -> Option<String> {
     let link = fs::read_link(directory.directory.join(device).join("driver")).ok()?;
     Some(name(&link)).filter(|name| !name.is_empty())
 }
 
-pub(super) fn hexadecimal(text: &str) -> Option<u32> {
+pub(crate) fn hexadecimal(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 

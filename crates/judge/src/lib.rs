@@ -7,6 +7,7 @@
 //! | [`fitness()`] | what is this storage good for? |
 //! | [`cache_setting()`] | is a drive better off with its write cache off or on? |
 //! | [`drives()`] | where drive, kernel and filesystems contradict each other; how a drive fares |
+//! | [`audit()`] | what of the host slows a commit or endangers it? One file a subject under `audit/` |
 //! | [`nearest()`] | which published drives does it resemble? |
 //! | `flush_path` | what becomes of a sync on its way to the medium, as far as anybody can see? |
 //! | `physics` | the times that media need, with their sources |
@@ -23,6 +24,7 @@
 //! assert_eq!(judge::fitness(&case)[&measurement::Use::CephOsd].grade, measurement::Grade::Unknown);
 //! ```
 
+mod audit;
 mod cache_setting;
 mod case;
 mod drives;
@@ -39,6 +41,7 @@ mod machines;
 #[cfg(test)]
 mod tests;
 
+pub use audit::audit;
 pub use cache_setting::cache_setting;
 pub use case::Case;
 pub use drives::drives;

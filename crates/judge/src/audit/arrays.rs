@@ -1,0 +1,96 @@
+//! Software RAID: Documentation/driver-api/md/{raid5-cache,raid5-ppl}.rst, admin-guide/md.rst.
+
+use drive::HostFacts;
+use drive::host::Array;
+use measurement::AuditLine;
+
+use super::{advised, costs, dangerous, good, with_command};
+
+pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
+    host.arrays.iter().flat_map(of_array).collect()
+}
+
+fn of_array(array: &Array) -> Vec<AuditLine> {
+    let mut lines = Vec::new();
+    let level = array.level.as_deref().unwrap_or("array");
+    let members = array.members.join(", ");
+    let policy = array.consistency_policy.as_deref().unwrap_or("unknown");
+    let name = &array.name;
+    if let Some(missing) = array.degraded.filter(|missing| *missing > 0) {
+        lines.push(advised(
+            dangerous(
+                "array-degraded",
+                format!("{name}: members"),
+                format!("{missing} of its members missing; left: {members}"),
+                "The next drive that fails may take the data with it, and reads of what is missing are computed from all others.",
+            ),
+            format!("Replace what has failed: `mdadm --detail /dev/{name}` names it."),
+        ));
+    }
+    match (level, policy) {
+        ("raid4" | "raid5" | "raid6", "ppl" | "journal") => lines.push(good(
+            "write-hole",
+            format!("{name}: consistency after a power cut"),
+            format!("{level} of {members}, policy {policy}"),
+            "What a cut leaves half written is known from the log, and made whole before the array is used.",
+        )),
+        ("raid4" | "raid5" | "raid6", _) => lines.push(write_hole(array, level, policy)),
+        _ => {}
+    }
+    let mirrored = matches!(level, "raid1" | "raid10") || level.starts_with("raid") && policy == "resync";
+    if mirrored && array.bitmap.as_deref() == Some("none") && !matches!(policy, "ppl" | "journal") {
+        lines.push(with_command(
+            costs(
+                "array-bitmap",
+                format!("{name}: write-intent bitmap"),
+                "none".to_owned(),
+                "After a power cut the whole array is compared or computed anew, for hours, and every commit waits behind that.",
+            ),
+            "Keep a bitmap, so that only what was being written is resynchronised.",
+            format!("mdadm --grow --bitmap=internal /dev/{name}"),
+        ));
+    }
+    if let Some(action) = array.sync_action.as_deref().filter(|action| !matches!(*action, "idle" | "frozen")) {
+        lines.push(costs(
+            "array-busy",
+            format!("{name}: background work"),
+            action.to_owned(),
+            "The array reads and writes all of itself at this moment: what is measured now is slower than usual.",
+        ));
+    }
+    lines
+}
+
+/// Told on this very array.
+fn write_hole(array: &Array, level: &str, policy: &str) -> AuditLine {
+    let name = &array.name;
+    let members = &array.members;
+    let (data, parity) = match members.as_slice() {
+        [first, .., last] => (first.as_str(), last.as_str()),
+        _ => ("one disk", "another"),
+    };
+    let third = members.get(1).map_or("a third", String::as_str);
+    let why = format!(
+        "A write to {data} changes the parity of its stripe on {parity} as well, and the two cannot be written at one moment. If power goes between them and {third} is lost before the array is made whole, what {third} held in that stripe is computed from a parity that fits no data: a block that nobody wrote is silently wrong, also one that was committed years ago. This is the write hole."
+    );
+    let line = dangerous(
+        "write-hole",
+        format!("{name}: consistency after a power cut"),
+        format!("{level} of {}, policy {policy}", members.join(", ")),
+        &why,
+    );
+    if level == "raid5" {
+        with_command(
+            line,
+            "A partial parity log closes it, for a third of the write speed or less; so does a journal on a drive with power-loss protection.",
+            format!("mdadm --grow --consistency-policy=ppl /dev/{name}"),
+        )
+    } else {
+        advised(
+            line,
+            format!(
+                "A journal on a drive with power-loss protection closes it: `mdadm /dev/{name} --add-journal DEVICE` on an array made for one. {level} has no partial parity log."
+            ),
+        )
+    }
+}

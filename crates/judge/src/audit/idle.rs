@@ -1,0 +1,39 @@
+//! C-states: Documentation/admin-guide/pm/cpuidle.rst, Documentation/power/pm_qos_interface.rst.
+
+use drive::HostFacts;
+use drive::host::IdleState;
+use measurement::AuditLine;
+
+use super::{costs, good, with_command};
+
+/// A commit on protected flash takes 20 to 100 µs, and its thread sleeps meanwhile; waking from a state deeper than this takes a good part of that.
+const EXIT_LATENCY_MOST_US: u64 = 20;
+
+pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
+    let Some(idle) = &host.cpu.idle else { return Vec::new() };
+    let allowed: Vec<&IdleState> = idle.states.iter().filter(|state| !state.disabled).collect();
+    let Some(deepest) = allowed.iter().max_by_key(|state| state.exit_latency_us) else { return Vec::new() };
+    let exit_us = deepest.exit_latency_us.unwrap_or(0);
+    let names: Vec<String> = allowed
+        .iter()
+        .map(|state| match state.exit_latency_us {
+            Some(us) => format!("{} {us} µs", state.name),
+            None => state.name.clone(),
+        })
+        .collect();
+    let driver = idle.driver.as_deref().unwrap_or("unknown driver");
+    let found = format!("allowed by {driver}: {}", names.join(", "));
+    vec![if exit_us <= EXIT_LATENCY_MOST_US {
+        good("c-states", "C-states", found, "The CPU wakes from the deepest within a fraction of a commit.")
+    } else {
+        let why = format!(
+            "Each commit puts its CPU to sleep while the drive works; waking from {} takes {exit_us} µs, and a commit on protected flash only 20 to 100 µs.",
+            deepest.name
+        );
+        with_command(
+            costs("c-states", "C-states", found, &why),
+            "See what it is worth here: `flushmark host --measure`. Then forbid the deep ones while the database runs.",
+            format!("cpupower idle-set --disable-by-latency {EXIT_LATENCY_MOST_US}"),
+        )
+    }]
+}

@@ -1,6 +1,7 @@
 //! The command line of flushmark: parses, wires the rooms together, prints. What is measured, judged and shown is decided elsewhere.
 
 mod args;
+mod c_states;
 mod commands;
 mod exit;
 mod progress;

@@ -8,7 +8,7 @@
 //! | [`proof`] | what the device saw, against what was claimed |
 //! | [`result`] | one test's result |
 //! | [`finding`] | a sentence of judgement with its evidence, and fitness grades |
-//! | [`drives_document`] | what `flushmark drives` prints for programs |
+//! | [`drives_document`], [`host_document`] | what `flushmark drives` and `flushmark host` print for programs |
 //! | [`audit`] | a sentence about a host's setting, with its grade |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //!
@@ -19,6 +19,7 @@ pub mod document;
 pub mod drives_document;
 pub mod finding;
 pub mod histogram;
+pub mod host_document;
 pub mod proof;
 pub mod result;
 pub mod series;
@@ -29,6 +30,7 @@ pub use document::{RunDocument, Skipped, TargetRecord};
 pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 pub use histogram::{Histogram, LatencySummary};
+pub use host_document::HostDocument;
 pub use proof::{DeviceProof, Proof};
 pub use result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
 pub use series::Series;

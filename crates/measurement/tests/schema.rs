@@ -30,6 +30,15 @@ fn the_committed_schema_is_the_generated_one() {
 }
 
 #[test]
+fn the_committed_schema_of_hosts_is_the_generated_one() {
+    let committed: Value = serde_json::from_str(include_str!("../../../schemas/host-1.json")).unwrap();
+    assert!(
+        committed == serde_json::to_value(measurement::host_document::json_schema()).unwrap(),
+        "schemas/host-1.json is not what the types say. Run `cargo xtask docs`, look at the difference."
+    );
+}
+
+#[test]
 fn the_committed_schema_of_drives_is_the_generated_one() {
     let committed: Value = serde_json::from_str(include_str!("../../../schemas/drives-1.json")).unwrap();
     assert!(

@@ -6,6 +6,7 @@
 //! | [`check_page`] | the numbers that decide, their distributions, findings, fitness, nearest drives, what to type next |
 //! | [`run_page`] | a plan's results in the plan's own table, what was done differently, findings |
 //! | [`drives_page`], [`cache_status_page`] | the machine's drives and their caches |
+//! | [`host_page`] | the audit of the host |
 //! | [`cache_switched`], [`cache_restored`] | what became of a write cache |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | what can be run; what others measured |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
@@ -20,6 +21,7 @@ mod columns;
 mod distribution;
 mod drives;
 mod findings;
+mod host;
 mod look;
 mod nearest;
 mod notes;
@@ -37,6 +39,7 @@ pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};
 pub use check::check_page;
 pub use drives::{cache_status_page, drives_page};
+pub use host::host_page;
 pub use look::{Glyphs, Look, Palette};
 pub use progress::{done_line, live_line};
 pub use suites::suites;

@@ -220,7 +220,7 @@ pub(crate) fn transport_words(transport: Transport) -> &'static str {
     }
 }
 
-fn host_words(host: &HostFacts) -> String {
+pub(crate) fn host_words(host: &HostFacts) -> String {
     let mut words = vec![match &host.kernel_release {
         Some(release) => format!("Linux {release}"),
         None => "kernel unknown".to_owned(),

@@ -1,10 +1,46 @@
-//! `flushmark host`: what of the host slows commits.
+//! `flushmark host`: what of the host slows a commit or endangers it.
 
-use crate::args::HostArgs;
+use drive::{HostFacts, SystemRoot};
+use measurement::{HostDocument, host_document};
+
+use super::{look, print};
+use crate::args::{Format, HostArgs};
+use crate::c_states;
 use crate::exit::Verdict;
+use crate::signals;
 
-/// Reads and prints.
+/// Reads, measures where that is asked, and prints.
+///
+/// # Errors
+/// When C-states cannot be held off, or the test cannot run.
 pub fn run(args: &HostArgs) -> anyhow::Result<Verdict> {
-    let _ = args;
-    todo!()
+    let root = SystemRoot::new(&args.system_root);
+    let facts = HostFacts::read(&root);
+    let audit = judge::audit(&facts);
+    let mut document = HostDocument {
+        schema: host_document::SCHEMA.to_owned(),
+        flushmark: env!("CARGO_PKG_VERSION").to_owned(),
+        facts,
+        audit,
+        measured: None,
+    };
+    // What is known already is not lost if measuring fails.
+    let measured = args.measure.as_ref().map(|path| c_states::effect(path));
+    let failed = match measured {
+        Some(Ok(effect)) => {
+            document.measured = effect;
+            None
+        }
+        Some(Err(error)) => Some(error),
+        None => None,
+    };
+    match args.format {
+        Format::Text => print(&report::host_page(&document, &look()))?,
+        Format::Json => print(&(serde_json::to_string_pretty(&document)? + "\n"))?,
+    }
+    match (failed, signals::received()) {
+        (Some(error), _) => Err(error),
+        (None, Some(signal)) => Ok(Verdict::Interrupted(signal)),
+        (None, None) => Ok(Verdict::Done),
+    }
 }

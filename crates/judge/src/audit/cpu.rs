@@ -77,7 +77,7 @@ fn mitigations(host: &HostFacts) -> Option<AuditLine> {
         return None;
     }
     let mitigated = |name: &&str| all.iter().any(|one| one.name == **name && one.state.starts_with("Mitigation"));
-    let costly: Vec<&str> = COSTLY.iter().copied().filter(|name| mitigated(&name)).collect();
+    let costly: Vec<&str> = COSTLY.iter().copied().filter(|name| mitigated(name)).collect();
     let found = format!("{} of this processor's weaknesses, {} of them mitigated", all.len(), {
         all.iter().filter(|one| one.state.starts_with("Mitigation")).count()
     });

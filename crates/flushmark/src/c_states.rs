@@ -1,0 +1,112 @@
+//! What deep C-states cost: depth-1 tests with them allowed and held off, in turns.
+//!
+//! A process that writes the latency that it can bear into `/dev/cpu_dma_latency` and keeps the file open holds every CPU out of states that take longer to leave
+//! (Documentation/power/pm_qos_interface.rst). The kernel takes that back when the file is closed, also by `kill -9`: nothing has to be put back.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+use engine::{EngineError, Intent, Options, Outcome, Target};
+use measurement::host_document::{CStateEffect, Effect};
+use workload::Plan;
+
+use crate::signals::{self, STOP};
+
+/// Turns of each setting. A depth-1 figure moves from run to run; the median of this many does not.
+const ROUNDS: u32 = 7;
+
+/// What a commit is, and what a read is: each long enough for thousands of them, short enough that a person waits for all turns.
+const PLAN: &str = r#"
+[defaults]
+size = "16MiB"
+time = "300ms"
+warm_up = "50ms"
+[[test]]
+name = "4 KiB write + fsync"
+pattern = "randwrite"
+sync = "fsync"
+[[test]]
+name = "4 KiB read"
+pattern = "randread"
+"#;
+
+/// Holds every CPU awake while it lives.
+struct Awake(#[expect(dead_code, reason = "open is what it has to be")] File);
+
+impl Awake {
+    const DEVICE: &str = "/dev/cpu_dma_latency";
+
+    fn hold() -> anyhow::Result<Awake> {
+        let opened = OpenOptions::new().write(true).open(Self::DEVICE);
+        let mut file = opened.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => anyhow::anyhow!(
+                "this kernel has no {}, so C-states cannot be held off and their cost cannot be shown",
+                Self::DEVICE
+            ),
+            ErrorKind::PermissionDenied => {
+                anyhow::anyhow!("only root may hold C-states off ({}): run it with sudo", Self::DEVICE)
+            }
+            _ => anyhow::Error::from(error).context(format!("cannot open {}", Self::DEVICE)),
+        })?;
+        // A signed number of microseconds, as the machine writes numbers.
+        file.write_all(&0_i32.to_ne_bytes()).with_context(|| format!("cannot write to {}", Self::DEVICE))?;
+        Ok(Awake(file))
+    }
+}
+
+/// Measures in a directory. `None` when a signal ended it before every test had its turns.
+///
+/// # Errors
+/// When C-states cannot be held off here, or the tests cannot run there.
+pub fn effect(path: &Path) -> anyhow::Result<Option<CStateEffect>> {
+    // Tried before anything is measured.
+    drop(Awake::hold()?);
+    signals::listen().context("cannot listen to signals")?;
+    let plan = Plan::from_toml("c-states", PLAN)?;
+    let options = Options::default();
+    let given = path.to_string_lossy();
+    let target = Target::open(&options.root, &given, Intent::of(&plan, false))?;
+    let mut tests: Vec<(Vec<f64>, Vec<f64>)> = vec![(Vec::new(), Vec::new()); plan.tests.len()];
+    for _ in 0..ROUNDS {
+        for held in [false, true] {
+            let awake = held.then(Awake::hold).transpose()?;
+            for (test, (before, after)) in plan.tests.iter().zip(&mut tests) {
+                let outcome = match engine::run(test, &target, &options, &STOP, &mut |_| {}) {
+                    Err(EngineError::Interrupted) => return Ok(None),
+                    outcome => outcome?,
+                };
+                if STOP.is_requested() {
+                    return Ok(None);
+                }
+                let Outcome::Measured(result) = outcome else { continue };
+                let Some(us) = result.headline_us() else { continue };
+                if held { after.push(us.p50) } else { before.push(us.p50) }
+            }
+            drop(awake);
+        }
+    }
+    let effects = plan.tests.iter().zip(&mut tests).filter_map(|(test, (before, after))| {
+        Some(Effect { test: test.name.clone(), before_us: median(before)?, after_us: median(after)? })
+    });
+    Ok(Some(CStateEffect { path: given.into_owned(), rounds: ROUNDS, tests: effects.collect() }))
+}
+
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_is_one_and_medians_are_medians() {
+        let plan = Plan::from_toml("c-states", PLAN).unwrap();
+        assert_eq!(plan.tests.len(), 2);
+        assert_eq!(median(&mut [3.0, 1.0, 9.0]), Some(3.0));
+        assert_eq!(median(&mut []), None);
+    }
+}

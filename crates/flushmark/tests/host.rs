@@ -1,0 +1,128 @@
+//! `flushmark host`: this machine, and captured ones that look nothing like it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Run, flushmark, is_root, needs_root, run};
+use serde_json::Value;
+
+fn expect_valid(document: &Value) {
+    let schema = include_str!("../../../schemas/host-1.json");
+    let validator = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn this_machine_is_audited() {
+    let page = run(&["host"]);
+    assert_eq!(page.code, Some(0), "{}", page.stderr);
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert!(page.stdout.contains(release.trim()), "{}", page.stdout);
+    let document = run(&["host", "--format", "json"]).document();
+    expect_valid(&document);
+    assert!(!document["audit"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn captured_machines_are_audited_through_the_command() {
+    for name in captures::NAMES {
+        let capture = captures::lay_out(name);
+        let root = capture.path().to_str().unwrap().to_owned();
+        let document = run(&["host", "--system-root", &root, "--format", "json"]).document();
+        expect_valid(&document);
+        let page = run(&["host", "--system-root", &root]);
+        assert_eq!(page.code, Some(0), "{name}: {}", page.stderr);
+        for line in document["audit"].as_array().unwrap() {
+            let subject = line["subject"].as_str().unwrap().split(':').next().unwrap();
+            assert!(page.stdout.contains(subject), "{name}: {subject} is not on the page");
+        }
+        let drives = run(&["drives", "--system-root", &root]);
+        assert_eq!((drives.code, drives.stderr.as_str()), (Some(0), ""), "{name}");
+        assert!(drives.stdout.lines().count() > 1, "{name}: {}", drives.stdout);
+    }
+}
+
+#[test]
+fn a_machine_without_proc_and_sys_is_no_error() {
+    let empty = tempfile::tempdir().unwrap();
+    let root = empty.path().to_str().unwrap();
+    let page = run(&["host", "--system-root", root]);
+    assert_eq!(page.code, Some(0), "{}", page.stderr);
+    assert!(page.stdout.contains("Nothing can be told of this machine"), "{}", page.stdout);
+    assert!(run(&["drives", "--system-root", root]).stdout.contains("No drive can be seen here"));
+}
+
+#[test]
+fn absurd_settings_break_nothing() {
+    for name in captures::NAMES {
+        let capture = captures::lay_out(name);
+        let mut files = Vec::new();
+        collect(capture.path(), &mut files);
+        for (index, file) in files.iter().enumerate() {
+            // Every value in turn is nonsense of one kind or another.
+            let nonsense: [&[u8]; 4] = [b"", b"-1\n", b"99999999999999999999999999\n", b"\xff\xfe[[]\0\n"];
+            if index % 3 == 0 {
+                fs::write(file, nonsense[index / 3 % nonsense.len()]).unwrap();
+            }
+        }
+        let root = capture.path().to_str().unwrap();
+        for verb in ["host", "drives"] {
+            let done = run(&[verb, "--system-root", root, "--format", "json"]);
+            assert_eq!(done.code, Some(0), "{name}, {verb}: {}", done.stderr);
+        }
+    }
+}
+
+fn collect(directory: &Path, files: &mut Vec<std::path::PathBuf>) {
+    let mut entries: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() { collect(&path, files) } else { files.push(path) }
+    }
+}
+
+#[test]
+fn holding_c_states_off_is_measured_or_refused_in_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let measured = run(&["host", "--measure", place]);
+    if Path::new("/dev/cpu_dma_latency").exists() && is_root() {
+        assert_eq!(measured.code, Some(0), "{}", measured.stderr);
+        assert!(measured.stdout.contains("With C-states held off"), "{}", measured.stdout);
+    } else {
+        assert_eq!(measured.code, Some(4), "{}", measured.stderr);
+        assert!(measured.stderr.contains("/dev/cpu_dma_latency"), "{}", measured.stderr);
+        // What was found is printed all the same.
+        assert!(measured.stdout.contains("Good"), "{}", measured.stdout);
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "test files are gone");
+}
+
+#[test]
+fn an_ordinary_user_sees_the_same_settings() {
+    const TEST: &str = "an_ordinary_user_sees_the_same_settings";
+    if !needs_root(TEST) {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("flushmark");
+    fs::copy(flushmark().get_program(), &program).unwrap();
+    common::system("chmod", &["-R", "a+rX", place.path().to_str().unwrap()]).unwrap();
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid", "65534", "--clear-groups"]).arg(&program).args(["host", "--format", "json"]);
+    let theirs = Run::of(command.output().unwrap()).document();
+    let ours = run(&["host", "--format", "json"]).document();
+    let ids = |document: &Value| -> Vec<String> {
+        let lines = document["audit"].as_array().unwrap().iter();
+        lines.map(|line| line["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&theirs), ids(&ours));
+}

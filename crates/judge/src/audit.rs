@@ -14,6 +14,8 @@ mod power;
 mod schedulers;
 mod virtual_disks;
 
+pub(crate) use controllers::is_raid;
+
 use drive::HostFacts;
 use measurement::{AuditLine, HostGrade};
 

@@ -1,8 +1,11 @@
 //! What is to be judged, and how to look things up in it.
 
+use drive::host::Controller;
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, PlaceKind, Transport, WriteCache};
 use measurement::{LatencySummary, TestResult};
 use workload::{Layout, Pattern, SyncMethod};
+
+use crate::audit::is_raid;
 
 /// The block size that most commits have: a page of the page cache, a log block, what the published commit figures were made with.
 const USUAL_BLOCK_BYTES: u64 = 4096;
@@ -147,13 +150,35 @@ impl<'a> Case<'a> {
         by_transport || self.host.virtualisation.is_some()
     }
 
+    /// The RAID controller that stands before a drive beneath, if one does.
+    pub fn raid_controller(&self) -> Option<&'a Controller> {
+        let names = self.device_names();
+        let before =
+            |controller: &&Controller| is_raid(controller) && controller.disks.iter().any(|disk| names.contains(disk));
+        self.host.controllers.iter().find(before)
+    }
+
+    /// Kernel names of all devices from the target down: layers, disks, and the disks of partitions.
+    pub fn device_names(&self) -> Vec<String> {
+        fn collect(device: &BlockDevice, names: &mut Vec<String>) {
+            names.push(device.name.clone());
+            names.extend(device.partition.as_ref().map(|partition| partition.disk.clone()));
+            device.layers.iter().for_each(|layer| collect(layer, names));
+        }
+        let mut names = Vec::new();
+        if let Some(device) = self.device() {
+            collect(device, &mut names);
+        }
+        names
+    }
+
     /// Whether every drive is reached over a bus of this machine, with no RAID controller, network or software of another between.
     pub fn is_directly_attached(&self) -> bool {
         let drives = self.drives();
         let direct = |drive: &&BlockDevice| {
             matches!(drive.transport, Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Mmc)
         };
-        !drives.is_empty() && drives.iter().all(direct) && !self.is_virtual()
+        !drives.is_empty() && drives.iter().all(direct) && !self.is_virtual() && self.raid_controller().is_none()
     }
 
     /// Whether the kernel says that a drive beneath rotates; `None` when it does not say.

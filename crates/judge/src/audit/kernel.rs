@@ -10,7 +10,10 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     lines.extend(host.kernel_release.as_deref().and_then(version));
     lines.extend(host.clocksource.as_deref().map(clock));
     lines.extend(host.virtualisation.map(|kind| {
-        good("virtualisation", "Machine", format!("virtual ({kind:?})"), "Interrupts and flushes pass through the hypervisor, which adds to each commit and may add more when the host is busy.")
+        good("virtualisation", "Machine", match kind {
+            drive::Virtualisation::Unnamed => "a virtual machine".to_owned(),
+            kind => format!("a virtual machine ({kind:?})"),
+        }, "Interrupts and flushes pass through the hypervisor, which adds to each commit and may add more when the host is busy.")
     }));
     lines
 }

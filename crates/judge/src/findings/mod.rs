@@ -14,6 +14,7 @@ mod concurrent_flushes_merge;
 mod flush_too_fast;
 mod flush_vanished;
 mod fsync_dearer;
+mod host_settings;
 mod in_memory;
 mod no_block_device;
 mod no_flush_sent;
@@ -22,6 +23,7 @@ mod o_dsync_cheaper;
 mod o_dsync_flushes_too;
 mod o_dsync_ignored;
 mod power_loss_protection;
+mod raid_controller;
 mod rotating_disk;
 mod several_flushes;
 mod small_test_area;
@@ -56,6 +58,8 @@ const RULES: &[Rule] = &[
     facts(cache_belief_overridden::judge),
     facts(flush_vanished::judge),
     timing(flush_too_fast::judge),
+    facts(raid_controller::judge),
+    facts(host_settings::write_hole),
     timing(virtual_flush::judge),
     timing(power_loss_protection::judge),
     // Noise makes nothing faster, and between flash and a platter lies a factor of twenty.
@@ -71,6 +75,7 @@ const RULES: &[Rule] = &[
     timing(commits_do_not_scale::judge),
     facts(concurrent_flushes_merge::judge),
     facts(buffered::judge),
+    facts(host_settings::costly),
     facts(small_test_area::judge),
     facts(noisy::judge),
 ];

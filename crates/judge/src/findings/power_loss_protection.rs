@@ -29,7 +29,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
 
 fn likely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
     // Of a virtual disk the speed says nothing about a drive: `virtual_flush` and `no_flush_sent` speak of those.
-    let behind_controller = case.drives().iter().all(|drive| drive.transport == Transport::Scsi);
+    let behind_raid = case.raid_controller().is_some();
+    let behind_controller = behind_raid || case.drives().iter().all(|drive| drive.transport == Transport::Scsi);
     if case.is_virtual() || !(case.is_directly_attached() || behind_controller) {
         return None;
     }
@@ -49,7 +50,11 @@ fn likely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
         ),
         evidence,
         confidence: if behind_controller { Confidence::Low } else { Confidence::Medium },
-        doubt: Some("Timing alone cannot tell a protected cache from a drive that lies about its flush.".to_owned()),
+        doubt: Some(if behind_raid {
+            "A RAID controller answers for the drive: what is fast is its cache, and whether that is protected only its battery tells.".to_owned()
+        } else {
+            "Timing alone cannot tell a protected cache from a drive that lies about its flush.".to_owned()
+        }),
         advice: "Look for power-loss protection in the drive's datasheet, or prove it with `flushmark verify` and a power cut."
             .to_owned(),
     })
@@ -71,7 +76,11 @@ fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
         .map_or(String::new(), |control| format!(", the same write without waiting {}", latency(p50_us(control))));
     let sata = case.drives().iter().any(|drive| matches!(drive.transport, Transport::Sata | Transport::Sas));
     let disk = case.disk_path();
-    let (confidence, doubt, advice) = if case.is_virtual() || !case.is_directly_attached() {
+    let (confidence, doubt, advice) = if case.raid_controller().is_some() {
+        let doubt = "A RAID controller stands between: without a healthy battery it writes through, and so hides what the drive could do.";
+        let advice = "See with the maker's tool that the controller's cache is on and its battery healthy, or measure the drive on a plain adapter.".to_owned();
+        (Confidence::Low, Some(doubt), advice)
+    } else if case.is_virtual() || !case.is_directly_attached() {
         let doubt = "Between here and the drive stands software of another, which may be what costs the time.";
         let advice =
             "Compare with another class of volume or a local drive of the same provider: `flushmark check` there."

@@ -423,3 +423,60 @@ fn noise_lowers_what_rests_on_timing_and_not_what_rests_on_facts() {
     noisy.place.as_mut().unwrap().mount.as_mut().unwrap().super_options.push("nobarrier".to_owned());
     assert_eq!(confidence(&noisy, "flushes-switched-off"), Confidence::High);
 }
+
+#[test]
+fn a_raid_controller_answers_for_the_drive() {
+    let mut sas = drive("sda", Transport::Scsi);
+    sas.model = Some("MR9361-8i".to_owned());
+    let mut machine = on("xfs", "rw", sas).measure([write(NoSync, 30.0, 0.0), write(Fsync, 30.0, 12.0).flushes(1.0)]);
+    machine.host.controllers = vec![drive::host::Controller {
+        address: "0000:03:00.0".to_owned(),
+        class: 0x01_0400,
+        vendor_id: 0x1000,
+        device_id: 0x005d,
+        driver: Some("megaraid_sas".to_owned()),
+        numa_node: None,
+        disks: vec!["sda".to_owned()],
+    }];
+    insta::assert_snapshot!(findings_told(&machine), @"
+    behind-raid-controller (high)
+      A RAID controller stands before MR9361-8i: what was measured is its cache, and whether a flush reaches the drives is its decision.
+      - PCI 0000:03:00.0: 1000:005d, driver megaraid_sas
+      - 4 KiB write + fsync p50: 42.02 us
+      - 4 KiB write + fsync: flushes: 1.0 per commit
+      > See with the maker's tool (storcli, perccli, ssacli, arcconf) that its cache has a healthy battery, that it writes through without one, and that the drives' own caches are off.
+    power-loss-protection-likely (low)
+      MR9361-8i most likely has power-loss protection: a commit (4 KiB write + fsync) takes 42 µs, less than programming flash does.
+      - 4 KiB write + fsync p50: 42.02 us
+      - 4 KiB write p50: 30.02 us
+      - 4 KiB write + fsync: flushes: 1.0 per commit
+      ? A RAID controller answers for the drive: what is fast is its cache, and whether that is protected only its battery tells.
+      > Look for power-loss protection in the drive's datasheet, or prove it with `flushmark verify` and a power cut.
+    ");
+    // The same drive, slow: the controller is named before the drive is blamed.
+    machine.results.clear();
+    let slow = machine.measure([write(NoSync, 30.0, 0.0), write(Fsync, 30.0, 4_000.0).flushes(1.0)]);
+    let blamed = findings(&slow.case()).into_iter().find(|finding| finding.id == "no-power-loss-protection").unwrap();
+    assert_eq!(blamed.confidence, Confidence::Low);
+    assert!(blamed.doubt.unwrap().contains("RAID controller"));
+}
+
+#[test]
+fn settings_of_the_host_are_told_where_they_concern_the_target() {
+    let mut machine = on("ext4", "rw", drive("sda", Transport::Sata)).measure([write(Fsync, 30.0, 12.0).flushes(1.0)]);
+    let disk = |name: &str, scheduler: &str| drive::host::DiskSettings {
+        name: name.to_owned(),
+        transport: Transport::Sata,
+        rotational: Some(false),
+        scheduler: Some(scheduler.to_owned()),
+        numa_node: None,
+        interrupts: Vec::new(),
+        virtual_disk: None,
+    };
+    machine.host.disks = vec![disk("sda", "none"), disk("sdb", "bfq")];
+    assert!(!ids(&machine).contains(&"host-costs-latency".to_owned()), "bfq is on another disk");
+    machine.host.disks[0].scheduler = Some("bfq".to_owned());
+    machine.host.cpu.turbo = Some(false);
+    let told = findings(&machine.case()).into_iter().find(|finding| finding.id == "host-costs-latency").unwrap();
+    insta::assert_snapshot!(told.title, @"2 settings of this host cost latency: Turbo; sda: I/O scheduler.");
+}

@@ -21,6 +21,22 @@ pub struct CacheViews {
     pub filesystems: Vec<FilesystemView>,
 }
 
+/// Walks up from the disk to every mounted filesystem. `stopped_by` is the lowest layer on the way that lets no flushes through.
+fn look_up(on: &Usage, caches: bool, stopped_by: Option<&str>, found: &mut Vec<FilesystemView>) {
+    // A loop device has no layer: its belief is about its file, whose filesystem stands for itself.
+    let stops = caches && on.layer.is_some() && on.write_cache == Some(WriteCache::WriteThrough);
+    let stopped_by = stopped_by.or_else(|| stops.then_some(on.name.as_str()));
+    found.extend(on.mounts.iter().map(|mount| FilesystemView {
+        mount_point: mount.mount_point.clone(),
+        fs_type: mount.fs_type.clone(),
+        flushes_disabled_by: mount.flushes_disabled_by.clone(),
+        stopped_by: stopped_by.map(str::to_owned),
+    }));
+    for part in &on.parts {
+        look_up(part, caches, stopped_by, found);
+    }
+}
+
 /// What the kernel believes; see [`crate::Queue`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelView {
@@ -83,15 +99,11 @@ impl CacheViews {
             cache_type: disk.cache_type.clone(),
         };
         let caches = kernel.write_cache == Some(WriteCache::WriteBack);
-        let filesystems = usage.into_iter().flat_map(Usage::filesystems).map(|(on, mount)| FilesystemView {
-            mount_point: mount.mount_point.clone(),
-            fs_type: mount.fs_type.clone(),
-            flushes_disabled_by: mount.flushes_disabled_by.clone(),
-            // A loop device's belief is about its file, whose filesystem stands for itself.
-            stopped_by: (caches && on.layer.is_some() && on.write_cache == Some(WriteCache::WriteThrough))
-                .then(|| on.name.clone()),
-        });
-        CacheViews { drive, kernel, filesystems: filesystems.collect() }
+        let mut filesystems = Vec::new();
+        if let Some(usage) = usage {
+            look_up(usage, caches, None, &mut filesystems);
+        }
+        CacheViews { drive, kernel, filesystems }
     }
 
     /// Whether the drive's cache is on, as far as anybody says: the drive itself, else what it told its driver, else the kernel.

@@ -31,8 +31,11 @@ pub struct DriveRecord {
     pub health: Answer<Health>,
     /// What lies on it.
     pub usage: Option<Usage>,
-    /// Whether somebody has claimed it whom no table names: ZFS, Ceph, another program.
-    pub claimed: bool,
+    /// Queues that are polled instead of interrupting, as the driver was told (`nvme.poll_queues`).
+    #[serde(default)]
+    pub poll_queues: Option<u64>,
+    /// Whether somebody has claimed it whom no table names: ZFS, Ceph, another program. `None` where that was not tried.
+    pub claimed: Option<bool>,
 }
 
 /// What was found.
@@ -51,6 +54,10 @@ impl Inventory {
         let mut names = root.attributes("sys/block").entries("");
         names.sort_by_key(|name| natural(Path::new(name)));
         for name in names {
+            // The paths of an NVMe drive with several: its namespace stands for them, and they have no node.
+            if root.attributes(format!("sys/block/{name}")).flag("hidden") == Some(true) {
+                continue;
+            }
             match root.device_named(&name).and_then(|number| BlockDevice::read(root, number).ok()) {
                 None => inventory.vanished.push(name),
                 Some(device) if stands_for_nothing(&device) => {}
@@ -66,11 +73,11 @@ impl Inventory {
 
 /// A device without room holds nothing. The kernel makes sixteen RAM disks that nobody asked for; a size alone is no use of them.
 fn stands_for_nothing(device: &BlockDevice) -> bool {
-    let empty = device.size_bytes.is_none_or(|bytes| bytes == 0);
     match device.transport {
         Transport::Loop => device.backing_file.is_none(),
         Transport::Ram => device.holders.is_empty(),
-        _ => empty,
+        // A size that cannot be read is not nothing.
+        _ => device.size_bytes == Some(0),
     }
 }
 
@@ -89,7 +96,10 @@ impl DriveRecord {
             cache: CacheViews::of(&device, usage.as_ref(), drive),
             health,
             usage,
-            claimed: claimed_by_unknown(root, &device),
+            claimed: None,
+            poll_queues: (device.transport == Transport::Nvme)
+                .then(|| root.attributes("sys/module/nvme/parameters").parsed("poll_queues"))
+                .flatten(),
             device,
         })
     }
@@ -102,6 +112,14 @@ impl DriveRecord {
         let device = BlockDevice::read(root, number)?;
         let disk = BlockDevice::read(root, device.disk_device())?;
         DriveRecord::of(root, disk).ok_or(crate::DriveError::NoSuchDevice { device: number })
+    }
+
+    /// With an answer to whether somebody has claimed it, for which it is claimed for a moment: not for drives that nobody asked about, because
+    /// a `mount` of that moment would be refused.
+    #[must_use]
+    pub fn with_claim(self, root: &SystemRoot) -> DriveRecord {
+        let claimed = (*root == SystemRoot::default()).then(|| claimed_by_unknown(root, &self.device));
+        DriveRecord { claimed, ..self }
     }
 
     /// Whether an answer is missing that root would get.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::{device_path, sysfs_place};
 use crate::place::effective_options;
 use crate::system_root::Attributes;
-use crate::{BlockDevice, DeviceNumber, MountTable, Occupied, SystemRoot, WriteCache, occupancy};
+use crate::{BlockDevice, DeviceNumber, MountTable, Occupied, Partition, SystemRoot, WriteCache, occupancy};
 
 /// Deeper than any real stack of devices.
 const DEPTH_MAX: usize = 16;
@@ -32,6 +32,10 @@ pub struct Usage {
     pub write_cache: Option<WriteCache>,
     /// Filesystems on it that are mounted.
     pub mounts: Vec<MountedOn>,
+    /// Where it lies on its disk, if it is a partition.
+    pub partition: Option<Partition>,
+    /// The mounted Btrfs filesystem of several devices that it belongs to, by its UUID.
+    pub btrfs: Option<String>,
     /// Whether the kernel swaps on it.
     pub swap: bool,
     /// Partitions, and what is built on it.
@@ -113,11 +117,19 @@ impl Tables<'_> {
             size_bytes: read.as_ref().and_then(|device| device.size_bytes),
             write_cache: read.as_ref().and_then(|device| device.queue.write_cache),
             mounts: self.mounts_of(number, &name),
+            partition: read.as_ref().and_then(|device| device.partition.clone()),
+            btrfs: self.btrfs_with(&name),
             swap: self.swaps.contains(&number),
             parts,
             path,
             name,
         }
+    }
+
+    /// Each mounted Btrfs filesystem lists its devices; the mount table only one of them.
+    fn btrfs_with(&self, name: &str) -> Option<String> {
+        let filesystems = self.root.attributes("sys/fs/btrfs");
+        filesystems.entries("").into_iter().find(|uuid| filesystems.exists(format!("{uuid}/devices/{name}")))
     }
 
     fn mounts_of(&self, number: DeviceNumber, name: &str) -> Vec<MountedOn> {

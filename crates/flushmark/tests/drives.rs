@@ -82,6 +82,16 @@ fn a_loop_device_with_a_filesystem_on_it() {
 }
 
 #[test]
+fn a_partition_stands_for_its_drive() {
+    let capture = captures::lay_out("md-raid5");
+    let root = capture.path().to_str().unwrap();
+    let shown = run(&["drives", "/dev/sda1", "--system-root", root]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(shown.stderr.contains("/dev/sda1 is a partition; this is its drive, /dev/sda"), "{}", shown.stderr);
+    assert!(shown.stdout.contains("/dev/sda1"), "{}", shown.stdout);
+}
+
+#[test]
 fn what_is_no_drive_is_wrong_use() {
     for device in ["/dev/null", "/dev/nosuch", "/etc/passwd", "."] {
         for args in [&["drives", device][..], &["cache", "off", device], &["cache", "status", device]] {

@@ -10,15 +10,37 @@ const WEARING_PERCENT: u16 = 80;
 
 /// What of the facts matters beside measurements: all but what is harmless.
 pub(crate) fn grave(records: &[DriveRecord]) -> Vec<Finding> {
-    let findings = records.iter().flat_map(of_drive);
+    let findings = once_each(records).into_iter();
     findings.filter(|(rank, _)| *rank != Rank::Harmless).map(|(_, finding)| finding).collect()
 }
 
 /// Everything that the facts say, drive by drive, the gravest first.
 pub fn drives(records: &[DriveRecord]) -> Vec<Finding> {
-    let mut findings: Vec<(Rank, Finding)> = records.iter().flat_map(of_drive).collect();
+    let mut findings = once_each(records);
     findings.sort_by_key(|(rank, _)| *rank);
     findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// The findings of all drives. What is wrong with a filesystem is said once, however many drives and layers lie beneath it.
+fn once_each(records: &[DriveRecord]) -> Vec<(Rank, Finding)> {
+    let mut mounts: Vec<(&'static str, String)> = Vec::new();
+    let mut findings = Vec::new();
+    for record in records {
+        for one in record.cache.disagreements() {
+            let about = match &one {
+                Disagreement::FilesystemSendsNoFlushes { mount_point, .. } => Some(("filesystem", mount_point.clone())),
+                Disagreement::LayerStopsFlushes { mount_point, .. } => Some(("layer", mount_point.clone())),
+                _ => None,
+            };
+            let is_new = about.as_ref().is_none_or(|about| !mounts.contains(about));
+            mounts.extend(about);
+            if is_new {
+                findings.push(disagreement(record, one));
+            }
+        }
+        findings.extend(health(record));
+    }
+    findings
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,14 +51,10 @@ enum Rank {
     Harmless,
 }
 
-fn of_drive(record: &DriveRecord) -> Vec<(Rank, Finding)> {
-    let disagreements = record.cache.disagreements().into_iter().map(|one| disagreement(record, one));
-    disagreements.chain(health(record)).collect()
-}
-
 /// The finding about a cache whose views contradict each other.
 fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
-    let disk = &record.device.name;
+    // As sysfs writes a slash (`cciss!c0d0`).
+    let disk = record.device.name.replace('/', "!");
     let path = record.device.path.display();
     let views = views(record);
     let finding = |id: &str, title: String, advice: String| Finding {
@@ -85,7 +103,7 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
             finding(
                 "flushes-switched-off",
                 format!("{mount_point} is mounted with `{option}`: no sync there flushes the write cache of {path}."),
-                format!("`mount -o remount,barrier {mount_point}`, and remove `{option}` from /etc/fstab."),
+                remedy(&mount_point, &option),
             ),
         ),
         Disagreement::LayerStopsFlushes { mount_point, layer } => (
@@ -111,6 +129,17 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
             ),
         ),
     }
+}
+
+/// How flushes are switched on again, filesystem by filesystem.
+fn remedy(mount_point: &str, option: &str) -> String {
+    let remount = match option {
+        "nobarrier" | "barrier=0" => "barrier",
+        "barrier=none" | "barrier=off" => "barrier=flush",
+        "fsync_mode=nobarrier" => "fsync_mode=posix",
+        _ => return format!("Remove `{option}` from /etc/fstab and mount {mount_point} anew."),
+    };
+    format!("`mount -o remount,{remount} {mount_point}`, and remove `{option}` from /etc/fstab.")
 }
 
 /// What each view says, as evidence.
@@ -241,7 +270,8 @@ mod tests {
             },
             health: Answer::Told { told: Health::default() },
             usage: None,
-            claimed: false,
+            poll_queues: None,
+            claimed: None,
         }
     }
 
@@ -333,6 +363,17 @@ mod tests {
         "#);
         worn.health = Answer::Told { told: Health { used_percent: Some(79), ..Health::default() } };
         assert_eq!(told(&worn), "");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_filesystem_is_said_once() {
+        let mut first = record(true, WriteCache::WriteBack);
+        first.cache.filesystems[0].flushes_disabled_by = Some("fsync_mode=nobarrier".to_owned());
+        let mut second = first.clone();
+        second.device.name = "sdb".to_owned();
+        let findings = drives(&[first, second]);
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].advice.contains("remount,fsync_mode=posix"), "{}", findings[0].advice);
     }
 
     #[test]

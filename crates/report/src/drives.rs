@@ -183,6 +183,9 @@ fn used_for(record: &DriveRecord) -> String {
         for part in usage.all() {
             words
                 .extend(part.mounts.iter().map(|mount| format!("{} ({})", mount.mount_point.display(), mount.fs_type)));
+            if part.mounts.is_empty() {
+                words.extend(part.btrfs.as_ref().map(|uuid| format!("Btrfs {uuid}")));
+            }
             if part.swap {
                 words.push("swap".to_owned());
             }
@@ -196,7 +199,7 @@ fn used_for(record: &DriveRecord) -> String {
             words.extend(layers);
         }
     }
-    if words.is_empty() && record.claimed {
+    if words.is_empty() && record.claimed == Some(true) {
         words.push("claimed by a program".to_owned());
     }
     if words.is_empty() { NONE.to_owned() } else { words.join(", ") }
@@ -256,7 +259,10 @@ fn details(record: &DriveRecord, look: &Look) -> String {
             queue
                 .hardware_queues
                 .map(|queues| format!("{queues} hardware {}", if queues == 1 { "queue" } else { "queues" })),
-            queue.polls.map(|polls| if polls { "polled" } else { "not polled" }.to_owned()),
+            match (record.poll_queues, queue.polls) {
+                (Some(queues), _) if queues > 0 => Some(format!("{queues} poll queues")),
+                (_, polls) => polls.map(|polls| if polls { "polled" } else { "not polled" }.to_owned()),
+            },
             queue.io_timeout_ms.map(|ms| format!("timeout {} s", ms as f64 / 1e3)),
         ],
     );
@@ -333,6 +339,7 @@ fn usage_lines(usage: &Usage, depth: usize) -> Vec<(usize, String)> {
         let options = if mount.options.is_empty() { String::new() } else { format!(" {}", mount.options.join(",")) };
         words.push(format!("{} on {}{options}", mount.fs_type, mount.mount_point.display()));
     }
+    words.extend(usage.btrfs.as_ref().map(|uuid| format!("device of Btrfs {uuid}")));
     if usage.swap {
         words.push("swap".to_owned());
     }
@@ -373,6 +380,8 @@ mod golden {
             size_bytes: Some(500 << 30),
             write_cache: Some(WriteCache::WriteBack),
             mounts: mounts.collect(),
+            partition: None,
+            btrfs: None,
             swap: false,
             parts,
         }
@@ -387,7 +396,8 @@ mod golden {
             pci_address: Some("0000:3b:00.0".to_owned()),
             health: Answer::NeedsRoot,
             usage,
-            claimed: false,
+            poll_queues: None,
+            claimed: None,
         }
     }
 
@@ -510,6 +520,59 @@ mod golden {
 
         a run that was killed, or is running, switched the write cache of Micron 5100 (S1), which was on;
         `flushmark cache restore` puts it back.
+        ");
+    }
+
+    fn captured(name: &str) -> String {
+        let capture = captures::lay_out(name);
+        let inventory = drive::Inventory::read(&drive::SystemRoot::new(capture.path()));
+        let document = DrivesDocument { vanished: inventory.vanished, ..document(inventory.drives) };
+        drives_page(&document, false, &Look::plain())
+    }
+
+    #[test]
+    fn a_server_with_two_sockets() {
+        insta::assert_snapshot!(captured("nvme-server"), @"
+        drive         bus   cache  kernel      filesystem  used for
+        /dev/nvme0n1  NVMe  -      no flushes  flushes     /boot/efi (vfat), / (ext4)
+        /dev/nvme1n1  NVMe  -      no flushes  flushes     /var/lib/postgresql (xfs)
+        /dev/nvme2n1  NVMe  -      no flushes  -           -
+        /dev/nvme3n1  NVMe  -      no flushes  -           -
+        ");
+    }
+
+    #[test]
+    fn a_box_behind_a_raid_card() {
+        insta::assert_snapshot!(captured("raid-card-homelab"), @"
+        drive     model                size  bus   cache  kernel      filesystem  used for
+        /dev/sda  AVAGO MR9361-8i      4 TB  SCSI  -      no flushes  nobarrier   / (ext4)
+        /dev/sdb  WDC WD40EFRX-68W     4 TB  SAS   -      flushes     flushes     /mnt/backup (ext4)
+        /dev/sdc  Samsung SSD 860    500 GB  SAS   -      flushes     flushes     /tank (ext4)
+        /dev/sdd  Cruzer Fit        15.4 GB  USB   -      no flushes  -           -
+        ");
+    }
+
+    #[test]
+    fn a_raid5() {
+        insta::assert_snapshot!(captured("md-raid5"), @"
+        drive                    model             bus    cache  kernel   filesystem  used for
+        /dev/mapper/office-data  -                 lvm    -      flushes  flushes     /srv/office (ext4)
+        /dev/md0                 -                 raid5  -      flushes  flushes     /srv/office (ext4)
+        /dev/sda                 CT1000MX500SSD1   SATA   -      flushes  flushes     /srv/office (ext4)
+        /dev/sdb                 CT1000MX500SSD1   SATA   -      flushes  flushes     /srv/office (ext4)
+        /dev/sdc                 CT1000MX500SSD1   SATA   -      flushes  flushes     /srv/office (ext4)
+        /dev/sdd                 KINGSTON SA400S3  SATA   -      flushes  flushes     / (ext4), swap
+        ");
+    }
+
+    #[test]
+    fn a_cloud_machine() {
+        insta::assert_snapshot!(captured("cloud-vm"), @"
+        drive     model             size  bus     media     cache  kernel        filesystem  used for
+        /dev/sr0  QEMU DVD-ROM   1.07 GB  SATA    -         -      -             -           -
+        /dev/sda  QEMU HARDDISK   107 GB  virtio  flash     -      flushes, FUA  flushes     /data (btrfs)
+        /dev/sdb  QEMU HARDDISK  10.7 GB  SATA    rotating  -      flushes       -           -
+        /dev/vda  -              42.9 GB  virtio  rotating  -      flushes       flushes     / (ext4)
         ");
     }
 

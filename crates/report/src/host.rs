@@ -420,7 +420,7 @@ mod golden {
           sda: kind of virtual disk  virtio-scsi
           Kernel                     Linux 6.1.0-25-cloud-amd64
           Clock                      kvm-clock
-          Machine                    virtual (Kvm)
+          Machine                    a virtual machine (Kvm)
         ");
     }
 

@@ -79,6 +79,42 @@ fn a_drive_that_vanishes_between_listing_and_reading_is_named() {
 }
 
 #[test]
+fn the_paths_of_an_nvme_drive_with_several_are_no_drives_and_have_not_vanished() {
+    let machine = fixture::laptop();
+    machine.file("/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0c0n1/hidden", "1\n");
+    machine.link("sys/block/nvme0c0n1", "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0c0n1");
+    let inventory = Inventory::read(&machine.root());
+    assert_eq!((names(&inventory), inventory.vanished.len()), (vec!["nvme0n1"], 0));
+}
+
+#[test]
+fn a_layer_in_the_middle_that_stops_flushes_is_found() {
+    let machine = Machine::new();
+    machine.disk("pci0000:00/block/sda", "8:0", &[("size", "1000"), ("queue/write_cache", "write back")]);
+    for (minor, name, belief) in [(0, "dm-0", "write through"), (1, "dm-1", "write back")] {
+        let attributes = [("size", "1000"), ("dm/name", name), ("dm/uuid", "LVM-x"), ("queue/write_cache", belief)];
+        machine.disk(&format!("virtual/block/{name}"), &format!("253:{minor}"), &attributes);
+    }
+    machine.stack("virtual/block/dm-0", "pci0000:00/block/sda").stack("virtual/block/dm-1", "virtual/block/dm-0");
+    machine.mounts("28 1 253:1 / /srv rw - ext4 /dev/mapper/dm-1 rw\n");
+    let inventory = Inventory::read(&machine.root());
+    let view = &record(&inventory, "sda").cache.filesystems[0];
+    assert_eq!((view.mount_point.as_path(), view.stopped_by.as_deref()), (Path::new("/srv"), Some("dm-0")));
+}
+
+#[test]
+fn every_device_of_a_btrfs_is_known_to_belong_to_it() {
+    let machine = Machine::new();
+    for (minor, name) in [(0, "sda"), (16, "sdb")] {
+        machine.disk(&format!("pci0000:00/block/{name}"), &format!("8:{minor}"), &[("size", "1000")]);
+        machine.file(&format!("/sys/fs/btrfs/u-1/devices/{name}/size"), "1000\n");
+    }
+    for drive in Inventory::read(&machine.root()).drives {
+        assert_eq!(drive.usage.unwrap().btrfs.as_deref(), Some("u-1"));
+    }
+}
+
+#[test]
 fn stacks_that_lead_back_to_themselves_end() {
     let machine = Machine::new();
     for (minor, name) in ["dm-0", "dm-1", "dm-2"].iter().enumerate() {
@@ -117,8 +153,10 @@ fn absurd_values_are_no_values() {
     );
     machine.disk("pci0000:00/0000:00:1f.2/block/sdb", "8:16", &[("size", "8"), ("queue/write_cache", "write back")]);
     let inventory = Inventory::read(&machine.root());
-    // Without a size it holds nothing; its neighbour is there all the same.
-    assert_eq!(names(&inventory), ["sdb"]);
+    assert_eq!(names(&inventory), ["sda", "sdb"]);
+    let absurd = &record(&inventory, "sda").device;
+    assert_eq!((absurd.size_bytes, absurd.model.as_deref()), (None, None));
+    assert_eq!(absurd.queue, crate::Queue::default());
     assert!(record(&inventory, "sdb").usage.as_ref().unwrap().mounts.is_empty());
 }
 

@@ -71,5 +71,6 @@ fn named(root: &SystemRoot, path: &Path) -> Result<DriveRecord, WrongUse> {
     if let Some(partition) = &device.partition {
         exit::complain(&format!("{} is a partition; this is its drive, /dev/{}", path.display(), partition.disk));
     }
-    DriveRecord::read(root, number).map_err(|error| WrongUse(error.to_string()))
+    let record = DriveRecord::read(root, number).map_err(|error| WrongUse(error.to_string()))?;
+    Ok(record.with_claim(root))
 }

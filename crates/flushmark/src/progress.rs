@@ -45,7 +45,7 @@ impl Progress {
             later: Duration::ZERO,
             begun: Instant::now(),
         };
-        Progress { look: look.clone(), display, test }
+        Progress { look: *look, display, test }
     }
 
     /// The next test begins.

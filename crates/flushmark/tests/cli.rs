@@ -22,6 +22,9 @@ fn help() {
     Commands:
       check      What a commit costs here, in under a minute, with nothing destroyed and no root
       run        Run a built-in suite, a plan (TOML) or a fio job file
+      drives     What this machine's drives are, how their write caches stand, and where they are used
+      cache      The volatile write cache of a drive: seen, switched, put back
+      host       What of this host slows a commit or endangers it, and what to do
       suites     List the built-in suites: what each answers, how long it takes, where it comes from
       catalogue  Published measurements of drives, with their sources
       help       Print this message or the help of the given subcommand(s)
@@ -99,6 +102,10 @@ fn help() {
 
           --time <TIME>
               Cut every timed test to this, such as 30s or 250ms
+
+          --in-use
+              Let tests that ask for it switch the write cache of a drive that is in use, until the end
+              of the run
 
           --smoke
               Seconds for the whole suite: shows that everything works here; the numbers mean nothing

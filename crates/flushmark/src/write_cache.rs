@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use drive::cache_switch::{By, CacheSwitch, DiskCache, SYSTEM_STATE_DIR, StateDir, SwitchError};
+use drive::cache_switch::{By, CacheControl, CacheSwitch, DiskCache, SYSTEM_STATE_DIR, StateDir, SwitchError};
 use drive::{BlockDevice, Place, PlaceKind, SystemRoot};
 use workload::{Plan, WriteCache};
 
@@ -26,8 +26,8 @@ pub fn last_words() -> Option<&'static str> {
 }
 
 /// The caches beneath a target. Dropping it puts them back.
-pub struct WriteCaches {
-    held: Vec<CacheSwitch<DiskCache>>,
+pub struct WriteCaches<C: CacheControl = DiskCache> {
+    held: Vec<CacheSwitch<C>>,
     standing: Standing,
     notes: Vec<String>,
 }
@@ -111,7 +111,9 @@ impl WriteCaches {
             Some(because) => Standing::Untold { stand_in: None, because },
         })
     }
+}
 
+impl<C: CacheControl> WriteCaches<C> {
     /// What the person should know about how the caches were found.
     pub fn notes(&self) -> Vec<String> {
         let why = match &self.standing {
@@ -184,11 +186,112 @@ impl WriteCaches {
     }
 }
 
-impl Drop for WriteCaches {
+impl<C: CacheControl> Drop for WriteCaches<C> {
     /// For a panic: every other end puts the caches back before.
     fn drop(&mut self) {
         if let Err(error) = self.put_back() {
             exit::complain(&format!("{error}; `flushmark cache restore` tries again"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    use drive::cache_switch::Identity;
+    use drive::{AfterPowerCycle, CacheReading, CommandError, ToldBy};
+
+    use super::*;
+
+    /// A drive that does what it is told.
+    #[derive(Clone)]
+    struct Obedient(Rc<Cell<bool>>);
+
+    impl CacheControl for Obedient {
+        fn reading(&mut self) -> Result<CacheReading, CommandError> {
+            Ok(CacheReading {
+                present: true,
+                enabled: self.0.get(),
+                switchable: true,
+                after_power_cycle: AfterPowerCycle::Reverts,
+                told_by: ToldBy::AtaIdentify,
+            })
+        }
+
+        fn switch(&mut self, on: bool) -> Result<(), CommandError> {
+            self.0.set(on);
+            Ok(())
+        }
+
+        fn kernel_believes(&self) -> Option<drive::WriteCache> {
+            None
+        }
+    }
+
+    fn caches(state: &StateDir, drive: &Obedient, standing: Standing) -> WriteCaches<Obedient> {
+        let identity = Identity {
+            model: None,
+            serial: Some("S1".to_owned()),
+            size_bytes: None,
+            place: String::new(),
+            path: "/dev/sdx".to_owned(),
+        };
+        let switch = CacheSwitch::new(drive.clone(), "/dev/sdx".as_ref(), state.lock(&identity).unwrap());
+        WriteCaches { held: vec![switch], standing, notes: Vec::new() }
+    }
+
+    fn said(arranged: &Arranged) -> String {
+        match arranged {
+            Arranged::Run(setting) => setting.name().to_owned(),
+            Arranged::Skip(because) => format!("skip: {because}"),
+        }
+    }
+
+    #[test]
+    fn a_panic_puts_the_cache_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDir::new(directory.path());
+        let drive = Obedient(Rc::new(Cell::new(true)));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let mut caches = caches(&state, &drive, Standing::Switchable);
+            caches.arrange(WriteCache::Off).unwrap();
+            assert!(!drive.0.get() && last_words().is_some());
+            panic!("in the middle of a test");
+        }));
+        assert!(panicked.is_err() && drive.0.get());
+        assert!(state.records().unwrap().is_empty());
+    }
+
+    #[test]
+    fn settings_are_switched_as_tests_ask_and_put_back_between() {
+        let directory = tempfile::tempdir().unwrap();
+        let drive = Obedient(Rc::new(Cell::new(true)));
+        let mut caches = caches(&StateDir::new(directory.path()), &drive, Standing::Switchable);
+        assert_eq!(said(&caches.arrange(WriteCache::Off).unwrap()), "off");
+        assert!(!drive.0.get());
+        assert_eq!(caches.found_on(), Some(true));
+        assert_eq!(said(&caches.arrange(WriteCache::Unchanged).unwrap()), "unchanged");
+        assert!(drive.0.get(), "a test that does not ask runs under the setting that was found");
+        assert_eq!(said(&caches.arrange(WriteCache::On).unwrap()), "on");
+    }
+
+    #[test]
+    fn what_cannot_be_switched_is_measured_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDir::new(directory.path());
+        let drive = Obedient(Rc::new(Cell::new(true)));
+        let both = |mut caches: WriteCaches<Obedient>| {
+            [WriteCache::Off, WriteCache::On, WriteCache::Off].map(|setting| said(&caches.arrange(setting).unwrap()))
+        };
+        let because = || "it has no switch".to_owned();
+        let fixed = caches(&state, &drive, Standing::Fixed { on: true, because: because() });
+        assert_eq!(both(fixed), ["skip: it has no switch", "on", "skip: it has no switch"]);
+        // Nobody knows the setting: the first that is asked for stands for it, and is not claimed.
+        let untold = caches(&state, &drive, Standing::Untold { stand_in: None, because: because() });
+        assert_eq!(both(untold), ["unchanged", "skip: it has no switch", "unchanged"]);
+        assert!(drive.0.get());
     }
 }

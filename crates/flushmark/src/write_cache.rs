@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use drive::cache_switch::{By, CacheControl, CacheSwitch, DiskCache, SYSTEM_STATE_DIR, StateDir, SwitchError};
+use drive::cache_switch::{
+    self, By, CacheControl, CacheSwitch, DiskCache, Identity, SYSTEM_STATE_DIR, StateDir, SwitchError,
+};
 use drive::{BlockDevice, Place, PlaceKind, SystemRoot};
+use engine::Intent;
 use workload::{Plan, WriteCache};
 
 use crate::exit;
@@ -61,16 +64,26 @@ impl WriteCaches {
         let asked = plan.tests.iter().any(|test| test.write_cache != WriteCache::Unchanged);
         let mut caches = WriteCaches { held: Vec::new(), standing: Standing::Unasked, notes: Vec::new() };
         if asked {
-            caches.standing = match caches.open(root, place, in_use) {
+            // The engine holds a device that is written to, and has refused one that somebody uses; a plan that only reads it shares.
+            let is_held = Intent::of(plan, false).writes;
+            caches.standing = match caches.open(root, place, in_use, is_held) {
                 Ok(standing) => standing,
                 Err(error @ SwitchError::State(_)) => return Err(error),
                 Err(error) => Standing::Untold { stand_in: None, because: error.to_string() },
             };
+        } else {
+            caches.notes = left_by_killed_runs(root, place);
         }
         Ok(caches)
     }
 
-    fn open(&mut self, root: &SystemRoot, place: Option<&Place>, in_use: bool) -> Result<Standing, SwitchError> {
+    fn open(
+        &mut self,
+        root: &SystemRoot,
+        place: Option<&Place>,
+        in_use: bool,
+        is_held: bool,
+    ) -> Result<Standing, SwitchError> {
         let untold = |because: &str| Standing::Untold { stand_in: None, because: because.to_owned() };
         let Some((place, device)) = place.and_then(|place| Some((place, place.block_device()?))) else {
             return Ok(untold("there is no drive beneath the target"));
@@ -91,7 +104,8 @@ impl WriteCaches {
         }
         let all = |on: bool| readings.iter().all(|reading| reading.enabled == on);
         // A whole drive that the engine holds is used by nobody else. Of all others somebody might be surprised.
-        let is_own = place.kind == PlaceKind::BlockDevice && device.partition.is_none() && device.layers.is_empty();
+        let is_whole = place.kind == PlaceKind::BlockDevice && device.partition.is_none() && device.layers.is_empty();
+        let is_own = is_whole && is_held;
         let because = if readings.iter().all(|reading| !reading.present) {
             Some("the drive has no volatile write cache".to_owned())
         } else if !readings.iter().all(|reading| reading.switchable || !reading.present) {
@@ -111,6 +125,23 @@ impl WriteCaches {
             Some(because) => Standing::Untold { stand_in: None, because },
         })
     }
+}
+
+/// A sentence for each drive beneath whose cache a killed run left switched: what is measured now is not what the drive does as a rule.
+fn left_by_killed_runs(root: &SystemRoot, place: Option<&Place>) -> Vec<String> {
+    let drives = place.and_then(Place::block_device).map(BlockDevice::drives).unwrap_or_default();
+    let disks = drives.into_iter().filter_map(|drive| BlockDevice::read(root, drive.disk_device()).ok());
+    let here: Vec<Identity> = disks.map(|disk| Identity::of(root, &disk)).collect();
+    let records = cache_switch::left_over(&state_dir()).unwrap_or_default().into_iter();
+    let left = records.filter(|record| here.iter().any(|drive| drive.is_same(&record.drive)));
+    left.filter(|record| record.changes.last().is_some_and(|last| last.by == By::Run))
+        .map(|record| {
+            format!(
+                "a run that was killed left the write cache of {} switched; `flushmark cache restore` puts it back",
+                record.drive.title()
+            )
+        })
+        .collect()
 }
 
 impl<C: CacheControl> WriteCaches<C> {
@@ -201,7 +232,6 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::rc::Rc;
 
-    use drive::cache_switch::Identity;
     use drive::{AfterPowerCycle, CacheReading, CommandError, ToldBy};
 
     use super::*;

@@ -133,6 +133,9 @@ pub fn killed(guest: &mut Guest) -> anyhow::Result<()> {
         // QEMU's drives keep the setting over a reset, as real ones do over a warm start.
         ensure!(was_off, "{serial}: the reset itself brought the cache back, so nothing is proved");
     }
+    let nvme = guest.device("NVMEON")?;
+    let warned = guest.run(&format!("flushmark run quick --smoke --destroy-data --target {nvme}"))?.stderr;
+    ensure!(warned.contains("a run that was killed left the write cache"), "no warning: {warned}");
     let said = guest.must("flushmark cache restore")?;
     ensure!(said.matches("a run that was killed").count() == 2, "{said}");
     for (serial, tool) in serials {

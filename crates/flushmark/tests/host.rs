@@ -107,6 +107,14 @@ fn holding_c_states_off_is_measured_or_refused_in_one_sentence() {
 }
 
 #[test]
+fn another_machine_cannot_be_measured() {
+    let capture = captures::lay_out("cloud-vm");
+    let refused = run(&["host", "--system-root", capture.path().to_str().unwrap(), "--measure", "."]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("--measure measures this machine"), "{}", refused.stderr);
+}
+
+#[test]
 fn an_ordinary_user_sees_the_same_settings() {
     const TEST: &str = "an_ordinary_user_sees_the_same_settings";
     if !needs_root(TEST) {

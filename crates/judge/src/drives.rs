@@ -3,6 +3,8 @@
 use drive::{Disagreement, DriveRecord};
 use measurement::{Confidence, Evidence, Finding};
 
+use crate::wording::flushes_again;
+
 /// From this share of its rated endurance on, a drive is worn out by its maker's word.
 const WORN_OUT_PERCENT: u16 = 100;
 /// From here on its replacement should be planned.
@@ -133,11 +135,8 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
 
 /// How flushes are switched on again, filesystem by filesystem.
 fn remedy(mount_point: &str, option: &str) -> String {
-    let remount = match option {
-        "nobarrier" | "barrier=0" => "barrier",
-        "barrier=none" | "barrier=off" => "barrier=flush",
-        "fsync_mode=nobarrier" => "fsync_mode=posix",
-        _ => return format!("Remove `{option}` from /etc/fstab and mount {mount_point} anew."),
+    let Some(remount) = flushes_again(option) else {
+        return format!("Remove `{option}` from /etc/fstab and mount {mount_point} anew.");
     };
     format!("`mount -o remount,{remount} {mount_point}`, and remove `{option}` from /etc/fstab.")
 }

@@ -40,6 +40,16 @@ fn three_digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// The option that undoes one that keeps a filesystem from sending flushes, where a mounted filesystem takes it.
+pub(crate) fn flushes_again(option: &str) -> Option<&'static str> {
+    match option {
+        "nobarrier" | "barrier=0" => Some("barrier"),
+        "barrier=none" | "barrier=off" => Some("barrier=flush"),
+        "fsync_mode=nobarrier" => Some("fsync_mode=posix"),
+        _ => None,
+    }
+}
+
 /// As the manual pages write it.
 pub(crate) const fn sync_name(sync: SyncMethod) -> &'static str {
     match sync {

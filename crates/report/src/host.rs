@@ -131,7 +131,7 @@ mod golden {
                  it to wake, up to that long.
             to do: Forbid deep states with the kernel parameter nvme_core.default_ps_max_latency_us=0, or
                    for one drive at once.
-              $ nvme set-feature /dev/nvme0 --feature-id=0x0c --value=0
+              $ echo 0 > /sys/class/nvme/nvme0/power/pm_qos_latency_tolerance_us
           C-states: allowed by intel_idle: POLL 0 µs, C1 1 µs, C1E 4 µs, C6 133 µs
             why: Each commit puts its CPU to sleep while the drive works; waking from C6 takes 133 µs, and a
                  commit on protected flash only 20 to 100 µs.
@@ -299,6 +299,7 @@ mod golden {
           Power supply: battery
             why: On battery, firmware and kernel lower frequencies and put links to sleep: what is measured
                  now is not what the machine can do.
+            to do: Plug it in before measuring.
           SATA link power: med_power_with_dipm on host0, host1, host2, host3
             why: An idle SATA link sleeps; waking it takes up to 10 µs from partial sleep, and 10 ms from
                  slumber (Serial ATA specification).

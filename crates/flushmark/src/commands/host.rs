@@ -6,7 +6,7 @@ use measurement::{HostDocument, host_document};
 use super::{look, print};
 use crate::args::{Format, HostArgs};
 use crate::c_states;
-use crate::exit::Verdict;
+use crate::exit::{Verdict, WrongUse};
 use crate::signals;
 
 /// Reads, measures where that is asked, and prints.
@@ -15,6 +15,9 @@ use crate::signals;
 /// When C-states cannot be held off, or the test cannot run.
 pub fn run(args: &HostArgs) -> anyhow::Result<Verdict> {
     let root = SystemRoot::new(&args.system_root);
+    if args.measure.is_some() && root != SystemRoot::default() {
+        return Err(WrongUse("--measure measures this machine, and --system-root names another".to_owned()).into());
+    }
     let facts = HostFacts::read(&root);
     let audit = judge::audit(&facts);
     let mut document = HostDocument {

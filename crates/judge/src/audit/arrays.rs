@@ -84,11 +84,15 @@ fn write_hole(array: &Array, level: &str, policy: &str) -> AuditLine {
         with_command(
             line,
             if policy == "bitmap" {
-                "A partial parity log closes it, for up to 40 % of the write speed; it takes the place of the bitmap, which has to go first (`--bitmap=none`). A journal on a drive with power-loss protection closes it, too."
+                "A partial parity log closes it, for up to 40 % of the write speed; it takes the place of the bitmap. A journal on a drive with power-loss protection closes it, too."
             } else {
                 "A partial parity log closes it, for up to 40 % of the write speed; so does a journal on a drive with power-loss protection."
             },
-            format!("mdadm --grow --consistency-policy=ppl /dev/{name}"),
+            if policy == "bitmap" {
+                format!("mdadm --grow --bitmap=none /dev/{name} && mdadm --grow --consistency-policy=ppl /dev/{name}")
+            } else {
+                format!("mdadm --grow --consistency-policy=ppl /dev/{name}")
+            },
         )
     } else {
         advised(

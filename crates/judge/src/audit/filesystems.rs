@@ -5,6 +5,7 @@ use drive::host::FilesystemFacts;
 use measurement::AuditLine;
 
 use super::{costs, dangerous, good, with_command};
+use crate::wording::flushes_again;
 
 /// From here on a filesystem searches for room, and flash without room of its own has to move data before it can write.
 const FILL_MOST: f64 = 0.9;
@@ -17,16 +18,18 @@ fn of_one(filesystem: &FilesystemFacts) -> Vec<AuditLine> {
     let place = filesystem.mount_point.display();
     let mut lines = Vec::new();
     lines.push(match &filesystem.flushes_disabled_by {
-        Some(option) => with_command(
-            dangerous(
+        Some(option) => AuditLine {
+            advice: format!(
+                "Remove `{option}` from /etc/fstab; a drive with power-loss protection needs no such option to be fast."
+            ),
+            command: flushes_again(option).map(|again| format!("mount -o remount,{again} {place}")),
+            ..dangerous(
                 "barriers",
                 format!("{place}: barriers"),
                 format!("{} is mounted with `{option}`", filesystem.fs_type),
                 "No sync there flushes the drive's cache: what was acknowledged is lost in a power cut, and the filesystem itself may be damaged.",
-            ),
-            format!("Remove `{option}` from /etc/fstab; a drive with power-loss protection needs no such option to be fast."),
-            format!("mount -o remount,barrier {place}"),
-        ),
+            )
+        },
         None => good("barriers", format!("{place}: barriers"), format!("{} sends flushes", filesystem.fs_type), "A sync reaches the drive."),
     });
     if let Some(space) = filesystem.space.filter(|space| space.total_bytes > 0) {

@@ -4,7 +4,7 @@
 use drive::HostFacts;
 use measurement::AuditLine;
 
-use super::{costs, good, with_command};
+use super::{advised, costs, good, with_command};
 
 /// From such a sleep a drive takes longer to wake than a commit on protected flash takes.
 const NVME_WAKE_MOST_US: u64 = 100;
@@ -15,7 +15,7 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     if let Some(on_battery) = power.on_battery {
         lines.push(if on_battery {
             let why = "On battery, firmware and kernel lower frequencies and put links to sleep: what is measured now is not what the machine can do.";
-            costs("power-supply", "Power supply", "battery", why)
+            advised(costs("power-supply", "Power supply", "battery", why), "Plug it in before measuring.")
         } else {
             good("power-supply", "Power supply", "mains", "Nothing saves power for want of it.")
         });
@@ -34,8 +34,8 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
             good("pcie-aspm", subject, found, "Links are not put to sleep beyond what the firmware set.")
         });
     }
-    let has_nvme = host.disks.iter().any(|disk| disk.transport == drive::Transport::Nvme);
-    if let (Some(longest_us), true) = (power.nvme_ps_max_latency_us, has_nvme) {
+    let nvme = host.disks.iter().find(|disk| disk.transport == drive::Transport::Nvme);
+    if let (Some(longest_us), Some(nvme)) = (power.nvme_ps_max_latency_us, nvme) {
         let subject = "NVMe power states (APST)";
         let found = format!("states that take up to {longest_us} µs to enter and leave are allowed");
         lines.push(if longest_us <= NVME_WAKE_MOST_US {
@@ -45,7 +45,7 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
             with_command(
                 costs("nvme-power-states", subject, found, why),
                 "Forbid deep states with the kernel parameter nvme_core.default_ps_max_latency_us=0, or for one drive at once.",
-                "nvme set-feature /dev/nvme0 --feature-id=0x0c --value=0",
+                format!("echo 0 > /sys/class/nvme/{}/power/pm_qos_latency_tolerance_us", controller(&nvme.name)),
             )
         });
     }
@@ -72,4 +72,9 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
         });
     }
     lines
+}
+
+/// `nvme0` of `nvme0n1`.
+fn controller(namespace: &str) -> &str {
+    namespace.rsplit_once('n').map_or(namespace, |(controller, _)| controller)
 }

@@ -1,5 +1,6 @@
 //! Settings of the host that cost this target latency, or endanger it: the audit in one sentence.
 
+use drive::Transport;
 use measurement::{AuditLine, Confidence, Evidence, Finding, HostGrade};
 
 use crate::Case;
@@ -59,6 +60,12 @@ fn concerning(case: &Case<'_>, grade: HostGrade) -> Vec<AuditLine> {
         })
     };
     let mut lines = crate::audit(case.host);
-    lines.retain(|line| line.grade == grade && concerns(line));
+    let has = |transport| case.drives().iter().any(|drive| drive.transport == transport);
+    let on_its_bus = |line: &AuditLine| match line.id.as_str() {
+        "sata-link-power" => has(Transport::Sata),
+        "nvme-power-states" => has(Transport::Nvme),
+        _ => true,
+    };
+    lines.retain(|line| line.grade == grade && concerns(line) && on_its_bus(line));
     lines
 }

@@ -479,4 +479,9 @@ fn settings_of_the_host_are_told_where_they_concern_the_target() {
     machine.host.cpu.turbo = Some(false);
     let told = findings(&machine.case()).into_iter().find(|finding| finding.id == "host-costs-latency").unwrap();
     insta::assert_snapshot!(told.title, @"2 settings of this host cost latency: Turbo; sda: I/O scheduler.");
+    // What another bus does is of no concern.
+    machine.host.power.nvme_ps_max_latency_us = Some(100_000);
+    machine.host.disks.push(drive::host::DiskSettings { transport: Transport::Nvme, ..disk("nvme0n1", "none") });
+    let again = findings(&machine.case()).into_iter().find(|finding| finding.id == "host-costs-latency").unwrap();
+    assert_eq!(again.title, told.title);
 }

@@ -71,8 +71,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let work = work.canonicalize()?;
     let kernel = kernel::unpack(&work)?;
     let binary = build()?;
-    let image = initramfs::build(&work, &kernel, &binary)?;
     let directory = tempfile::Builder::new().prefix("rig-").tempdir_in(&work)?;
+    let image = initramfs::build(directory.path(), &kernel, &binary)?;
     let mut machine = Machine::new(&kernel.image, &image, directory.path());
     println!("kernel {} under software emulation, {}", kernel.release, machine::description());
     let mut guest = machine.boot()?;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `state` | the state file: what a cache was before, written durably before it is changed, and who holds the lock |
 //! | `disk` | a real disk: switched through the kernel where it has a switch, else by the drive's own command |
+//! | `identity` | which drive a record is about |
 //! | `in_use` | refuses a drive that somebody uses, unless a person allows it |
 //! | `restore` | puts back what a killed run or an earlier command left |
 //! | `udev` | the rule that makes a setting survive a power cycle |
@@ -15,6 +16,7 @@
 
 mod disk;
 mod error;
+mod identity;
 mod in_use;
 mod restore;
 mod state;
@@ -22,9 +24,10 @@ pub mod udev;
 
 pub use disk::DiskCache;
 pub use error::SwitchError;
+pub use identity::Identity;
 pub use in_use::refuse_in_use;
 pub use restore::{Restored, left_over, restore};
-pub use state::{By, Change, Identity, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError};
+pub use state::{By, Change, Kept, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError};
 
 use std::path::{Path, PathBuf};
 
@@ -127,6 +130,10 @@ impl<C: CacheControl> CacheSwitch<C> {
     /// When the drive has no cache or none that can be switched, when the state file cannot be written (nothing is changed then),
     /// when the drive refuses or says it did and did not, or when the kernel would send no flushes to a cache that is on.
     pub fn set(&mut self, on: bool, by: By) -> Result<Switched, SwitchError> {
+        if by == By::Command {
+            // What a killed run left is put back first, so that its change is not taken for the person's own.
+            self.finish_runs()?;
+        }
         let before = self.reading()?;
         let device = || self.device.clone();
         if !before.present {
@@ -140,18 +147,15 @@ impl<C: CacheControl> CacheSwitch<C> {
         }
         // Who switches back undoes their own earlier change; nothing is left to be put back then.
         let undoes = self.record.last().is_some_and(|last| last.by == by && last.was_on == on);
+        let was_unflushed = before.enabled && self.control.kernel_believes() == Some(WriteCache::WriteThrough);
         if !undoes {
-            self.record.push(Change::now(before.enabled, by))?;
+            self.record.push(Change::now(before.enabled, was_unflushed, by))?;
         }
-        let after = match self.switch_and_ask(on) {
+        // Who undoes a change may come back to what that had found.
+        let unflushed = undoes && self.record.last().is_some_and(|last| last.was_unflushed);
+        let after = match self.switch_and_ask(on, unflushed) {
             Ok(after) => after,
-            Err(error) => {
-                // Only what the drive confirms is struck from the record.
-                if !undoes && self.control.reading().is_ok_and(|now| now.enabled == before.enabled) {
-                    self.record.pop()?;
-                }
-                return Err(error);
-            }
+            Err(error) => return Err(self.taken_back(before.enabled, undoes, error)),
         };
         if undoes {
             self.record.pop()?;
@@ -166,7 +170,8 @@ impl<C: CacheControl> CacheSwitch<C> {
     pub fn undo(&mut self) -> Result<Option<CacheReading>, SwitchError> {
         let Some(last) = self.record.last().cloned() else { return Ok(None) };
         let now = self.reading()?;
-        let reading = if now.enabled == last.was_on { now } else { self.switch_and_ask(last.was_on)? };
+        let reading =
+            if now.enabled == last.was_on { now } else { self.switch_and_ask(last.was_on, last.was_unflushed)? };
         self.record.pop()?;
         Ok(Some(reading))
     }
@@ -195,13 +200,32 @@ impl<C: CacheControl> CacheSwitch<C> {
         }
     }
 
-    fn switch_and_ask(&mut self, on: bool) -> Result<CacheReading, SwitchError> {
+    /// After a switch that failed: back to what was there before, as far as the drive confirms it. Only then is the change struck from the record.
+    fn taken_back(&mut self, was_on: bool, keep_record: bool, error: SwitchError) -> SwitchError {
+        let is_back = |switch: &mut Self| switch.control.reading().is_ok_and(|now| now.enabled == was_on);
+        if !is_back(self) {
+            // What comes of it, the next reading tells.
+            let _ = self.control.switch(was_on);
+        }
+        if !is_back(self) {
+            return SwitchError::LeftUncertain { device: self.device.clone(), cause: Box::new(error) };
+        }
+        if keep_record {
+            return error;
+        }
+        match self.record.pop() {
+            Ok(()) => error,
+            Err(state) => state.into(),
+        }
+    }
+
+    fn switch_and_ask(&mut self, on: bool, unflushed: bool) -> Result<CacheReading, SwitchError> {
         self.control.switch(on)?;
         let after = self.control.reading()?;
         if after.enabled != on {
             return Err(SwitchError::SaidAndDidNot { device: self.device.clone(), on });
         }
-        if on && self.control.kernel_believes() == Some(WriteCache::WriteThrough) {
+        if on && !unflushed && self.control.kernel_believes() == Some(WriteCache::WriteThrough) {
             // Volatile data without flushes would be worse than anything that was there before.
             self.control.switch(false)?;
             return Err(SwitchError::KernelWouldNotFlush { device: self.device.clone() });

@@ -133,7 +133,11 @@ impl Session {
                 }
             };
             match outcome {
-                Ok(Outcome::Measured(result)) => {
+                Ok(Outcome::Measured(mut result)) => {
+                    if !self.caches.still(result.workload.write_cache) {
+                        result.workload.write_cache = WriteCache::Unchanged;
+                        result.notes.push("the write cache did not stay as it was set: the drive was reset, or somebody else switched it".to_owned());
+                    }
                     failed = matches!(result.ended, Ended::Failed { .. });
                     progress.measured(&result);
                     done(&result)?;

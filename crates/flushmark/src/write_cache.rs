@@ -89,9 +89,15 @@ impl WriteCaches {
             return Ok(untold("there is no drive beneath the target"));
         };
         let drives = device.drives();
-        let mut readings = Vec::new();
+        let (mut readings, mut known) = (Vec::new(), Vec::new());
         for drive in &drives {
             let disk = BlockDevice::read(root, drive.disk_device())?;
+            // Two namespaces of one controller share its cache.
+            let identity = Identity::of(root, &disk);
+            if known.iter().any(|other: &Identity| other.is_same(&identity)) {
+                continue;
+            }
+            known.push(identity);
             let mut switch = CacheSwitch::open(root, &state_dir(), &disk)?;
             if switch.finish_runs()? {
                 self.notes.push(format!(
@@ -157,11 +163,20 @@ impl<C: CacheControl> WriteCaches<C> {
         self.notes.iter().cloned().chain(why).collect()
     }
 
-    /// Whether the first drive's cache was found on, where that is known.
+    /// Whether the caches were found on, where that is known and the same for all that there are.
     pub fn found_on(&mut self) -> Option<bool> {
         match self.standing {
             Standing::Fixed { on, .. } => Some(on),
-            Standing::Switchable => self.held.first_mut()?.found_on().ok(),
+            Standing::Switchable => {
+                let mut found = Vec::new();
+                for switch in &mut self.held {
+                    if switch.reading().ok()?.present {
+                        found.push(switch.found_on().ok()?);
+                    }
+                }
+                let first = *found.first()?;
+                found.iter().all(|on| *on == first).then_some(first)
+            }
             Standing::Unasked | Standing::Untold { .. } => None,
         }
     }
@@ -197,6 +212,15 @@ impl<C: CacheControl> WriteCaches<C> {
                 Ok(Arranged::Run(wanted))
             }
         }
+    }
+
+    /// Whether the caches still stand as a test asked: a drive that was reset in the middle has gone back to its default.
+    pub fn still(&mut self, wanted: WriteCache) -> bool {
+        let Some(on) = wanted.wants_on() else { return true };
+        let stands = |switch: &mut CacheSwitch<C>| {
+            switch.reading().is_ok_and(|reading| !reading.present || reading.enabled == on)
+        };
+        !matches!(self.standing, Standing::Switchable) || self.held.iter_mut().all(stands)
     }
 
     /// Puts every cache back. All are tried; the first failure is told.

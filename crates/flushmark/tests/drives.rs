@@ -149,6 +149,9 @@ fn a_damaged_record_is_kept_aside_and_reported_once() {
     let state = tempfile::tempdir().unwrap();
     let record = state.path().join("write-cache-Micron-S1.json");
     fs::write(&record, "{\"schema\": \"flushmark/cache-rec").unwrap();
+    let mut status = flushmark();
+    let status = Run::of(status.env("FLUSHMARK_STATE_DIR", state.path()).args(["cache", "status"]).output().unwrap());
+    assert!(status.stderr.contains("is damaged") && record.exists(), "looking changes nothing: {}", status.stderr);
     let restored = restore_in(state.path(), &[]);
     assert_eq!(restored.code, Some(4));
     assert!(
@@ -157,7 +160,9 @@ fn a_damaged_record_is_kept_aside_and_reported_once() {
         restored.stderr
     );
     assert!(!record.exists() && record.with_extension("damaged").exists());
-    assert_eq!(restore_in(state.path(), &[]).code, Some(0));
+    let again = restore_in(state.path(), &[]);
+    assert_eq!(again.code, Some(0));
+    assert!(again.stdout.contains("A damaged record lies at"), "{}", again.stdout);
 }
 
 #[test]
@@ -166,7 +171,7 @@ fn a_record_of_a_drive_that_is_not_there_is_kept() {
     let record = state.path().join("write-cache-Micron-S1.json");
     let text = r#"{"schema": "flushmark/cache-record/1",
         "drive": {"model": "Micron", "serial": "S1", "size_bytes": 1, "place": "x", "path": "/dev/sdx"},
-        "changes": [{"was_on": true, "by": "run", "pid": 1, "at_unix_s": 0}]}"#;
+        "changes": [{"was_on": true, "was_unflushed": false, "by": "run", "pid": 1, "at_unix_s": 0}]}"#;
     fs::write(&record, text).unwrap();
     let restored = restore_in(state.path(), &[]);
     assert_eq!(restored.code, Some(4));

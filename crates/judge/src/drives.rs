@@ -79,9 +79,16 @@ fn disagreement(record: &DriveRecord, kind: Disagreement) -> (Rank, Finding) {
                     format!(
                         "{path} caches writes in volatile memory, and the kernel sends it no flushes: every fsync is a lie."
                     ),
-                    format!(
-                        "`echo 'write back' > /sys/block/{disk}/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off {path}`."
-                    ),
+                    if record.cache.kernel.cache_type.as_deref().is_none_or(|told| told.starts_with("write back")) {
+                        format!(
+                            "`echo 'write back' > /sys/block/{disk}/queue/write_cache` sends flushes again; or switch the cache itself off: `flushmark cache off {path}`."
+                        )
+                    } else {
+                        // The driver itself believes in no cache: the queue's setting cannot be raised above that.
+                        format!(
+                            "`echo 1 > /sys/block/{disk}/device/rescan` has the driver ask the drive again; where that changes nothing, switch the cache off: `flushmark cache off {path}`."
+                        )
+                    },
                 )
             },
         ),

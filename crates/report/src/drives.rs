@@ -506,7 +506,10 @@ mod golden {
             place: String::new(),
             path: "/dev/sda".to_owned(),
         };
-        document.switched.push(Record::new(drive, vec![Change { was_on: true, by: By::Run, pid: 7, at_unix_s: 0 }]));
+        document.switched.push(Record::new(
+            drive,
+            vec![Change { was_on: true, was_unflushed: false, by: By::Run, pid: 7, at_unix_s: 0 }],
+        ));
         insta::assert_snapshot!(cache_status_page(&document, &Look::plain()), @"
           drive     drive says  kernel        filesystem  can be switched  after a power cycle
           /dev/sda  on          flushes, FUA  flushes     yes              forgotten

@@ -131,8 +131,9 @@ impl Guest {
     /// Restarts the kernel, as a reset button does: drives keep their power.
     pub fn reboot(&mut self) -> anyhow::Result<()> {
         // Without a sync: what was to be durable has to be.
-        self.send("echo b > /proc/sysrq-trigger")?;
-        self.wait_until_ready()
+        let rebooted = self.send("echo b > /proc/sysrq-trigger").and_then(|()| self.wait_until_ready());
+        self.lost |= rebooted.is_err();
+        rebooted
     }
 
     /// The device of the drive with that serial number, such as `/dev/sda`.

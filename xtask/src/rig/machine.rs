@@ -32,6 +32,8 @@ const fn drive(serial: &'static str, attachment: Attachment, cache: bool) -> Dri
     Drive { serial, attachment, cache }
 }
 
+// QEMU's NVMe controllers all have the volatile cache of VWC bit 0; NVMEOFF starts with it switched off. A controller without one is decoded in the unit tests of
+// `drive::commands`.
 const DRIVES: [Drive; 17] = [
     drive("STATE", Attachment::VirtioBlk { switchable: false }, true),
     drive("NVMEON", Attachment::Nvme, true),

@@ -64,6 +64,22 @@ pub enum SwitchError {
         /// The drive.
         device: PathBuf,
     },
+    /// The switch failed, and so did the way back.
+    #[error("{cause}; how its write cache stands now is uncertain: `flushmark cache restore {}` puts it back", .device.display())]
+    LeftUncertain {
+        /// The drive.
+        device: PathBuf,
+        /// What went wrong first.
+        cause: Box<SwitchError>,
+    },
+    /// Several attached drives fit a record.
+    #[error("{drive} cannot be told from its twin: attached are {}; its record is kept, name the one that is meant", list(.paths))]
+    Ambiguous {
+        /// Model and serial number.
+        drive: String,
+        /// Their paths.
+        paths: Vec<String>,
+    },
     /// The drive on record is not there.
     #[error("{drive} is not attached, so its write cache cannot be put back; its record is kept: attach it and repeat")]
     Absent {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::cache_switch::state::{Kept, keep_aside};
 use crate::cache_switch::{By, CacheSwitch, Identity, Record, StateDir, StateError, SwitchError};
-use crate::{BlockDevice, CacheReading, SystemRoot};
+use crate::{BlockDevice, CacheReading, SystemRoot, Transport};
 
 /// A drive whose cache was put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Restored {
 
 /// Records that no living process holds: what a killed run or an earlier `cache on|off` left, and what would be put back.
 ///
+/// Damaged ones are told apart: [`StateDir::records`] has them.
+///
 /// # Errors
 /// When the directory cannot be read.
 pub fn left_over(state: &StateDir) -> Result<Vec<Record>, StateError> {
@@ -40,22 +42,35 @@ pub fn restore(
     state: &StateDir,
     only: Option<&BlockDevice>,
 ) -> Result<Vec<Result<Restored, SwitchError>>, StateError> {
-    let only = only.map(|disk| Identity::of(root, disk));
-    let kept = state.records()?.into_iter().filter(|kept| match (&only, &kept.record) {
+    let identity = only.map(|disk| Identity::of(root, disk));
+    let kept = state.records()?.into_iter().filter(|kept| match (&identity, &kept.record) {
         (Some(only), Ok(record)) => record.drive.is_same(only),
-        (Some(_), Err(_)) => false,
+        (Some(only), Err(_)) => StateDir::is_record_of(&kept.path, only),
         (None, _) => true,
     });
-    Ok(kept.map(|kept| restore_one(root, state, kept)).collect())
+    Ok(kept.map(|kept| restore_one(root, state, kept, only)).collect())
 }
 
-fn restore_one(root: &SystemRoot, state: &StateDir, kept: Kept) -> Result<Restored, SwitchError> {
+fn restore_one(
+    root: &SystemRoot,
+    state: &StateDir,
+    kept: Kept,
+    only: Option<&BlockDevice>,
+) -> Result<Restored, SwitchError> {
     let record = match kept.record {
         Ok(record) => record,
+        // Whoever holds the lock is about to write it anew.
+        Err(_) if kept.is_locked => {
+            let drive = kept.path.display().to_string();
+            return Err(StateError::Locked { drive, holder: None }.into());
+        }
         Err(what) => return Err(keep_aside(&kept.path, &what)?.into()),
     };
     let title = record.drive.title();
-    let disk = find(root, &record.drive).ok_or_else(|| SwitchError::Absent { drive: title.clone() })?;
+    let disk = match only {
+        Some(disk) => disk.clone(),
+        None => find(root, &record.drive)?,
+    };
     let changed_by = record.changes.last().map_or(By::Run, |change| change.by);
     let mut switch = CacheSwitch::open(root, state, &disk)?;
     let reading = match switch.undo()? {
@@ -67,9 +82,14 @@ fn restore_one(root: &SystemRoot, state: &StateDir, kept: Kept) -> Result<Restor
     Ok(Restored { device: disk.path, title, changed_by, reading, more })
 }
 
-/// The disk of that identity, whatever its name is now.
-fn find(root: &SystemRoot, wanted: &Identity) -> Option<BlockDevice> {
+/// The disk of that identity, whatever its name is now. Namespaces of one NVMe controller are one drive; the first stands for all.
+fn find(root: &SystemRoot, wanted: &Identity) -> Result<BlockDevice, SwitchError> {
     let names = root.attributes("sys/block").entries("");
     let disks = names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());
-    disks.into_iter().find(|disk| Identity::of(root, disk).is_same(wanted))
+    let mut fitting: Vec<BlockDevice> = disks.filter(|disk| Identity::of(root, disk).is_same(wanted)).collect();
+    if fitting.len() > 1 && fitting.iter().any(|disk| disk.transport != Transport::Nvme) {
+        let paths = fitting.iter().map(|disk| disk.path.display().to_string()).collect();
+        return Err(SwitchError::Ambiguous { drive: wanted.title(), paths });
+    }
+    if fitting.is_empty() { Err(SwitchError::Absent { drive: wanted.title() }) } else { Ok(fitting.swap_remove(0)) }
 }

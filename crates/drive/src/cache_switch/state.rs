@@ -7,96 +7,18 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::FlockOperation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::block::sysfs_place;
-use crate::{BlockDevice, SystemRoot};
+use crate::cache_switch::Identity;
 
 /// Where state is kept unless somebody names another place: it has to survive a reboot.
 pub const SYSTEM_STATE_DIR: &str = "/var/lib/flushmark";
 
 const SCHEMA: &str = "flushmark/cache-record/1";
-
-/// Which drive a record is about. Kernel names change from boot to boot; model and serial number do not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Identity {
-    /// Its model.
-    pub model: Option<String>,
-    /// Its serial number.
-    pub serial: Option<String>,
-    /// Its size, in bytes.
-    pub size_bytes: Option<u64>,
-    /// Its place in sysfs, which stands in for a serial number where there is none.
-    pub place: String,
-    /// Its path when the record was made: for people only.
-    pub path: String,
-}
-
-impl Identity {
-    /// Of a disk.
-    pub fn of(root: &SystemRoot, disk: &BlockDevice) -> Identity {
-        let place = sysfs_place(root, disk.device).unwrap_or_default();
-        let top = fs::canonicalize(root.path("")).unwrap_or_default();
-        Identity {
-            model: disk.model.clone(),
-            serial: disk.serial.clone(),
-            size_bytes: disk.size_bytes,
-            place: lasting_place(place.strip_prefix(top).unwrap_or(&place)),
-            path: disk.path.to_string_lossy().into_owned(),
-        }
-    }
-
-    /// Whether both are the same drive.
-    pub fn is_same(&self, other: &Identity) -> bool {
-        let named = self.model == other.model && self.size_bytes == other.size_bytes;
-        match (&self.serial, &other.serial) {
-            (Some(ours), Some(theirs)) => named && ours == theirs,
-            (None, None) => named && self.place == other.place,
-            _ => false,
-        }
-    }
-
-    /// Model and serial number, as people write them.
-    pub fn title(&self) -> String {
-        let model = self.model.as_deref().unwrap_or("the drive");
-        match &self.serial {
-            Some(serial) => format!("{model} ({serial})"),
-            None => format!("{model} (was {})", self.path),
-        }
-    }
-
-    fn file_stem(&self) -> String {
-        let by = self.serial.as_deref().unwrap_or(&self.place);
-        let name = format!("write-cache-{}-{by}", self.model.as_deref().unwrap_or("drive"));
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(200).collect()
-    }
-}
-
-/// What of a place in sysfs stays the same from boot to boot: not the numbers that are given in the order of discovery.
-fn lasting_place(place: &Path) -> String {
-    let numbered = |part: &str, word: &str| {
-        part.strip_prefix(word).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let parts: Vec<&str> = place.iter().filter_map(|part| part.to_str()).collect();
-    let above_name = parts.split_last().map_or(&[][..], |(_, above)| above);
-    let lasting = above_name.iter().filter_map(|part| {
-        let address: Vec<&str> = part.split(':').collect();
-        match address.as_slice() {
-            // Host, channel, target, unit: the first is such a number.
-            [_, channel, target, unit] if part.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') => {
-                Some(format!("{channel}:{target}:{unit}"))
-            }
-            _ if part.starts_with("target") || numbered(part, "host") => None,
-            _ if numbered(part, "nvme") || numbered(part, "virtio") => None,
-            _ => Some((*part).to_owned()),
-        }
-    });
-    lasting.collect::<Vec<_>>().join("/")
-}
 
 /// Who changed a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +36,8 @@ pub enum By {
 pub struct Change {
     /// Whether the cache was on before.
     pub was_on: bool,
+    /// Whether the kernel sent no flushes to it, although it was on: that state was found, and may be put back.
+    pub was_unflushed: bool,
     /// Who changed it.
     pub by: By,
     /// Their process.
@@ -124,9 +48,9 @@ pub struct Change {
 
 impl Change {
     /// A change by this process at this moment.
-    pub fn now(was_on: bool, by: By) -> Change {
+    pub fn now(was_on: bool, was_unflushed: bool, by: By) -> Change {
         let at_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Change { was_on, by, pid: std::process::id(), at_unix_s }
+        Change { was_on, was_unflushed, by, pid: std::process::id(), at_unix_s }
     }
 }
 
@@ -172,6 +96,16 @@ pub enum StateError {
         /// Where it is now.
         kept: PathBuf,
     },
+    /// The file where this drive's record would be is about another one. It is left alone.
+    #[error("{} is the record of {other} and not of {drive}, so nothing is changed", .path.display())]
+    Foreign {
+        /// The record's file.
+        path: PathBuf,
+        /// Which drive it is about.
+        other: String,
+        /// Which drive was meant.
+        drive: String,
+    },
     /// A record cannot be written or read, so nothing is changed.
     #[error("cannot {what} {}: {source}; without it nothing could be put back, so nothing is changed (FLUSHMARK_STATE_DIR names another directory)", .path.display())]
     Io {
@@ -211,7 +145,8 @@ impl StateDir {
     pub fn lock(&self, drive: &Identity) -> Result<LockedRecord, StateError> {
         fs::create_dir_all(&self.0).map_err(|source| io_error("make", &self.0, source))?;
         if let Some(parent) = self.0.parent() {
-            sync_directory(parent)?;
+            // A relative path of one part has an empty parent.
+            sync_directory(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })?;
         }
         let stem = drive.file_stem();
         let lock_path = self.0.join(format!("{stem}.lock"));
@@ -222,7 +157,7 @@ impl StateDir {
             .truncate(false)
             .open(&lock_path)
             .map_err(|source| io_error("open", &lock_path, source))?;
-        if let Err(error) = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        if let Err(error) = take(&lock) {
             if error != rustix::io::Errno::WOULDBLOCK {
                 return Err(io_error("lock", &lock_path, error.into()));
             }
@@ -235,10 +170,14 @@ impl StateDir {
         let path = self.0.join(format!("{stem}.json"));
         let mut record = LockedRecord { path, drive: drive.clone(), changes: Vec::new(), _lock: lock };
         if let Some(kept) = read_record(&record.path).transpose() {
-            match kept.and_then(|kept| if kept.drive.is_same(drive) { Ok(kept) } else { Err(Unread::Foreign) }) {
-                Ok(kept) => record.changes = kept.changes,
+            match kept {
+                Ok(kept) if kept.drive.is_same(drive) => record.changes = kept.changes,
+                Ok(kept) => {
+                    let (other, drive) = (kept.drive.title(), drive.title());
+                    return Err(StateError::Foreign { path: record.path, other, drive });
+                }
                 Err(Unread::Io(source)) => return Err(io_error("read", &record.path, source)),
-                Err(unread) => return Err(keep_aside(&record.path, &unread.to_string())?),
+                Err(Unread::NotARecord(what)) => return Err(keep_aside(&record.path, &what)?),
             }
         }
         Ok(record)
@@ -247,18 +186,48 @@ impl StateDir {
     /// All records, and whether a process holds each at this moment; reads only.
     ///
     /// # Errors
-    /// When the directory is there and cannot be read.
+    /// When the directory or a record is there and cannot be read.
     pub fn records(&self) -> Result<Vec<Kept>, StateError> {
+        let records = self.files(|ending| ending == "json")?.into_iter().filter_map(|path| kept(path).transpose());
+        records.collect()
+    }
+
+    /// Records that made no sense and were kept aside.
+    ///
+    /// # Errors
+    /// When the directory is there and cannot be read.
+    pub fn kept_aside(&self) -> Result<Vec<PathBuf>, StateError> {
+        self.files(|ending| ending.starts_with("damaged"))
+    }
+
+    /// Whether a file is where the record of a drive lies, whatever it says.
+    pub(super) fn is_record_of(path: &Path, drive: &Identity) -> bool {
+        path.file_stem().is_some_and(|stem| stem.to_string_lossy() == drive.file_stem())
+    }
+
+    fn files(&self, has: fn(&str) -> bool) -> Result<Vec<PathBuf>, StateError> {
         let entries = match fs::read_dir(&self.0) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => return Err(io_error("read", &self.0, source)),
         };
         let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+        paths.retain(|path| path.extension().and_then(|ending| ending.to_str()).is_some_and(has));
         paths.sort();
-        Ok(paths.into_iter().filter_map(kept).collect())
+        Ok(paths)
     }
+}
+
+/// Takes the lock. Whoever looks whether it is taken holds it for a moment, so that it is tried for a while.
+fn take(lock: &File) -> rustix::io::Result<()> {
+    const TRIES: u32 = 10;
+    for _ in 1..TRIES {
+        match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(10)),
+            taken => return taken,
+        }
+    }
+    rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive)
 }
 
 /// A record as it lies in the directory.
@@ -272,27 +241,24 @@ pub struct Kept {
     pub is_locked: bool,
 }
 
-fn kept(path: PathBuf) -> Option<Kept> {
+fn kept(path: PathBuf) -> Result<Option<Kept>, StateError> {
     let record = match read_record(&path) {
-        Ok(None) => return None,
+        Ok(None) => return Ok(None),
         Ok(Some(record)) => Ok(record),
-        Err(unread) => Err(unread.to_string()),
+        // What cannot be read at this moment may be sound.
+        Err(Unread::Io(source)) => return Err(io_error("read", &path, source)),
+        Err(Unread::NotARecord(what)) => Err(what),
     };
     let lock = File::open(path.with_extension("lock"));
     let is_locked = lock.is_ok_and(|lock| {
         matches!(rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared), Err(rustix::io::Errno::WOULDBLOCK))
     });
-    Some(Kept { path, record, is_locked })
+    Ok(Some(Kept { path, record, is_locked }))
 }
 
-#[derive(Debug, thiserror::Error)]
 enum Unread {
-    #[error("{0}")]
     Io(io::Error),
-    #[error("{0}")]
     NotARecord(String),
-    #[error("it is about another drive")]
-    Foreign,
 }
 
 /// `None` when there is no such file.
@@ -346,9 +312,9 @@ impl LockedRecord {
         self.changes.last()
     }
 
-    /// The oldest change of the runs that have not been put back.
+    /// The oldest change by runs since a person last changed anything.
     pub(super) fn first_by_run(&self) -> Option<&Change> {
-        self.changes.iter().find(|change| change.by == By::Run)
+        self.changes.iter().rev().take_while(|change| change.by == By::Run).last()
     }
 
     /// Writes a change down. Durable when it returns.

@@ -218,10 +218,46 @@ fn a_drive_that_will_not_or_does_not_leaves_nothing_changed_and_nothing_claimed(
 fn a_drive_that_vanishes_in_the_middle_keeps_its_record() {
     let (bench, drive) = (Bench::new(), Drive::new(true, Manner::VanishesWhenSwitched));
     let error = bench.switch(&drive).set(false, By::Run).unwrap_err();
-    insta::assert_snapshot!(error, @"/dev/sdx is gone: it was unplugged, or its driver gave it up");
+    insta::assert_snapshot!(error, @"/dev/sdx is gone: it was unplugged, or its driver gave it up; how its write cache stands now is uncertain: `flushmark cache restore /dev/sdx` puts it back");
     assert_eq!(bench.on_record(), [true]);
     assert!(bench.switch(&drive).undo().is_err());
     assert_eq!(bench.on_record(), [true]);
+}
+
+#[test]
+fn a_cache_that_was_on_without_flushes_is_put_back_as_it_was_found() {
+    for by in [By::Run, By::Command] {
+        let (bench, drive) = (Bench::new(), Drive::new(true, Manner::KernelNeverFlushes));
+        let mut switch = bench.switch(&drive);
+        switch.set(false, by).unwrap();
+        assert!(switch.undo().unwrap().unwrap().enabled, "{by:?}");
+        assert_eq!((drive.is_on(), bench.on_record()), (true, vec![]));
+    }
+}
+
+#[test]
+fn a_persons_word_stands_over_what_a_killed_run_left() {
+    // Killed while off; then a person says off.
+    let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
+    bench.switch(&drive).set(false, By::Run).unwrap();
+    bench.switch(&drive).set(false, By::Command).unwrap();
+    assert_eq!((drive.is_on(), bench.on_record()), (false, vec![true]));
+    assert!(!bench.switch(&drive).finish_runs().unwrap(), "the next run leaves it off");
+    // Killed while off; then a person says on.
+    let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
+    bench.switch(&drive).set(false, By::Run).unwrap();
+    bench.switch(&drive).set(true, By::Command).unwrap();
+    assert_eq!((drive.is_on(), bench.on_record()), (true, vec![]));
+}
+
+#[test]
+fn what_was_found_is_what_the_runs_found_and_not_what_a_person_had_before() {
+    let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
+    let mut switch = bench.switch(&drive);
+    switch.set(false, By::Command).unwrap();
+    assert!(!switch.found_on().unwrap());
+    switch.set(true, By::Run).unwrap();
+    assert!(!switch.found_on().unwrap());
 }
 
 #[test]
@@ -273,10 +309,11 @@ fn a_record_of_another_schema_or_drive_is_not_taken_for_ours() {
     bench.switch(&drive).set(false, By::Run).unwrap();
     let path = bench.state().records().unwrap()[0].path.clone();
     let text = fs::read_to_string(&path).unwrap();
-    for foreign in [text.replace("record/1", "record/2"), text.replace("S/1", "S_1")] {
-        fs::write(&path, &foreign).unwrap();
-        assert!(matches!(bench.state().lock(&identity()), Err(StateError::Damaged { .. })));
-    }
+    fs::write(&path, text.replace("S/1", "S_1")).unwrap();
+    assert!(matches!(bench.state().lock(&identity()), Err(StateError::Foreign { .. })));
+    assert!(path.exists(), "another drive's record is left alone");
+    fs::write(&path, text.replace("record/1", "record/2")).unwrap();
+    assert!(matches!(bench.state().lock(&identity()), Err(StateError::Damaged { .. })));
 }
 
 #[test]
@@ -301,9 +338,32 @@ fn a_drive_is_known_by_its_serial_number_or_else_by_its_place() {
     assert!(identity().is_same(&elsewhere));
     assert!(!identity().is_same(&Identity { serial: Some("S/2".to_owned()), ..identity() }));
     assert!(!identity().is_same(&Identity { serial: None, ..identity() }));
+    // A cloud volume that grew, another namespace of the same controller.
+    assert!(identity().is_same(&Identity { size_bytes: Some(2 << 30), ..identity() }));
     let nameless = Identity { serial: None, ..identity() };
     assert!(nameless.is_same(&nameless.clone()));
     assert!(!nameless.is_same(&Identity { serial: None, ..elsewhere }));
+}
+
+#[test]
+fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
+    let machine = crate::fixture::Machine::new();
+    let numbered = |name: &str| format!("pci0000:00/usb1/{name}/host3/target3:0:0/3:0:0:0/block/{name}");
+    for (minor, name) in [(0, "sda"), (16, "sdb")] {
+        let attributes = [("device/model", "Bridge"), ("device/serial", "0123456789AB"), ("size", "8")];
+        machine.disk(&numbered(name), &format!("8:{minor}"), &attributes);
+    }
+    let disk = |number: &str| BlockDevice::read(&machine.root(), number.parse().unwrap()).unwrap();
+    let (first, second) = (Identity::of(&machine.root(), &disk("8:0")), Identity::of(&machine.root(), &disk("8:16")));
+    assert_eq!((first.serial.as_deref(), first.is_same(&second)), (None, false));
+    assert_ne!(first.file_stem(), second.file_stem());
+    for (minor, name) in [(0, "nvme0n1"), (1, "nvme0n2")] {
+        let attributes =
+            [("device/model", "Two"), ("device/serial", "N1"), ("size", if minor == 0 { "8" } else { "16" })];
+        machine.disk(&format!("pci0000:00/nvme/nvme0/{name}"), &format!("259:{minor}"), &attributes);
+    }
+    let namespaces = ["259:0", "259:1"].map(|number| Identity::of(&machine.root(), &disk(number)));
+    assert!(namespaces[0].is_same(&namespaces[1]) && namespaces[0].serial.is_some());
 }
 
 #[test]

@@ -1,10 +1,15 @@
 //! The rule that sets a cache each time the drive appears, for drives that forget the setting.
 
-use crate::{BlockDevice, CacheReading, ToldBy};
+use crate::{BlockDevice, CacheReading, ToldBy, Transport};
 
-/// The text of a udev rules file for one drive; `None` where udev could not tell the drive from its siblings (no serial number).
+/// The text of a udev rules file for one drive; `None` where udev could not tell the drive from its siblings (no serial number, or one that udev writes
+/// differently).
 pub fn rule(disk: &BlockDevice, reading: CacheReading, on: bool) -> Option<String> {
     let serial = udev_value(disk.serial.as_deref()?)?;
+    // An attribute is compared as it is, with its blanks.
+    if reading.told_by == ToldBy::NvmeFeature && disk.serial.as_deref() != Some(serial.as_str()) {
+        return None;
+    }
     let (state, word) = if on { ("on", "write back") } else { ("off", "write through") };
     // udev expands `%k` to the kernel's name; `$` stands doubled.
     let run = match reading.told_by {
@@ -21,6 +26,10 @@ pub fn rule(disk: &BlockDevice, reading: CacheReading, on: bool) -> Option<Strin
     let which = match reading.told_by {
         ToldBy::VirtioConfig => "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", ENV{ID_SERIAL}",
         ToldBy::NvmeFeature => "SUBSYSTEM==\"nvme\", ATTR{serial}",
+        // scsi_id keeps the serial number of page 80h apart: its ID_SERIAL_SHORT is the name of page 83h.
+        ToldBy::ScsiCachingPage if disk.transport != Transport::Usb => {
+            "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", ENV{ID_SCSI_SERIAL}"
+        }
         ToldBy::AtaIdentify | ToldBy::ScsiCachingPage => {
             "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", ENV{ID_SERIAL_SHORT}"
         }

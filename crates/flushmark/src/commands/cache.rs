@@ -25,15 +25,14 @@ fn set(args: &SwitchArgs, on: bool) -> anyhow::Result<Verdict> {
     let root = SystemRoot::default();
     let disk = whole_disk(&root, &args.device)?;
     if args.udev_rule {
-        let reading = drive::OpenDrive::open(&root, &disk)?.write_cache()?;
-        let rule = cache_switch::udev::rule(&disk, reading, on)
-            .with_context(|| format!("{} has no serial number that a udev rule could go by", disk.path.display()))?;
-        print(&rule)?;
+        print(&rule(&root, &disk, on)?)?;
         return Ok(Verdict::Done);
     }
     // Locked first, so that what is looked at next is not being changed by another flushmark.
     let mut switch = CacheSwitch::open(&root, &state_dir(), &disk)?;
-    if switch.reading()?.enabled != on && !args.in_use {
+    let reading = switch.reading()?;
+    // A cache that is not there or cannot be switched is no question of who uses the drive.
+    if reading.enabled != on && reading.present && reading.switchable && !args.in_use {
         cache_switch::refuse_in_use(&root, &disk)?;
     }
     let switched = switch.set(on, By::Command)?;
@@ -41,17 +40,41 @@ fn set(args: &SwitchArgs, on: bool) -> anyhow::Result<Verdict> {
     Ok(Verdict::Done)
 }
 
+/// The udev rule for a drive that would take the switch.
+fn rule(root: &SystemRoot, disk: &BlockDevice, on: bool) -> anyhow::Result<String> {
+    let device = || disk.path.clone();
+    let mut drive = drive::OpenDrive::open(root, disk).map_err(SwitchError::from)?;
+    let reading = drive.write_cache().map_err(SwitchError::from)?;
+    if !reading.present {
+        return Err(SwitchError::NoCache { device: device() }.into());
+    }
+    if !reading.switchable {
+        return Err(SwitchError::Fixed { device: device(), on: reading.enabled }.into());
+    }
+    let rule = cache_switch::udev::rule(disk, reading, on);
+    rule.with_context(|| format!("{} has no serial number that a udev rule could go by", disk.path.display()))
+}
+
 fn restore(device: Option<&Path>) -> anyhow::Result<Verdict> {
     let root = SystemRoot::default();
+    let state = state_dir();
     let only = device.map(|device| whole_disk(&root, device)).transpose()?;
-    let outcomes = cache_switch::restore(&root, &state_dir(), only.as_ref()).map_err(SwitchError::from)?;
+    let kept_aside = state.kept_aside().map_err(SwitchError::from)?;
+    let outcomes = cache_switch::restore(&root, &state, only.as_ref()).map_err(SwitchError::from)?;
+    let mut page = String::new();
     if outcomes.is_empty() {
-        print("Nothing is on record: no write cache was left switched.\n")?;
+        page += &match &only {
+            Some(disk) => format!("Nothing is on record of {}.\n", disk.path.display()),
+            None => "Nothing is on record: no write cache was left switched.\n".to_owned(),
+        };
+        for path in kept_aside {
+            page += &format!("A damaged record lies at {}: nobody can say what it was about.\n", path.display());
+        }
     }
     let mut failed = None;
     for outcome in outcomes {
         match outcome {
-            Ok(restored) => print(&report::cache_restored(&restored))?,
+            Ok(restored) => page += &report::cache_restored(&restored),
             // Each is said; the last decides how the program ends.
             Err(error) => {
                 if let Some(earlier) = failed.replace(error) {
@@ -60,7 +83,12 @@ fn restore(device: Option<&Path>) -> anyhow::Result<Verdict> {
             }
         }
     }
-    failed.map_or(Ok(Verdict::Done), |error| Err(error.into()))
+    // A reader that went away must not hide a failure.
+    let printed = print(&page);
+    match failed {
+        Some(error) => Err(error.into()),
+        None => printed.map(|()| Verdict::Done),
+    }
 }
 
 /// The disk at a path. A partition is refused: its disk has the cache, and others may lie on it.

@@ -44,14 +44,7 @@ fn document(root: &SystemRoot, devices: &[PathBuf]) -> anyhow::Result<DrivesDocu
         let drives = devices.iter().map(|path| named(root, path)).collect::<Result<Vec<_>, _>>()?;
         Inventory { drives, vanished: Vec::new() }
     };
-    let switched = match cache_switch::left_over(&state_dir()) {
-        Ok(records) if *root == SystemRoot::default() => records,
-        Ok(_) => Vec::new(),
-        Err(error) => {
-            exit::complain(&error.to_string());
-            Vec::new()
-        }
-    };
+    let switched = if *root == SystemRoot::default() { on_record() } else { Vec::new() };
     Ok(DrivesDocument {
         schema: drives_document::SCHEMA.to_owned(),
         flushmark: env!("CARGO_PKG_VERSION").to_owned(),
@@ -60,6 +53,26 @@ fn document(root: &SystemRoot, devices: &[PathBuf]) -> anyhow::Result<DrivesDocu
         vanished: inventory.vanished,
         switched,
     })
+}
+
+/// What is on record and held by nobody. What is wrong with the records is said beside the page.
+fn on_record() -> Vec<cache_switch::Record> {
+    let state = state_dir();
+    let kept = state.records().unwrap_or_else(|error| {
+        exit::complain(&error.to_string());
+        Vec::new()
+    });
+    let mut records = Vec::new();
+    for kept in kept.into_iter().filter(|kept| !kept.is_locked) {
+        match kept.record {
+            Ok(record) => records.push(record),
+            Err(what) => exit::complain(&format!(
+                "the record {} is damaged ({what}), so nobody can say which write cache was switched; `flushmark cache restore` keeps it aside",
+                kept.path.display()
+            )),
+        }
+    }
+    records
 }
 
 /// The drive that a person named by its path, a link to it, its kernel name, or a partition of it.

@@ -207,6 +207,8 @@ pub fn vanishing(guest: &mut Guest) -> anyhow::Result<()> {
          for n in 1 2 3 4 5 6 7 8; do flushmark drives > /tmp/page 2> /tmp/errors || { cat /tmp/page /tmp/errors; exit 1; }; done; wait; cat /tmp/errors";
     let said = guest.must(script)?;
     ensure!(!said.contains("panicked"), "{said}");
+    let came = guest.must("dmesg | grep -c 'scsi_debug: Trace\\|scsi_debug.*version'")?;
+    ensure!(came.parse::<u32>().is_ok_and(|times| times >= 3), "the drive came and went only {came} times");
     let usb = guest.device("USB")?;
     guest.must(&format!("echo 1 > /sys/block/{}/device/delete; sleep 0.5", name(&usb)))?;
     let gone = guest.refused(&format!("flushmark cache off {usb}"), 2)?;

@@ -18,9 +18,13 @@ pattern = "randwrite"
 matrix = { write_cache = ["off", "on"], sync = ["none", "fsync", "o_sync"] }
 "#;
 
-/// Shell: waits until the cache of `$1` is off, as `queue/write_cache` or else NVMe's feature tells.
+/// Shell: waits until the cache of `$1` is off, as the tool for it tells.
 const UNTIL_OFF: &str = "until_off() { for n in $(seq 200); do if nvme get-feature $1 -f 6 2>/dev/null | grep -q value:00000000 || \
-                         hdparm -W $1 2>/dev/null | grep -q '(off)'; then return 0; fi; sleep 0.1; done; return 1; }";
+                         hdparm -W $1 2>/dev/null | grep -q '(off)' || sdparm --get WCE $1 2>/dev/null | grep -q '^WCE  *0'; \
+                         then return 0; fi; sleep 0.1; done; return 1; }";
+
+/// One drive of each language.
+const EACH: [(&str, Tool); 3] = [("NVMEON", Tool::Nvme), ("SATAON", Tool::Hdparm), ("SASON", Tool::Sdparm)];
 
 pub fn both_settings(guest: &mut Guest) -> anyhow::Result<()> {
     guest.must(&format!("cat > /tmp/plan.toml << 'END'\n{PLAN}END"))?;
@@ -62,7 +66,7 @@ pub fn both_settings(guest: &mut Guest) -> anyhow::Result<()> {
 }
 
 pub fn signals(guest: &mut Guest) -> anyhow::Result<()> {
-    for (serial, tool) in [("NVMEON", Tool::Nvme), ("SATAON", Tool::Hdparm)] {
+    for (serial, tool) in EACH {
         let device = guest.device(serial)?;
         for (signal, code) in [("INT", 130), ("TERM", 143)] {
             // A shell's background jobs ignore SIGINT; `setsid` is no shell.
@@ -90,6 +94,8 @@ pub fn locked(guest: &mut Guest) -> anyhow::Result<()> {
     ensure!(refused.contains("is being switched by another flushmark (process"), "{refused}");
     let refused = guest.refused(&format!("flushmark cache restore {device}"), 3)?;
     ensure!(refused.contains("another flushmark"), "{refused}");
+    let second = guest.refused(&format!("flushmark run write-cache --smoke --destroy-data --target {device}"), 3)?;
+    ensure!(second.contains(&device), "{second}");
     guest.must("kill -TERM $(cat /tmp/pid); for n in $(seq 100); do [ -d /proc/$(cat /tmp/pid) ] || exit 0; sleep 0.1; done; exit 1")?;
     ensure!(is_on(guest, Tool::Hdparm, &device)?, "not put back");
     Ok(())
@@ -119,15 +125,14 @@ pub fn mounted(guest: &mut Guest) -> anyhow::Result<()> {
 }
 
 pub fn killed(guest: &mut Guest) -> anyhow::Result<()> {
-    let serials = [("NVMEON", Tool::Nvme), ("SATAON", Tool::Hdparm)];
-    for (serial, _) in serials {
+    for (serial, _) in EACH {
         let device = guest.device(serial)?;
         guest.must(&format!(
             "{UNTIL_OFF}; setsid flushmark run write-cache --quiet --destroy-data --target {device} > /dev/null 2>&1 & pid=$!; until_off {device} && kill -9 $pid"
         ))?;
     }
     guest.reboot()?;
-    for (serial, tool) in serials {
+    for (serial, tool) in EACH {
         let device = guest.device(serial)?;
         let was_off = !is_on(guest, tool, &device)?;
         // QEMU's drives keep the setting over a reset, as real ones do over a warm start.
@@ -137,8 +142,8 @@ pub fn killed(guest: &mut Guest) -> anyhow::Result<()> {
     let warned = guest.run(&format!("flushmark run quick --smoke --destroy-data --target {nvme}"))?.stderr;
     ensure!(warned.contains("a run that was killed left the write cache"), "no warning: {warned}");
     let said = guest.must("flushmark cache restore")?;
-    ensure!(said.matches("a run that was killed").count() == 2, "{said}");
-    for (serial, tool) in serials {
+    ensure!(said.matches("a run that was killed").count() == 3, "{said}");
+    for (serial, tool) in EACH {
         let device = guest.device(serial)?;
         ensure!(is_on(guest, tool, &device)?, "{serial}: not put back: {said}");
     }

@@ -24,35 +24,50 @@ enum Attachment {
 struct Drive {
     serial: &'static str,
     attachment: Attachment,
-    /// Whether it starts with its volatile cache on.
-    cache: bool,
+    /// QEMU's cache mode, which decides whether the drive starts with its volatile cache on, and what becomes of a flush.
+    mode: Mode,
 }
 
-const fn drive(serial: &'static str, attachment: Attachment, cache: bool) -> Drive {
-    Drive { serial, attachment, cache }
+/// QEMU's cache modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// A volatile cache, flushes honoured.
+    WriteBack,
+    /// None.
+    WriteThrough,
+    /// As write back, past the host's page cache.
+    None,
+    /// As write back to the guest, flushes thrown away.
+    Unsafe,
+}
+
+const fn drive(serial: &'static str, attachment: Attachment, mode: Mode) -> Drive {
+    Drive { serial, attachment, mode }
 }
 
 // QEMU's NVMe controllers all have the volatile cache of VWC bit 0; NVMEOFF starts with it switched off. A controller without one is decoded in the unit tests of
 // `drive::commands`.
-const DRIVES: [Drive; 17] = [
-    drive("STATE", Attachment::VirtioBlk { switchable: false }, true),
-    drive("NVMEON", Attachment::Nvme, true),
-    drive("NVMEOFF", Attachment::Nvme, false),
-    drive("SATAON", Attachment::Sata { port: 0 }, true),
-    drive("SATAOFF", Attachment::Sata { port: 1 }, false),
-    drive("SASON", Attachment::Sas { id: 0 }, true),
-    drive("SASOFF", Attachment::Sas { id: 1 }, false),
-    drive("MEGARAID", Attachment::Raid, true),
-    drive("USB", Attachment::Usb, true),
-    drive("VBLKON", Attachment::VirtioBlk { switchable: true }, true),
-    drive("VBLKOFF", Attachment::VirtioBlk { switchable: false }, false),
-    drive("VSCSION", Attachment::VirtioScsi, true),
-    drive("VSCSIOFF", Attachment::VirtioScsi, false),
+const DRIVES: [Drive; 19] = [
+    drive("STATE", Attachment::VirtioBlk { switchable: false }, Mode::WriteBack),
+    drive("NVMEON", Attachment::Nvme, Mode::WriteBack),
+    drive("NVMEOFF", Attachment::Nvme, Mode::WriteThrough),
+    drive("SATAON", Attachment::Sata { port: 0 }, Mode::WriteBack),
+    drive("SATAOFF", Attachment::Sata { port: 1 }, Mode::WriteThrough),
+    drive("SASON", Attachment::Sas { id: 0 }, Mode::WriteBack),
+    drive("SASOFF", Attachment::Sas { id: 1 }, Mode::WriteThrough),
+    drive("MEGARAID", Attachment::Raid, Mode::WriteBack),
+    drive("USB", Attachment::Usb, Mode::WriteBack),
+    drive("VBLKON", Attachment::VirtioBlk { switchable: true }, Mode::WriteBack),
+    drive("VBLKOFF", Attachment::VirtioBlk { switchable: false }, Mode::WriteThrough),
+    drive("VSCSION", Attachment::VirtioScsi, Mode::WriteBack),
+    drive("VSCSIOFF", Attachment::VirtioScsi, Mode::WriteThrough),
+    drive("VBLKNONE", Attachment::VirtioBlk { switchable: true }, Mode::None),
+    drive("VSCSIUNSAFE", Attachment::VirtioScsi, Mode::Unsafe),
     // For arrays and volumes.
-    drive("SPARE1", Attachment::Sata { port: 2 }, true),
-    drive("SPARE2", Attachment::Sata { port: 3 }, true),
-    drive("SPARE3", Attachment::Sata { port: 4 }, true),
-    drive("SPARE4", Attachment::Sata { port: 5 }, true),
+    drive("SPARE1", Attachment::Sata { port: 2 }, Mode::WriteBack),
+    drive("SPARE2", Attachment::Sata { port: 3 }, Mode::WriteBack),
+    drive("SPARE3", Attachment::Sata { port: 4 }, Mode::WriteBack),
+    drive("SPARE4", Attachment::Sata { port: 5 }, Mode::WriteBack),
 ];
 const DRIVE_BYTES: u64 = 256 << 20;
 /// Processors; the second half is on the second node.
@@ -115,7 +130,12 @@ impl Machine {
             if !path.exists() {
                 File::create(&path)?.set_len(DRIVE_BYTES)?;
             }
-            let cache = if drive.cache { "writeback" } else { "writethrough" };
+            let cache = match drive.mode {
+                Mode::WriteBack => "writeback",
+                Mode::WriteThrough => "writethrough",
+                Mode::None => "none",
+                Mode::Unsafe => "unsafe",
+            };
             qemu.arg("-drive").arg(format!("if=none,id=d{index},format=raw,cache={cache},file={}", path.display()));
             qemu.arg("-device").arg(drive.device(index));
         }

@@ -5,7 +5,7 @@ use anyhow::{Context as _, ensure};
 use crate::rig::guest::Guest;
 
 /// The drives whose caches are switched, and the tool that knows best how each stands.
-const SWITCHED: [(&str, Tool); 7] = [
+const SWITCHED: [(&str, Tool); 9] = [
     ("NVMEON", Tool::Nvme),
     ("SATAON", Tool::Hdparm),
     ("SASON", Tool::Sdparm),
@@ -13,6 +13,8 @@ const SWITCHED: [(&str, Tool); 7] = [
     ("USB", Tool::Sdparm),
     ("VSCSION", Tool::Sdparm),
     ("VBLKON", Tool::Sysfs),
+    ("VBLKNONE", Tool::Sysfs),
+    ("VSCSIUNSAFE", Tool::Sdparm),
 ];
 
 /// A tool of others.

@@ -7,9 +7,21 @@ use super::cache::name;
 use crate::rig::guest::Guest;
 
 /// Every drive that the machine starts with, by serial number.
-const SERIALS: [&str; 12] = [
-    "NVMEON", "NVMEOFF", "SATAON", "SATAOFF", "SASON", "SASOFF", "MEGARAID", "USB", "VBLKON", "VBLKOFF", "VSCSION",
+const SERIALS: [&str; 14] = [
+    "NVMEON",
+    "NVMEOFF",
+    "SATAON",
+    "SATAOFF",
+    "SASON",
+    "SASOFF",
+    "MEGARAID",
+    "USB",
+    "VBLKON",
+    "VBLKOFF",
+    "VSCSION",
     "VSCSIOFF",
+    "VBLKNONE",
+    "VSCSIUNSAFE",
 ];
 
 /// What flushmark says of one drive.

@@ -138,7 +138,7 @@ Examples:
   flushmark cache status
   sudo flushmark cache off /dev/sda
   sudo flushmark cache restore /dev/sda
-  flushmark cache off /dev/sda --udev-rule | sudo tee /etc/udev/rules.d/61-write-cache.rules
+  sudo flushmark cache off /dev/sda --udev-rule | sudo tee /etc/udev/rules.d/61-write-cache.rules
 
 The old state is written down under /var/lib/flushmark (FLUSHMARK_STATE_DIR names another
 directory) before anything is changed.")]

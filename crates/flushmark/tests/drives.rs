@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{LoopDevice, Run, flushmark, needs_root, run};
+use common::{LoopDevice, Nobody, Run, flushmark, needs_root, run};
 use serde_json::Value;
 
 fn validator() -> jsonschema::Validator {
@@ -105,27 +105,15 @@ fn what_is_no_drive_is_wrong_use() {
 #[test]
 fn an_ordinary_user_is_told_what_needs_root() {
     const TEST: &str = "an_ordinary_user_is_told_what_needs_root";
-    if !needs_root(TEST) {
-        return;
-    }
-    // The binary lies where an ordinary user may not look, so a copy is run.
-    let place = tempfile::tempdir().unwrap();
-    let program = place.path().join("flushmark");
-    fs::copy(flushmark().get_program(), &program).unwrap();
-    common::system("chmod", &["-R", "a+rX", place.path().to_str().unwrap()]).unwrap();
+    let Some(nobody) = Nobody::new(TEST) else { return };
     let Some(disk) = any_disk(TEST) else { return };
-    let as_nobody = |args: &[&str]| {
-        let mut command = std::process::Command::new("setpriv");
-        command.args(["--reuid", "65534", "--clear-groups"]).arg(&program).args(args);
-        Run::of(command.output().unwrap())
-    };
-    let listed = as_nobody(&["drives"]);
+    let listed = nobody.run(&["drives"]);
     assert_eq!(listed.code, Some(0), "{}", listed.stderr);
     assert!(listed.stdout.contains(&disk), "{}", listed.stdout);
-    assert!(validator().is_valid(&as_nobody(&["drives", "--format", "json"]).document()));
-    let refused = as_nobody(&["cache", "off", &disk]);
+    assert!(validator().is_valid(&nobody.run(&["drives", "--format", "json"]).document()));
+    let refused = nobody.run(&["cache", "off", &disk]);
     assert!(matches!(refused.code, Some(2 | 4)), "{:?} {}", refused.code, refused.stderr);
-    assert_eq!(as_nobody(&["cache", "restore"]).code, Some(0));
+    assert_eq!(nobody.run(&["cache", "restore"]).code, Some(0));
 }
 
 fn restore_in(state: &Path, args: &[&str]) -> Run {

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Run, flushmark, is_root, needs_root, run};
+use common::{Nobody, is_root, run};
 use serde_json::Value;
 
 fn expect_valid(document: &Value) {
@@ -117,16 +117,8 @@ fn another_machine_cannot_be_measured() {
 #[test]
 fn an_ordinary_user_sees_the_same_settings() {
     const TEST: &str = "an_ordinary_user_sees_the_same_settings";
-    if !needs_root(TEST) {
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let program = place.path().join("flushmark");
-    fs::copy(flushmark().get_program(), &program).unwrap();
-    common::system("chmod", &["-R", "a+rX", place.path().to_str().unwrap()]).unwrap();
-    let mut command = std::process::Command::new("setpriv");
-    command.args(["--reuid", "65534", "--clear-groups"]).arg(&program).args(["host", "--format", "json"]);
-    let theirs = Run::of(command.output().unwrap()).document();
+    let Some(nobody) = Nobody::new(TEST) else { return };
+    let theirs = nobody.run(&["host", "--format", "json"]).document();
     let ours = run(&["host", "--format", "json"]).document();
     let ids = |document: &Value| -> Vec<String> {
         let lines = document["audit"].as_array().unwrap().iter();

@@ -69,10 +69,5 @@ pub struct RunDocument {
 ///
 /// It takes unknown keys, because additions are free: a reader of today's schema accepts tomorrow's document.
 pub fn json_schema() -> schemars::Schema {
-    let mut schema = schemars::schema_for!(RunDocument);
-    schema.insert("title".to_owned(), format!("flushmark run document, {SCHEMA}").into());
-    if let Some(name) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
-        name.insert("const".to_owned(), SCHEMA.into());
-    }
-    schema
+    crate::json_schema::of::<RunDocument>("run", SCHEMA)
 }

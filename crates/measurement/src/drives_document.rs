@@ -29,10 +29,5 @@ pub struct DrivesDocument {
 
 /// The JSON Schema (draft 2020-12) of [`DrivesDocument`]. The repository keeps it as `schemas/drives-1.json`.
 pub fn json_schema() -> schemars::Schema {
-    let mut schema = schemars::schema_for!(DrivesDocument);
-    schema.insert("title".to_owned(), format!("flushmark drives document, {SCHEMA}").into());
-    if let Some(name) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
-        name.insert("const".to_owned(), SCHEMA.into());
-    }
-    schema
+    crate::json_schema::of::<DrivesDocument>("drives", SCHEMA)
 }

@@ -55,10 +55,5 @@ impl Effect {
 
 /// The JSON Schema (draft 2020-12) of [`HostDocument`]. The repository keeps it as `schemas/host-1.json`.
 pub fn json_schema() -> schemars::Schema {
-    let mut schema = schemars::schema_for!(HostDocument);
-    schema.insert("title".to_owned(), format!("flushmark host document, {SCHEMA}").into());
-    if let Some(name) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
-        name.insert("const".to_owned(), SCHEMA.into());
-    }
-    schema
+    crate::json_schema::of::<HostDocument>("host", SCHEMA)
 }

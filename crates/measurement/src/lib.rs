@@ -20,6 +20,7 @@ pub mod drives_document;
 pub mod finding;
 pub mod histogram;
 pub mod host_document;
+mod json_schema;
 pub mod proof;
 pub mod result;
 pub mod series;

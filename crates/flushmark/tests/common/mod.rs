@@ -64,6 +64,31 @@ pub fn needs_root(test: &str) -> bool {
     is_root()
 }
 
+/// Runs of the program as an ordinary user.
+pub struct Nobody {
+    // The binary lies where an ordinary user may not look, so a copy is run.
+    place: tempfile::TempDir,
+}
+
+impl Nobody {
+    /// `None` without root, which it takes to become somebody else; that is said.
+    pub fn new(test: &str) -> Option<Nobody> {
+        if !needs_root(test) {
+            return None;
+        }
+        let place = tempfile::tempdir().unwrap();
+        std::fs::copy(flushmark().get_program(), place.path().join("flushmark")).unwrap();
+        system("chmod", &["-R", "a+rX", place.path().to_str().unwrap()]).unwrap();
+        Some(Nobody { place })
+    }
+
+    pub fn run(&self, args: &[&str]) -> Run {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups"]).arg(self.place.path().join("flushmark")).args(args);
+        Run::of(command.output().unwrap())
+    }
+}
+
 /// Whether tests with real components from packages may go on; says so when they may not.
 pub fn needs_rigs(test: &str) -> bool {
     let rigs = std::env::var_os("FLUSHMARK_RIGS").is_some();

@@ -25,7 +25,7 @@ pub mod udev;
 pub use disk::DiskCache;
 pub use error::SwitchError;
 pub use identity::Identity;
-pub use in_use::refuse_in_use;
+pub use in_use::{refuse_in_use, refuse_others_in_use};
 pub use restore::{Restored, left_over, restore};
 pub use state::{By, Change, Kept, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError};
 

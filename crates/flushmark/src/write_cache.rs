@@ -89,7 +89,7 @@ impl WriteCaches {
             return Ok(untold("there is no drive beneath the target"));
         };
         let drives = device.drives();
-        let (mut readings, mut known) = (Vec::new(), Vec::new());
+        let (mut readings, mut known, mut shared) = (Vec::new(), Vec::new(), false);
         for drive in &drives {
             let disk = BlockDevice::read(root, drive.disk_device())?;
             // Two namespaces of one controller share its cache.
@@ -105,13 +105,14 @@ impl WriteCaches {
                     disk.path.display()
                 ));
             }
+            shared |= cache_switch::refuse_others_in_use(root, &disk).is_err();
             readings.push(switch.reading()?);
             self.held.push(switch);
         }
         let all = |on: bool| readings.iter().all(|reading| reading.enabled == on);
         // A whole drive that the engine holds is used by nobody else. Of all others somebody might be surprised.
         let is_whole = place.kind == PlaceKind::BlockDevice && device.partition.is_none() && device.layers.is_empty();
-        let is_own = is_whole && is_held;
+        let is_own = is_whole && is_held && !shared;
         let because = if readings.iter().all(|reading| !reading.present) {
             Some("the drive has no volatile write cache".to_owned())
         } else if !readings.iter().all(|reading| reading.switchable || !reading.present) {

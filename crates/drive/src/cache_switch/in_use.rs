@@ -9,8 +9,22 @@ use crate::{BlockDevice, SystemRoot, Transport, occupancy, read_signatures};
 /// # Errors
 /// [`SwitchError::InUse`] and [`SwitchError::Signed`]; others when the drive cannot be looked at.
 pub fn refuse_in_use(root: &SystemRoot, disk: &BlockDevice) -> Result<(), SwitchError> {
-    let device = || disk.path.clone();
-    for disk in sharing_the_cache(root, disk) {
+    refuse(root, disk, &sharing_the_cache(root, disk))
+}
+
+/// Refuses when somebody uses another namespace of the same NVMe controller, for whoever holds this one already. For every other disk there is nothing to refuse.
+///
+/// # Errors
+/// As [`refuse_in_use`].
+pub fn refuse_others_in_use(root: &SystemRoot, disk: &BlockDevice) -> Result<(), SwitchError> {
+    let mut others = sharing_the_cache(root, disk);
+    others.retain(|other| other.device != disk.device);
+    refuse(root, disk, &others)
+}
+
+fn refuse(root: &SystemRoot, asked: &BlockDevice, disks: &[BlockDevice]) -> Result<(), SwitchError> {
+    let device = || asked.path.clone();
+    for disk in disks {
         let by = occupancy(root, disk.device)?;
         if !by.is_empty() {
             return Err(SwitchError::InUse { device: device(), by });

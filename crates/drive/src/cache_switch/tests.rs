@@ -364,6 +364,15 @@ fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
     }
     let namespaces = ["259:0", "259:1"].map(|number| Identity::of(&machine.root(), &disk(number)));
     assert!(namespaces[0].is_same(&namespaces[1]) && namespaces[0].serial.is_some());
+    // A filesystem on one namespace is a matter for whoever switches the other.
+    machine.mounts("28 1 259:1 / /srv rw - ext4 /dev/nvme0n2 rw\n");
+    for refused in
+        [refuse_in_use(&machine.root(), &disk("259:0")), refuse_others_in_use(&machine.root(), &disk("259:0"))]
+    {
+        assert!(matches!(refused, Err(SwitchError::InUse { .. } | SwitchError::Drive(_))), "{refused:?}");
+    }
+    machine.mounts("");
+    assert!(refuse_others_in_use(&machine.root(), &disk("8:0")).is_ok());
 }
 
 #[test]

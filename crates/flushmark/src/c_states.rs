@@ -56,7 +56,7 @@ impl Awake {
     }
 }
 
-/// Measures in a directory. `None` when a signal ended it before every test had its turns.
+/// Measures in a directory. A signal ends it after the turns that were whole; `None` when there is none.
 ///
 /// # Errors
 /// When C-states cannot be held off here, or the tests cannot run there.
@@ -69,16 +69,18 @@ pub fn effect(path: &Path) -> anyhow::Result<Option<CStateEffect>> {
     let given = path.to_string_lossy();
     let target = Target::open(&options.root, &given, Intent::of(&plan, false))?;
     let mut tests: Vec<(Vec<f64>, Vec<f64>)> = vec![(Vec::new(), Vec::new()); plan.tests.len()];
-    for _ in 0..ROUNDS {
-        for held in [false, true] {
+    let mut rounds = 0;
+    'rounds: for round in 0..ROUNDS {
+        // In turns, so that what drifts meanwhile favours neither.
+        for held in [round % 2 == 1, round % 2 == 0] {
             let awake = held.then(Awake::hold).transpose()?;
             for (test, (before, after)) in plan.tests.iter().zip(&mut tests) {
                 let outcome = match engine::run(test, &target, &options, &STOP, &mut |_| {}) {
-                    Err(EngineError::Interrupted) => return Ok(None),
+                    Err(EngineError::Interrupted) => break 'rounds,
                     outcome => outcome?,
                 };
                 if STOP.is_requested() {
-                    return Ok(None);
+                    break 'rounds;
                 }
                 let Outcome::Measured(result) = outcome else { continue };
                 let Some(us) = result.headline_us() else { continue };
@@ -86,11 +88,15 @@ pub fn effect(path: &Path) -> anyhow::Result<Option<CStateEffect>> {
             }
             drop(awake);
         }
+        rounds = round + 1;
+    }
+    if rounds == 0 {
+        return Ok(None);
     }
     let effects = plan.tests.iter().zip(&mut tests).filter_map(|(test, (before, after))| {
         Some(Effect { test: test.name.clone(), before_us: median(before)?, after_us: median(after)? })
     });
-    Ok(Some(CStateEffect { path: given.into_owned(), rounds: ROUNDS, tests: effects.collect() }))
+    Ok(Some(CStateEffect { path: given.into_owned(), rounds, tests: effects.collect() }))
 }
 
 fn median(values: &mut [f64]) -> Option<f64> {

@@ -3,7 +3,7 @@
 use drive::{Disagreement, DriveRecord};
 use measurement::{Confidence, Evidence, Finding};
 
-use crate::wording::flushes_again;
+use crate::wording::{flushes_again, shell_word};
 
 /// From this share of its rated endurance on, a drive is worn out by its maker's word.
 const WORN_OUT_PERCENT: u16 = 100;
@@ -145,7 +145,8 @@ fn remedy(mount_point: &str, option: &str) -> String {
     let Some(remount) = flushes_again(option) else {
         return format!("Remove `{option}` from /etc/fstab and mount {mount_point} anew.");
     };
-    format!("`mount -o remount,{remount} {mount_point}`, and remove `{option}` from /etc/fstab.")
+    let word = shell_word(mount_point);
+    format!("`mount -o remount,{remount} {word}`, and remove `{option}` from /etc/fstab.")
 }
 
 /// What each view says, as evidence.

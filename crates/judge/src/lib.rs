@@ -49,3 +49,4 @@ pub use findings::findings;
 pub use fitness::fitness;
 pub use flush_path::FlushPath;
 pub use nearest::{Compared, Nearest, nearest};
+pub use wording::shell_word;

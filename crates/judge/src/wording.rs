@@ -40,6 +40,16 @@ fn three_digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// As a POSIX shell reads it back, so that the line can be pasted.
+pub fn shell_word(text: &str) -> String {
+    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:,=@%+".contains(&byte);
+    if !text.is_empty() && text.bytes().all(harmless) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 /// The option that undoes one that keeps a filesystem from sending flushes, where a mounted filesystem takes it.
 pub(crate) fn flushes_again(option: &str) -> Option<&'static str> {
     match option {

@@ -79,7 +79,7 @@ fn pictures(results: &[TestResult], look: &Look) -> String {
 
 /// What is worth typing after this: the suite of the use that came off worst, or the longer test of the same question.
 fn next_command(document: &RunDocument) -> String {
-    let target = shell_word(&document.target.given);
+    let target = judge::shell_word(&document.target.given);
     // Only what holds somebody's data asks for it: a directory gets a file of its own, `null:` nothing at all.
     let destroys =
         if matches!(document.target.kind.as_str(), "file" | "block-device") { " --destroy-data" } else { "" };
@@ -92,16 +92,6 @@ fn next_command(document: &RunDocument) -> String {
         ("commits", "to see what PostgreSQL, InnoDB, SQLite, etcd and others would get")
     };
     format!("Next: flushmark run {suite} --target {target}{destroys}   ({why})\n")
-}
-
-/// As a POSIX shell reads it back, so that the line can be pasted.
-fn shell_word(text: &str) -> String {
-    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:,=@%+".contains(&byte);
-    if !text.is_empty() && text.bytes().all(harmless) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

@@ -87,7 +87,13 @@ pub(super) fn arrays(root: &SystemRoot) -> Vec<Array> {
     names.sort_by_key(|name| natural(Path::new(name)));
     let arrays = names.into_iter().map(|name| {
         let md = root.attributes(format!("sys/block/{name}/md"));
-        let mut members = blocks.entries(format!("{name}/slaves"));
+        // Spares and the journal are devices of the array, too, and have no slot in it.
+        let devices = md.entries("").into_iter().filter_map(|entry| entry.strip_prefix("dev-").map(str::to_owned));
+        let in_slots = devices.filter(|device| md.parsed::<u32>(format!("dev-{device}/slot")).is_some());
+        let mut members: Vec<String> = in_slots.collect();
+        if members.is_empty() {
+            members = blocks.entries(format!("{name}/slaves"));
+        }
         members.sort_by_key(|member| natural(Path::new(member)));
         Array {
             level: md.text("level"),

@@ -2,9 +2,9 @@
 
 use drive::HostFacts;
 use drive::host::Array;
-use measurement::AuditLine;
+use measurement::{AuditLine, HostGrade};
 
-use super::{advised, costs, dangerous, good, with_command};
+use super::{advised, costs, dangerous, good, line, with_command};
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     host.arrays.iter().flat_map(of_array).collect()
@@ -33,6 +33,16 @@ fn of_array(array: &Array) -> Vec<AuditLine> {
             format!("{name}: consistency after a power cut"),
             format!("{level} of {members}, policy {policy}"),
             "What a cut leaves half written is known from the log, and made whole before the array is used.",
+        )),
+        ("raid4" | "raid5" | "raid6", "unknown") => lines.push(advised(
+            line(
+                "write-hole",
+                format!("{name}: consistency after a power cut"),
+                HostGrade::Unknown,
+                format!("{level} of {members}; the kernel does not tell its policy"),
+                "Without a journal or a partial parity log, a power cut and a lost disk together may corrupt what nobody wrote.",
+            ),
+            format!("`mdadm --detail /dev/{name}` shows its consistency policy."),
         )),
         ("raid4" | "raid5" | "raid6", _) => lines.push(write_hole(array, level, policy)),
         _ => {}
@@ -74,29 +84,27 @@ fn write_hole(array: &Array, level: &str, policy: &str) -> AuditLine {
     let why = format!(
         "A write to {data} changes the parity of its stripe on {parity} as well, and the two cannot be written at one moment. If power goes between them and {third} is lost before the array is made whole, what {third} held in that stripe is computed from a parity that fits no data: a block that nobody wrote is silently wrong, also one that was committed years ago. This is the write hole."
     );
-    let line = dangerous(
+    let hole = dangerous(
         "write-hole",
         format!("{name}: consistency after a power cut"),
         format!("{level} of {}, policy {policy}", members.join(", ")),
         &why,
     );
-    if level == "raid5" {
+    if level == "raid5" && policy == "bitmap" {
+        // Two steps, the first of which alone leaves the array worse off: nothing to be pasted.
+        advised(
+            hole,
+            "A partial parity log closes it, for up to 40 % of the write speed. It takes the place of the bitmap, which has to be removed first (mdadm(8), --consistency-policy). A journal on a drive with power-loss protection closes it, too.",
+        )
+    } else if level == "raid5" {
         with_command(
-            line,
-            if policy == "bitmap" {
-                "A partial parity log closes it, for up to 40 % of the write speed; it takes the place of the bitmap. A journal on a drive with power-loss protection closes it, too."
-            } else {
-                "A partial parity log closes it, for up to 40 % of the write speed; so does a journal on a drive with power-loss protection."
-            },
-            if policy == "bitmap" {
-                format!("mdadm --grow --bitmap=none /dev/{name} && mdadm --grow --consistency-policy=ppl /dev/{name}")
-            } else {
-                format!("mdadm --grow --consistency-policy=ppl /dev/{name}")
-            },
+            hole,
+            "A partial parity log closes it, for up to 40 % of the write speed; so does a journal on a drive with power-loss protection.",
+            format!("mdadm --grow --consistency-policy=ppl /dev/{name}"),
         )
     } else {
         advised(
-            line,
+            hole,
             format!(
                 "A journal on a drive with power-loss protection closes it: `mdadm /dev/{name} --add-journal DEVICE` on an array made for one. {level} has no partial parity log."
             ),

@@ -22,9 +22,10 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
         .collect()
 }
 
-/// Whether drives behind it are hidden. Intel's VMD has the class of a RAID controller, and passes NVMe drives on as they are.
+/// Whether drives behind it are hidden. Intel's VMD and SATA ports in their firmware's RAID mode have the class of a RAID controller, and pass drives on as they are:
+/// the drivers vmd and ahci serve them.
 pub(crate) fn is_raid(controller: &Controller) -> bool {
-    controller.class >> 8 == RAID && controller.driver.as_deref() != Some("vmd")
+    controller.class >> 8 == RAID && !matches!(controller.driver.as_deref(), Some("vmd" | "ahci"))
 }
 
 fn of_one(controller: &Controller) -> AuditLine {
@@ -51,6 +52,6 @@ fn of_one(controller: &Controller) -> AuditLine {
                 "Spread flash drives over several adapters, or attach them to the mainboard.",
             )
         }
-        None => good("controller", format!("Controller before {disks}"), ids, "It passes flushes on to the drives."),
+        None => good("controller", format!("Controller before {disks}"), ids, "It hides no drives."),
     }
 }

@@ -5,7 +5,7 @@ use drive::host::FilesystemFacts;
 use measurement::AuditLine;
 
 use super::{costs, dangerous, good, with_command};
-use crate::wording::flushes_again;
+use crate::wording::{flushes_again, shell_word};
 
 /// From here on a filesystem searches for room, and flash without room of its own has to move data before it can write.
 const FILL_MOST: f64 = 0.9;
@@ -16,13 +16,15 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
 
 fn of_one(filesystem: &FilesystemFacts) -> Vec<AuditLine> {
     let place = filesystem.mount_point.display();
+    // What is to be copied into a root's shell.
+    let word = shell_word(&place.to_string());
     let mut lines = Vec::new();
     lines.push(match &filesystem.flushes_disabled_by {
         Some(option) => AuditLine {
             advice: format!(
                 "Remove `{option}` from /etc/fstab; a drive with power-loss protection needs no such option to be fast."
             ),
-            command: flushes_again(option).map(|again| format!("mount -o remount,{again} {place}")),
+            command: flushes_again(option).map(|again| format!("mount -o remount,{again} {word}")),
             ..dangerous(
                 "barriers",
                 format!("{place}: barriers"),
@@ -38,7 +40,7 @@ fn of_one(filesystem: &FilesystemFacts) -> Vec<AuditLine> {
         let subject = format!("{place}: room");
         lines.push(if full > FILL_MOST {
             let why = "A full filesystem searches long for free blocks and scatters what it writes; a flash drive that is nearly full moves data about before it can write, which multiplies the latency of a commit.";
-            AuditLine { advice: "Free some of it, and run fstrim afterwards, so that the drive learns what is free.".to_owned(), command: Some(format!("fstrim {place}")), ..costs("fill", subject, found, why) }
+            AuditLine { advice: "Free some of it, and run fstrim afterwards, so that the drive learns what is free.".to_owned(), command: Some(format!("fstrim {word}")), ..costs("fill", subject, found, why) }
         } else {
             good("fill", subject, found, "There is room to write to.")
         });

@@ -33,7 +33,8 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
         with_command(
             costs("c-states", "C-states", found, &why),
             "See what it is worth here: `flushmark host --measure`. Then forbid the deep ones while the database runs.",
-            format!("cpupower idle-set --disable-by-latency {EXIT_LATENCY_MOST_US}"),
+            // "With this latency or more", says cpupower-idle-set(1).
+            format!("cpupower idle-set --disable-by-latency {}", EXIT_LATENCY_MOST_US + 1),
         )
     }]
 }

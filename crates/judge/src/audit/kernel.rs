@@ -1,6 +1,6 @@
 //! Kernel, clock, virtualisation.
 
-use drive::HostFacts;
+use drive::{HostFacts, Virtualisation};
 use measurement::AuditLine;
 
 use super::{advised, costs, good, with_command};
@@ -11,8 +11,15 @@ pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     lines.extend(host.clocksource.as_deref().map(clock));
     lines.extend(host.virtualisation.map(|kind| {
         good("virtualisation", "Machine", match kind {
-            drive::Virtualisation::Unnamed => "a virtual machine".to_owned(),
-            kind => format!("a virtual machine ({kind:?})"),
+            Virtualisation::AmazonEc2 => "a virtual machine of Amazon EC2",
+            Virtualisation::GoogleCompute => "a virtual machine of Google Compute Engine",
+            Virtualisation::HyperV => "a virtual machine under Hyper-V",
+            Virtualisation::VmWare => "a virtual machine under VMware",
+            Virtualisation::VirtualBox => "a virtual machine under VirtualBox",
+            Virtualisation::Xen => "a virtual machine under Xen",
+            Virtualisation::Kvm => "a virtual machine under QEMU or KVM",
+            Virtualisation::Parallels => "a virtual machine on a Mac",
+            _ => "a virtual machine",
         }, "Interrupts and flushes pass through the hypervisor, which adds to each commit and may add more when the host is busy.")
     }));
     lines
@@ -38,13 +45,14 @@ fn version(release: &str) -> Option<AuditLine> {
 
 fn clock(source: &str) -> AuditLine {
     let found = source.to_owned();
-    if matches!(source, "tsc" | "kvm-clock" | "arch_sys_counter" | "hyperv_clocksource_tsc_page" | "xen" | "timebase") {
+    // Clocks that are read from a device: drivers/clocksource.
+    if !matches!(source, "hpet" | "acpi_pm" | "pit" | "jiffies" | "refined-jiffies") {
         return good("clock", "Clock", found, "Reading it costs tens of nanoseconds.");
     }
     let why = "Each reading of this clock is a slow access to a device, up to 1 µs; databases and the kernel's own I/O accounting read it several times a commit.";
     with_command(
         costs("clock", "Clock", found, why),
-        "If the kernel lists tsc as available, use it; `dmesg` says why it was given up.",
+        "If the kernel lists tsc as available (available_clocksource), use it; `dmesg` says why it was given up.",
         "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
 }

@@ -32,7 +32,10 @@ fn node(disk: &DiskSettings, nodes: &[&NumaNode]) -> Option<AuditLine> {
 
 /// The queues' own interrupts: neither the admin queue of NVMe nor virtio's configuration.
 fn of_queues(disk: &DiskSettings) -> Vec<&Interrupt> {
-    let is_admin = |name: &str| name.contains("-config") || (name.starts_with("nvme") && name.ends_with("q0"));
+    let is_admin = |name: &str| {
+        ["-config", "-control", "-event"].iter().any(|ending| name.ends_with(ending))
+            || (name.starts_with("nvme") && name.ends_with("q0"))
+    };
     disk.interrupts.iter().filter(|interrupt| !is_admin(&interrupt.name)).collect()
 }
 
@@ -66,7 +69,9 @@ fn interrupts(disk: &DiskSettings, nodes: &[&NumaNode], host: &HostFacts) -> Opt
             format!("echo {node} > /proc/irq/{first}/smp_affinity_list"),
         ));
     }
-    if queues.len() > 1 && cpus.len() == 1 && host.logical_cpus.is_some_and(|count| count > 1) {
+    // Lines that bear the driver's name alone are not queues of one drive but ports of one controller.
+    let names: BTreeSet<&str> = queues.iter().map(|interrupt| interrupt.name.as_str()).collect();
+    if names.len() > 1 && cpus.len() == 1 && host.logical_cpus.is_some_and(|count| count > 1) {
         let why = "All of the drive's queues interrupt one CPU: commits of many connections wait for it in turn.";
         return Some(advised(
             costs("interrupts", subject, found, why),

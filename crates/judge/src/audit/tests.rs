@@ -55,7 +55,7 @@ fn every_captured_machine_is_graded() {
       unknown: 
     cloud-vm
       dangerous: 
-      costs: discard interrupts interrupts virtual-disk
+      costs: discard virtual-disk
       unknown: virtual-cache-mode
     ");
 }
@@ -81,6 +81,12 @@ fn the_write_hole_is_told_with_the_names_of_the_arrays_own_disks() {
         $ mdadm --grow --consistency-policy=ppl /dev/md5
     ");
     assert_eq!(grade(&array("raid6", "bitmap"), "write-hole"), Some(HostGrade::Dangerous));
+    assert_eq!(grade(&array("raid5", "unknown"), "write-hole"), Some(HostGrade::Unknown));
+    let bitmap = audit(&array("raid5", "bitmap"));
+    assert!(
+        bitmap.iter().all(|line| line.id != "write-hole" || line.command.is_none()),
+        "half a command is worse than none"
+    );
     for closed in ["ppl", "journal"] {
         assert_eq!(grade(&array("raid5", closed), "write-hole"), Some(HostGrade::Good));
     }
@@ -105,7 +111,7 @@ fn idle_states_count_by_how_long_waking_takes_and_whether_they_are_allowed() {
     CostsLatency c-states: C-states: allowed by intel_idle: POLL 0 µs, C1 2 µs, C6 133 µs
         Each commit puts its CPU to sleep while the drive works; waking from C6 takes 133 µs, and a commit on protected flash only 20 to 100 µs.
         > See what it is worth here: `flushmark host --measure`. Then forbid the deep ones while the database runs.
-        $ cpupower idle-set --disable-by-latency 20
+        $ cpupower idle-set --disable-by-latency 21
     ");
     assert_eq!(grade(&host(true), "c-states"), Some(HostGrade::Good));
 }
@@ -196,6 +202,7 @@ fn a_raid_controller_hides_its_drives_and_vmd_does_not() {
         Some(HostGrade::Dangerous)
     );
     assert_eq!(grade(&controller(0x01_0400, "vmd", 0x8086, 0x9a0b), "raid-controller"), None);
+    assert_eq!(grade(&controller(0x01_0400, "ahci", 0x8086, 0xa105), "raid-controller"), None);
     assert_eq!(grade(&controller(0x01_0700, "mpt3sas", 0x1000, 0x0072), "hba-ceiling"), Some(HostGrade::CostsLatency));
     assert_eq!(grade(&controller(0x01_0601, "ahci", 0x8086, 0xa352), "controller"), Some(HostGrade::Good));
 }
@@ -223,4 +230,25 @@ fn every_line_that_is_not_good_says_why_and_most_say_what_to_do() {
             assert!(line.grade == HostGrade::Good || !line.advice.is_empty() || self_explaining, "{line:?}");
         }
     }
+}
+
+#[test]
+fn a_spare_has_no_part_in_the_write_hole() {
+    let capture = captures::lay_out("md-raid5");
+    for (device, slot) in [("sda1", "0"), ("sdb1", "1"), ("sdc1", "2"), ("sdd1", "none")] {
+        capture.set(&format!("/sys/block/md0/md/dev-{device}/slot"), slot);
+    }
+    let host = HostFacts::read(&SystemRoot::new(capture.path()));
+    let hole = audit(&host).into_iter().find(|line| line.id == "write-hole").unwrap();
+    assert!(hole.found.contains("sda1, sdb1, sdc1") && !hole.why.contains("sdd1"), "{hole:?}");
+}
+
+#[test]
+fn a_command_can_be_pasted_whatever_a_mount_point_is_called() {
+    let mut host = captured("raid-card-homelab");
+    for filesystem in &mut host.filesystems {
+        filesystem.mount_point = "/media/My Disk;reboot".into();
+    }
+    let barriers = audit(&host).into_iter().find(|line| line.command.is_some() && line.id == "barriers").unwrap();
+    assert_eq!(barriers.command.unwrap(), "mount -o remount,barrier '/media/My Disk;reboot'");
 }

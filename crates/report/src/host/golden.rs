@@ -33,7 +33,7 @@ fn a_server_with_two_sockets() {
              commit on protected flash only 20 to 100 µs.
         to do: See what it is worth here: `flushmark host --measure`. Then forbid the deep ones while
                the database runs.
-          $ cpupower idle-set --disable-by-latency 20
+          $ cpupower idle-set --disable-by-latency 21
       Turbo: off
         why: The path of a commit through the kernel is one core's work, and that core may not run above
              its nominal frequency.
@@ -129,7 +129,7 @@ fn a_box_behind_a_raid_card() {
              commit on protected flash only 20 to 100 µs.
         to do: See what it is worth here: `flushmark host --measure`. Then forbid the deep ones while
                the database runs.
-          $ cpupower idle-set --disable-by-latency 20
+          $ cpupower idle-set --disable-by-latency 21
       CPU frequency: governor ondemand of acpi-cpufreq on CPUs 0-3
         why: A commit sleeps while the drive works, so that the CPU is slow when it wakes: each commit
              begins before the frequency has risen.
@@ -206,7 +206,7 @@ fn a_raid5() {
              commit on protected flash only 20 to 100 µs.
         to do: See what it is worth here: `flushmark host --measure`. Then forbid the deep ones while
                the database runs.
-          $ cpupower idle-set --disable-by-latency 20
+          $ cpupower idle-set --disable-by-latency 21
       CPU frequency: governor powersave of amd-pstate-epp, preference power on CPUs 0-7
         why: A commit sleeps while the drive works, so that the CPU is slow when it wakes: each commit
              begins before the frequency has risen.
@@ -273,14 +273,6 @@ fn a_cloud_machine() {
              take milliseconds for that.
         to do: Mount without it and trim once a week.
           $ systemctl enable --now fstrim.timer
-      sda: interrupts: 3 of its queues, on CPU 0
-        why: All of the drive's queues interrupt one CPU: commits of many connections wait for it in
-             turn.
-        to do: Let irqbalance spread them, or write other CPUs into /proc/irq/*/smp_affinity_list.
-      sdb: interrupts: 2 of its queues, on CPU 0
-        why: All of the drive's queues interrupt one CPU: commits of many connections wait for it in
-             turn.
-        to do: Let irqbalance spread them, or write other CPUs into /proc/irq/*/smp_affinity_list.
       sdb: kind of virtual disk: an imitated IDE or SATA controller
         why: Each register of an imitated controller that the driver touches is an exit to the
              hypervisor, several for each request and each flush: 20 to 100 µs a commit.
@@ -309,6 +301,8 @@ fn a_cloud_machine() {
       sda: I/O scheduler         mq-deadline on a virtual disk
       sdb: I/O scheduler         mq-deadline on a virtual disk
       vda: I/O scheduler         none on a virtual disk
+      sda: interrupts            1 of its queues, on CPU 0
+      sdb: interrupts            2 of its queues, on CPU 0
       vda: interrupts            2 of its queues, on CPUs 0, 1
       Dirty memory               up to 0.8 GiB of dirty memory (vm.dirty_ratio is 20 %)
       Laptop mode                off
@@ -317,7 +311,7 @@ fn a_cloud_machine() {
       sda: kind of virtual disk  virtio-scsi
       Kernel                     Linux 6.1.0-25-cloud-amd64
       Clock                      kvm-clock
-      Machine                    a virtual machine (Kvm)
+      Machine                    a virtual machine under QEMU or KVM
     ");
 }
 

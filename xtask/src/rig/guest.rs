@@ -1,5 +1,6 @@
 //! Commands to the guest, over a virtio serial port.
 
+use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -16,6 +17,8 @@ pub struct Guest {
     stream: BufReader<UnixStream>,
     /// Whether an answer is outstanding, so that the next one would be taken for another's.
     lost: bool,
+    /// Devices by serial number.
+    devices: HashMap<String, String>,
 }
 
 /// What a command printed, and how it ended.
@@ -41,7 +44,7 @@ impl Guest {
             }
         };
         stream.set_read_timeout(Some(PATIENCE))?;
-        let mut guest = Guest { stream: BufReader::new(stream), lost: false };
+        let mut guest = Guest { stream: BufReader::new(stream), lost: false, devices: HashMap::new() };
         guest.wait_until_ready()?;
         Ok(guest)
     }
@@ -133,11 +136,18 @@ impl Guest {
         // Without a sync: what was to be durable has to be.
         let rebooted = self.send("echo b > /proc/sysrq-trigger").and_then(|()| self.wait_until_ready());
         self.lost |= rebooted.is_err();
+        // Letters change from boot to boot.
+        self.devices.clear();
         rebooted
     }
 
-    /// The device of the drive with that serial number, such as `/dev/sda`.
+    /// The device of the drive with that serial number, such as `/dev/sda`: looked up once a boot.
     pub fn device(&mut self, serial: &str) -> anyhow::Result<String> {
-        self.must(&format!("serial {serial}")).with_context(|| format!("no drive {serial}"))
+        if !self.devices.contains_key(serial) {
+            let listed = self.must("serials")?;
+            let pairs = listed.lines().filter_map(|line| line.split_once(' '));
+            self.devices = pairs.map(|(serial, device)| (serial.to_owned(), device.to_owned())).collect();
+        }
+        self.devices.get(serial).cloned().with_context(|| format!("the guest has no drive {serial}"))
     }
 }

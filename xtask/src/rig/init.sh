@@ -20,24 +20,19 @@ while read module; do
     esac
 done < /modules/$name.order
 LOAD
-# serial NUMBER: the device of the drive with that serial number.
-cat > /bin/serial <<'SERIAL'
+# serials: each drive's serial number and device.
+cat > /bin/serials <<'SERIALS'
 #!/bin/sh
-for disk in /sys/block/*; do
+for disk in /sys/block/[sv]d* /sys/block/nvme*; do
     place=$(readlink -f $disk)
-    # The last is of a USB device, three levels above its SCSI host.
+    # Page 80h has four bytes before its text; the last is of a USB device, three levels above its SCSI host.
     for file in $disk/serial $disk/device/serial $disk/device/vpd_pg80 ${place%/*/host*}/serial; do
-        # Page 80h has four bytes before its text; numbers are padded.
         case $file in *vpd*) skip=5 ;; *) skip=1 ;; esac
-        if [ -e $file ] && tail -c +$skip $file | tr -d '\000-\040' | grep -q "^$1\$"; then
-            echo /dev/${disk##*/}
-            exit
-        fi
+        [ -e $file ] && echo $(tail -c +$skip $file | tr -d '\000-\040') /dev/${disk##*/} && break
     done
 done
-exit 1
-SERIAL
-chmod 755 /bin/load /bin/serial
+SERIALS
+chmod 755 /bin/load /bin/serials
 load boot 2>/dev/null
 # What must survive a reboot lies on the drive with this serial number.
 for disk in /sys/block/vd*; do

@@ -69,6 +69,8 @@ const DRIVES: [Drive; 19] = [
     drive("SPARE3", Attachment::Sata { port: 4 }, Mode::WriteBack),
     drive("SPARE4", Attachment::Sata { port: 5 }, Mode::WriteBack),
 ];
+/// How often the list of drives is read until all are there.
+const TRIES: u32 = 20;
 const DRIVE_BYTES: u64 = 256 << 20;
 /// Processors; the second half is on the second node.
 const CPUS: u32 = 4;
@@ -144,10 +146,13 @@ impl Machine {
         self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
         let mut guest = Guest::connect(&socket).with_context(|| self.console_end())?;
         // The kernel takes its time with some buses.
+        for _ in 0..TRIES {
+            if DRIVES.iter().all(|drive| guest.device(drive.serial).is_ok()) {
+                return Ok(guest);
+            }
+        }
         for drive in &DRIVES {
-            guest
-                .must(&format!("for n in $(seq 100); do serial {} && exit; sleep 0.1; done; exit 1", drive.serial))
-                .with_context(|| format!("the guest does not see the drive {}", drive.serial))?;
+            guest.device(drive.serial)?;
         }
         Ok(guest)
     }

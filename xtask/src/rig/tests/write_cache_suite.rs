@@ -139,7 +139,8 @@ pub fn killed(guest: &mut Guest) -> anyhow::Result<()> {
         ensure!(was_off, "{serial}: the reset itself brought the cache back, so nothing is proved");
     }
     let nvme = guest.device("NVMEON")?;
-    let warned = guest.run(&format!("flushmark run quick --smoke --destroy-data --target {nvme}"))?.stderr;
+    let plan = "printf '[[test]]\\npattern = \"randwrite\"\\nsize = \"1MiB\"\\ncount = 5\\nwarm_up = \"0s\"\\n' > /tmp/plan.toml";
+    let warned = guest.run(&format!("{plan}; flushmark run /tmp/plan.toml --destroy-data --target {nvme}"))?.stderr;
     ensure!(warned.contains("a run that was killed left the write cache"), "no warning: {warned}");
     let said = guest.must("flushmark cache restore")?;
     ensure!(said.matches("a run that was killed").count() == 3, "{said}");

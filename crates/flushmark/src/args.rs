@@ -102,13 +102,8 @@ pub struct DrivesArgs {
     #[arg(value_name = "DEV")]
     pub devices: Vec<PathBuf>,
 
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-
-    /// Read sysfs and procfs below this directory: a captured tree of another machine
-    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
-    pub system_root: PathBuf,
+    #[command(flatten)]
+    pub facts: FactsArgs,
 }
 
 /// What of this host slows a commit or endangers it, and what to do
@@ -122,6 +117,13 @@ pub struct HostArgs {
     #[arg(long, value_name = "PATH", num_args = 0..=1, default_missing_value = ".")]
     pub measure: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub facts: FactsArgs,
+}
+
+/// What `drives` and `host` have in common.
+#[derive(Debug, clap::Args)]
+pub struct FactsArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

@@ -18,7 +18,7 @@ pub(super) fn attached(root: &SystemRoot) -> Vec<Attached> {
     // Of these, the drive is there without a medium, and nobody commits to one.
     names.retain(|name| !name.starts_with("sr") && !name.starts_with("fd"));
     names.sort_by_key(|name| natural(Path::new(name)));
-    let devices = names.iter().filter_map(|name| BlockDevice::read(root, blocks.parsed(format!("{name}/dev"))?).ok());
+    let devices = names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());
     let disks = devices.filter(|device| {
         let made_up = matches!(
             device.transport,

@@ -30,6 +30,8 @@ fn set(args: &SwitchArgs, on: bool) -> anyhow::Result<Verdict> {
     }
     // Locked first, so that what is looked at next is not being changed by another flushmark.
     let mut switch = CacheSwitch::open(&root, &state_dir(), &disk)?;
+    // First, so that the state that is judged is the one that a person left.
+    switch.finish_runs()?;
     let reading = switch.reading()?;
     // A cache that is not there or cannot be switched is no question of who uses the drive.
     if reading.enabled != on && reading.present && reading.switchable && !args.in_use {

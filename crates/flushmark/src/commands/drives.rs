@@ -15,9 +15,9 @@ use crate::write_cache::state_dir;
 /// # Errors
 /// When a device that was named is none.
 pub fn run(args: &DrivesArgs) -> anyhow::Result<Verdict> {
-    let root = SystemRoot::new(&args.system_root);
+    let root = SystemRoot::new(&args.facts.system_root);
     let document = document(&root, &args.devices)?;
-    deliver(&document, args.format, || report::drives_page(&document, !args.devices.is_empty(), &look()))
+    deliver(&document, args.facts.format, || report::drives_page(&document, !args.devices.is_empty(), &look()))
 }
 
 /// The same facts for `cache status`.

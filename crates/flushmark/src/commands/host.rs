@@ -14,7 +14,7 @@ use crate::signals;
 /// # Errors
 /// When C-states cannot be held off, or the test cannot run.
 pub fn run(args: &HostArgs) -> anyhow::Result<Verdict> {
-    let root = SystemRoot::new(&args.system_root);
+    let root = SystemRoot::new(&args.facts.system_root);
     if args.measure.is_some() && root != SystemRoot::default() {
         return Err(WrongUse("--measure measures this machine, and --system-root names another".to_owned()).into());
     }
@@ -37,7 +37,7 @@ pub fn run(args: &HostArgs) -> anyhow::Result<Verdict> {
         Some(Err(error)) => Some(error),
         None => None,
     };
-    match args.format {
+    match args.facts.format {
         Format::Text => print(&report::host_page(&document, &look()))?,
         Format::Json => print(&(serde_json::to_string_pretty(&document)? + "\n"))?,
     }

@@ -6,7 +6,6 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use workload::{Content, Layout, SyncMethod, Workload};
 
-use crate::access::{Region, generator};
 use crate::blocking::Blocking;
 use crate::buffers::Buffers;
 use crate::carrier::Carrier;
@@ -20,6 +19,7 @@ use crate::queue::{NullQueue, Queue};
 use crate::queued::Queued;
 use crate::target::Target;
 use crate::uring::{Uring, UringSetup};
+use workload::access::{Region, generator};
 
 /// Blocks that consecutive depth-1 writes rotate through, so that neighbours differ in more than their stamps. Few, so that small ones stay in the
 /// processor's first cache: a larger pool was seen to cost 60 ns a write where the processor itself moves the data (zram, loop).

@@ -3,13 +3,11 @@
 //! Per operation it draws an offset, stamps a buffer, makes the call, reads the clock, and counts the latency in one cell.
 //! The loop is compiled once for each order of blocks and direction, so that what a workload does not do costs it nothing.
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-use crate::access::{Access, Random, Sequential, below, generator};
 use crate::buffers::{Buffers, PIECE};
 use crate::disk::Disk;
 use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
 use crate::pace::Pace;
+use workload::access::{Access, Random, Sequential, generator};
 
 const READ: u8 = 0;
 const WRITE: u8 = 1;
@@ -57,8 +55,8 @@ impl<D: Disk> Blocking<'_, D> {
     fn repeat<A: Access, const DIRECTION: u8>(&mut self, mut access: A, end: &mut JobEnd) -> Result<(), Failure> {
         let clock = self.orders.clock;
         let block_bytes = self.orders.region.block_bytes as usize;
-        let mut mix = Mix::new(self.orders);
-        let mut pace = self.orders.rate.map(|rate| Pace::new(rate, clock, gap_generator(self.orders), clock.ticks()));
+        let mut mix = self.orders.mix();
+        let mut pace = self.orders.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
         let mut until_renewal = self.orders.renew_every.unwrap_or(u64::MAX);
         let mut unsynced = 0;
         let mut commit_start = 0;
@@ -138,39 +136,6 @@ fn take_due(pace: &mut Option<Pace>) -> Option<u64> {
     })
 }
 
-/// Draws whether the next operation of a mix reads.
-pub struct Mix {
-    generator: Xoshiro256PlusPlus,
-    read_percent: u64,
-}
-
-/// Streams of draws that belong to one job but not to its offsets, so that the mix and the gaps do not disturb them.
-const MIX_STREAM: u64 = 0x6d69_7800;
-const GAP_STREAM: u64 = 0x6761_7000;
-
-impl Mix {
-    /// Of a job's orders.
-    pub fn new(orders: &Orders) -> Mix {
-        let read_percent = match orders.direction {
-            Direction::Read => 100,
-            Direction::Write => 0,
-            Direction::Mixed(percent) => u64::from(percent),
-        };
-        Mix { generator: generator(orders.seed ^ MIX_STREAM, orders.job), read_percent }
-    }
-
-    /// Whether the next operation reads.
-    #[inline]
-    pub fn next_reads(&mut self) -> bool {
-        below(&mut self.generator, 100) < self.read_percent
-    }
-}
-
-/// The generator of a job's gaps between offered operations.
-pub fn gap_generator(orders: &Orders) -> Xoshiro256PlusPlus {
-    generator(orders.seed ^ GAP_STREAM, orders.job)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -179,10 +144,10 @@ mod tests {
     use workload::{Arrivals, Content, Limit, Rate, SyncCall};
 
     use super::*;
-    use crate::access::Region;
     use crate::clock::Clock;
     use crate::disk::NullDisk;
     use crate::disk::failing::FailingDisk;
+    use workload::access::Region;
 
     fn orders() -> Orders {
         Orders {

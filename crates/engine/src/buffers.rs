@@ -142,7 +142,7 @@ pub fn fill(memory: &mut [u8], content: Content, generator: &mut Xoshiro256PlusP
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::generator;
+    use workload::access::generator;
 
     fn buffers(slots: usize, slot_bytes: usize, content: Content) -> Buffers {
         Buffers::new(slots, slot_bytes, content, &mut generator(1, 0)).unwrap()

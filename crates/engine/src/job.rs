@@ -6,9 +6,9 @@ use std::time::Duration;
 use rustix::io::Errno;
 use workload::{Limit, Rate, SyncCall, Until};
 
-use crate::access::Region;
 use crate::clock::Clock;
 use crate::recorder::Recorder;
+use workload::access::{Gaps, Mix, Region};
 
 /// Whether operations read, write, or are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +83,23 @@ pub struct Orders {
     pub seed: u64,
     /// Which of the jobs this is.
     pub job: u32,
+}
+
+impl Orders {
+    /// Draws whether the next operation reads, where they are mixed.
+    pub fn mix(&self) -> Mix {
+        let read_percent = match self.direction {
+            Direction::Read => 100,
+            Direction::Write => 0,
+            Direction::Mixed(percent) => percent,
+        };
+        Mix::new(self.seed, self.job, read_percent)
+    }
+
+    /// The gaps between offered operations, where a load is offered.
+    pub fn gaps(&self) -> Option<Gaps> {
+        self.rate.map(|rate| Gaps::new(self.seed, self.job, rate))
+    }
 }
 
 /// What a job counts while others look on.

@@ -12,12 +12,11 @@
 //! | threads that start together, observed once a second | `crew`, `watch`, `affinity` |
 //! | the loops: one operation at a time, many in flight, steps | `blocking`, `queued`, `stepping` |
 //! | the seams to the disk beneath them | `disk` (blocking calls), `queue` (`uring`, `libaio`) |
-//! | what a loop needs for each operation | `access` (offsets), `buffers`, `pace`, `clock`, `recorder` |
+//! | what a loop needs for each operation | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
 //!
 //! `unsafe` stands only in `clock` (reading the counter), `cpu_time` (getrusage), `recorder` (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `uring` and
 //! `libaio` (the kernel's shared rings).
 
-mod access;
 mod affinity;
 mod block_job;
 mod blocking;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use workload::{Arrivals, Rate};
+use workload::access::Gaps;
 
 use crate::clock::Clock;
 
@@ -14,17 +13,16 @@ const SPIN: Duration = Duration::from_micros(60);
 #[derive(Debug)]
 pub struct Pace {
     clock: Clock,
-    arrivals: Arrivals,
-    gap_ticks: f64,
-    generator: Xoshiro256PlusPlus,
+    gaps: Gaps,
+    ticks_per_s: f64,
     due: f64,
 }
 
 impl Pace {
     /// The first operation is due at `start`.
-    pub fn new(rate: Rate, clock: Clock, generator: Xoshiro256PlusPlus, start: u64) -> Pace {
-        let gap_ticks = clock.ticks_of(Duration::from_secs(1)) as f64 / rate.per_second;
-        Pace { clock, arrivals: rate.arrivals, gap_ticks, generator, due: start as f64 }
+    pub fn new(gaps: Gaps, clock: Clock, start: u64) -> Pace {
+        let ticks_per_s = clock.ticks_of(Duration::from_secs(1)) as f64;
+        Pace { clock, gaps, ticks_per_s, due: start as f64 }
     }
 
     /// When the next operation is due.
@@ -34,16 +32,7 @@ impl Pace {
 
     /// The operation that was due has been issued: on to the next.
     pub fn advance(&mut self) {
-        use rand_core::Rng as _;
-        let gap = match self.arrivals {
-            Arrivals::Constant => self.gap_ticks,
-            Arrivals::Poisson => {
-                // Inverse of the exponential distribution; 53 random bits shifted off zero, so that the logarithm is finite.
-                let uniform = ((self.generator.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-                -uniform.ln() * self.gap_ticks
-            }
-        };
-        self.due += gap;
+        self.due += self.gaps.next_s() * self.ticks_per_s;
     }
 
     /// Waits until the next operation is due, or `deadline`, whichever comes first. Returns at once when it is overdue.
@@ -66,43 +55,5 @@ impl Pace {
                 std::hint::spin_loop();
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::access::generator;
-
-    fn dues(arrivals: Arrivals) -> Vec<f64> {
-        let clock = Clock::calibrated();
-        let mut pace = Pace::new(Rate { per_second: 1e6, arrivals }, clock, generator(3, 0), 0);
-        (0..100_000)
-            .map(|_| {
-                pace.advance();
-                clock.ns(pace.due()) as f64
-            })
-            .collect()
-    }
-
-    #[test]
-    fn both_kinds_offer_the_rate_asked() {
-        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-            let last = *dues(arrivals).last().unwrap();
-            assert!((last / 1e8 - 1.0).abs() < 0.02, "{arrivals:?}: {last}");
-        }
-    }
-
-    #[test]
-    fn poisson_gaps_vary_as_an_exponential_does() {
-        let dues = dues(Arrivals::Poisson);
-        let gaps: Vec<f64> = dues.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        let deviation = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
-        assert!(
-            (deviation / mean - 1.0).abs() < 0.05,
-            "an exponential's deviation is its mean, not {}",
-            deviation / mean
-        );
     }
 }

@@ -7,11 +7,11 @@ use rustix::fs::{Advice, FallocateFlags, OFlags, fadvise, fallocate, fdatasync, 
 use rustix::io::{Errno, pwrite};
 use workload::{Content, Layout};
 
-use crate::access::generator;
 use crate::buffers::Buffers;
 use crate::error::EngineError;
 use crate::job::Stop;
 use crate::target::{Kind, Target};
+use workload::access::generator;
 
 /// Test files are written through in pieces of this size: large enough to go at the drive's speed.
 const PIECE_BYTES: usize = 1 << 20;

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::access::{Access, Random, Sequential, generator};
-use crate::blocking::{Mix, gap_generator};
 use crate::buffers::Buffers;
 use crate::disk::Disk;
 use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
 use crate::pace::Pace;
 use crate::queue::{Completion, Operation, Queue};
+use workload::access::{Access, Random, Sequential, generator};
 
 const READ: u8 = 0;
 const WRITE: u8 = 1;
@@ -91,8 +90,8 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         end: &mut JobEnd,
     ) -> Result<(), Failure> {
         let clock = self.orders.clock;
-        let mut mix = Mix::new(self.orders);
-        let mut pace = self.orders.rate.map(|rate| Pace::new(rate, clock, gap_generator(self.orders), clock.ticks()));
+        let mut mix = self.orders.mix();
+        let mut pace = self.orders.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
         let mut group = Group::new(self.orders);
         let mut started = 0;
         let mut now = clock.ticks();
@@ -357,10 +356,10 @@ mod tests {
     use workload::{Content, Limit, SyncCall};
 
     use super::*;
-    use crate::access::Region;
     use crate::clock::Clock;
     use crate::disk::NullDisk;
     use crate::queue::NullQueue;
+    use workload::access::Region;
 
     fn orders() -> Orders {
         Orders {

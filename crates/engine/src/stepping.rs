@@ -7,13 +7,13 @@ use rustix::fs::{AtFlags, FallocateFlags, OFlags, fallocate, fsync, ftruncate, r
 use rustix::io::{Errno, pwrite};
 use workload::{FileSpec, Layout, OpenFlag, Placement, Step, StepProgram};
 
-use crate::access::{below, generator};
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::disk::sync;
 use crate::job::{Bounds, Failure, JobEnd, Stop, Tally};
 use crate::prepare::{Part, open_part};
 use crate::target::{Kind, Target};
+use workload::access::{below, generator};
 
 /// One job's files and the loop over them.
 pub struct Stepping<'a> {

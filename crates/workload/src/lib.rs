@@ -12,11 +12,13 @@
 //! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
+//! | [`access`] | the offsets, the mix and the gaps that a seed stands for |
 //! | [`fio`] | the subset of fio's job files that flushmark reads |
 //! | [`suites`] | the built-in plans |
 //!
 //! Suites are plans in the same TOML that a person writes; the engine, the models and the reports see only [`Plan`].
 
+pub mod access;
 pub mod blocks;
 pub mod fio;
 pub mod pattern;

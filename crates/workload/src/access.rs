@@ -1,7 +1,11 @@
-//! Which block of its own part a job touches next.
+//! What a seed stands for: which block of its own part a job touches next, whether it is read or written, and how long the gaps between offered operations are.
+//!
+//! Whoever carries out a plan draws from here, so that the same plan with the same seed issues the same operations on every target.
 
-use rand_core::SeedableRng as _;
+use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::blocks::{Arrivals, Rate};
 
 /// The part of the target that one job works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,8 +84,59 @@ impl Access for Random {
 /// A number below `bound`, by taking the high half of a product (Lemire 2019). Its bias is below `bound` / 2^64, nothing at a block count.
 #[inline]
 pub fn below(generator: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
-    use rand_core::Rng as _;
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
+}
+
+/// Streams of draws that belong to one job but not to its offsets, so that the mix and the gaps do not disturb them.
+const MIX_STREAM: u64 = 0x6d69_7800;
+const GAP_STREAM: u64 = 0x6761_7000;
+
+/// Draws whether the next operation of a mix reads.
+#[derive(Debug)]
+pub struct Mix {
+    generator: Xoshiro256PlusPlus,
+    read_percent: u64,
+}
+
+impl Mix {
+    /// Of one job of a workload, with this share of reads.
+    pub fn new(seed: u64, job: u32, read_percent: u8) -> Mix {
+        Mix { generator: generator(seed ^ MIX_STREAM, job), read_percent: u64::from(read_percent) }
+    }
+
+    /// Whether the next operation reads.
+    #[inline]
+    pub fn next_reads(&mut self) -> bool {
+        below(&mut self.generator, 100) < self.read_percent
+    }
+}
+
+/// The gaps between a job's offered operations.
+#[derive(Debug)]
+pub struct Gaps {
+    generator: Xoshiro256PlusPlus,
+    arrivals: Arrivals,
+    mean_s: f64,
+}
+
+impl Gaps {
+    /// Of one job of a workload.
+    pub fn new(seed: u64, job: u32, rate: Rate) -> Gaps {
+        let mean_s = 1.0 / rate.per_second;
+        Gaps { generator: generator(seed ^ GAP_STREAM, job), arrivals: rate.arrivals, mean_s }
+    }
+
+    /// The next gap in seconds.
+    pub fn next_s(&mut self) -> f64 {
+        match self.arrivals {
+            Arrivals::Constant => self.mean_s,
+            Arrivals::Poisson => {
+                // Inverse of the exponential distribution; 53 random bits shifted off zero, so that the logarithm is finite.
+                let uniform = ((self.generator.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+                -uniform.ln() * self.mean_s
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -125,5 +180,37 @@ mod tests {
         let region = Region { start: 0, blocks: 1 << 40, block_bytes: 512 };
         let first = |job| Random::new(region, generator(7, job)).next();
         assert_ne!(first(0), first(1));
+    }
+
+    fn gaps(arrivals: Arrivals) -> Vec<f64> {
+        let mut gaps = Gaps::new(3, 0, Rate { per_second: 1e6, arrivals });
+        (0..100_000).map(|_| gaps.next_s()).collect()
+    }
+
+    #[test]
+    fn both_kinds_offer_the_rate_asked() {
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            let total: f64 = gaps(arrivals).iter().sum();
+            assert!((total / 0.1 - 1.0).abs() < 0.02, "{arrivals:?}: {total}");
+        }
+    }
+
+    #[test]
+    fn poisson_gaps_vary_as_an_exponential_does() {
+        let gaps = gaps(Arrivals::Poisson);
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let deviation = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+        assert!(
+            (deviation / mean - 1.0).abs() < 0.05,
+            "an exponential's deviation is its mean, not {}",
+            deviation / mean
+        );
+    }
+
+    #[test]
+    fn a_mix_has_its_share_of_reads() {
+        let mut mix = Mix::new(1, 0, 30);
+        let reads = (0..100_000).filter(|_| mix.next_reads()).count();
+        assert!((29_000..31_000).contains(&reads), "{reads}");
     }
 }

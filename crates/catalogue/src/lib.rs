@@ -22,6 +22,8 @@
 
 pub mod drive;
 pub mod file;
+pub mod model;
+pub mod models;
 pub mod names;
 pub mod row;
 

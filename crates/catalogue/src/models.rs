@@ -1,0 +1,50 @@
+//! The models that are built in: each drive of the catalogue, and one of each class.
+
+use std::sync::LazyLock;
+
+use crate::model::Model;
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../models/", $name, ".toml")))),*] };
+}
+
+/// Every file of `models/`: its name and its text.
+const FILES: &[(&str, &str)] = embedded![
+    "crucial-t500-2tb-ext4",
+    "gcp-hyperdisk-balanced-1tb-ext4",
+    "gcp-local-nvme-x2-raid0-ext4",
+    "intel-710-sata",
+    "kioxia-cd6-3840gb",
+    "micron-5100-eco-960gb",
+    "samsung-950-pro-nvme",
+    "samsung-980-1tb",
+    "samsung-990-pro-ext4",
+    "samsung-pm9a3-ext4",
+    "seagate-nytro-1351-3840gb",
+];
+
+static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
+    // The files are part of the program: a bad one is a bug, and a test reads each.
+    FILES
+        .iter()
+        .map(|(name, text)| parse(text).unwrap_or_else(|error| panic!("the embedded models/{name}.toml: {error}")))
+        .collect()
+});
+
+/// Every built-in model.
+pub fn models() -> &'static [Model] {
+    &MODELS
+}
+
+/// The text of a built-in model, comments and all.
+pub fn model_text(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
+}
+
+/// Reads a model's file.
+///
+/// # Errors
+/// When it is not of the form that [`crate::model`] describes.
+pub fn parse(text: &str) -> Result<Model, toml::de::Error> {
+    toml::from_str(text)
+}

@@ -1,0 +1,423 @@
+//! Several drives as one: RAID 0, 1, 5 and 6.
+//!
+//! A write that does not fill a stripe of RAID 5 or 6 reads the old data and parity first, then writes data and parity: four commands to two drives, one after the other in two rounds. Writes of
+//! one stripe take turns. A flush goes to all members and ends with the last. With a journal (md's write journal: a further drive), data and parity are written there first, and
+//! only when that is safe do the members change; after a power cut what the journal holds is written again. Without one, a cut between the write of the data and that of the parity leaves a
+//! stripe whose parity is wrong: harmless while all members live, and the ruin of a block that nobody wrote when one is lost. That is the RAID write hole.
+
+pub mod layout;
+
+use std::collections::VecDeque;
+
+use catalogue::model::Level;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
+use crate::slab::Slab;
+use crate::time::Ns;
+use layout::{Layout, Piece};
+
+/// Bytes of the journal drive that are used, round and round.
+const JOURNAL_BYTES: u64 = 1 << 30;
+/// The journal's own block before data and parity.
+const JOURNAL_BLOCK_BYTES: u64 = 4096;
+
+/// An array.
+pub struct Array {
+    layout: Layout,
+    members: Vec<Box<dyn Device>>,
+    journal: Option<Journal>,
+    lost: Vec<bool>,
+    tracks_contents: bool,
+    requests: Slab<Parent>,
+    parts: Slab<Part>,
+    /// Stripes that are being written, and who waits for them.
+    busy: Vec<u64>,
+    waiting: VecDeque<u32>,
+    next_mirror: usize,
+    done: Vec<Completion>,
+    scratch: Vec<Completion>,
+    activity: Activity,
+}
+
+struct Journal {
+    drive: Box<dyn Device>,
+    head: u64,
+    /// What was journalled and is not known to be on the members.
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    part: u32,
+    safe: bool,
+    writes: Vec<Write>,
+}
+
+/// A request of the host, and how many parts of it are still to be done.
+#[derive(Debug, Clone, Copy)]
+struct Parent {
+    request: Request,
+    since: Ns,
+    parts: u32,
+}
+
+/// What of a request concerns one stripe.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    parent: u32,
+    offset: u64,
+    bytes: u64,
+    phase: Phase,
+    outstanding: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Waits for its stripe.
+    Queued,
+    /// Reads old data and parity.
+    ReadsOld,
+    /// Writes the journal.
+    Journals,
+    /// The last round: when it is over, the part is done.
+    Last,
+}
+
+/// A write to a member: the same stamp in all of its sectors.
+#[derive(Debug, Clone, Copy)]
+struct Write {
+    member: usize,
+    offset: u64,
+    bytes: u64,
+    stamp: Stamp,
+}
+
+impl Array {
+    /// An array of these members. `journal`: a drive that stripes are written to first.
+    pub fn new(
+        layout: Layout,
+        members: Vec<Box<dyn Device>>,
+        journal: Option<Box<dyn Device>>,
+        tracks_contents: bool,
+    ) -> Array {
+        Array {
+            layout,
+            lost: vec![false; members.len()],
+            members,
+            journal: journal.map(|drive| Journal { drive, head: 0, entries: Vec::new() }),
+            tracks_contents,
+            requests: Slab::new(),
+            parts: Slab::new(),
+            busy: Vec::new(),
+            waiting: VecDeque::new(),
+            next_mirror: 0,
+            done: Vec::new(),
+            scratch: Vec::new(),
+            activity: Activity::default(),
+        }
+    }
+
+    /// A member dies: what it held has to be worked out from the others.
+    pub fn lose(&mut self, member: usize) {
+        self.lost[member] = true;
+    }
+
+    /// The members.
+    pub fn members(&self) -> &[Box<dyn Device>] {
+        &self.members
+    }
+
+    fn start_part(&mut self, now: Ns, index: u32) {
+        let Part { parent, offset, bytes, .. } = *self.parts.get(index);
+        let op = self.requests.get(parent).request.op;
+        match (op, self.layout.level) {
+            (Op::Read, Level::Raid1) => {
+                let mirror = self.next_mirror % self.members.len();
+                self.next_mirror += 1;
+                self.send(now, index, mirror, Op::Read, Write { member: mirror, offset, bytes, stamp: 0 });
+            }
+            (Op::Read, _) => {
+                for piece in self.layout.data(offset, bytes) {
+                    self.send(now, index, piece.member, Op::Read, plain(piece));
+                }
+            }
+            (_, Level::Raid0 | Level::Raid1) => self.write_members(now, index),
+            (_, Level::Raid5 | Level::Raid6) => {
+                let stripe = offset / self.layout.stripe_bytes();
+                if self.busy.contains(&stripe) {
+                    self.waiting.push_back(index);
+                    return;
+                }
+                self.busy.push(stripe);
+                if bytes == self.layout.stripe_bytes() {
+                    self.write_stripe(now, index);
+                    return;
+                }
+                self.parts.get_mut(index).phase = Phase::ReadsOld;
+                let mut pieces = self.layout.data(offset, bytes);
+                pieces.extend(self.layout.parity(offset, bytes));
+                for piece in pieces {
+                    self.send(now, index, piece.member, Op::Read, plain(piece));
+                }
+            }
+        }
+    }
+
+    /// Old data and parity are known: to the journal first, if there is one.
+    fn write_stripe(&mut self, now: Ns, index: u32) {
+        if self.journal.is_none() {
+            self.write_members(now, index);
+            return;
+        }
+        let writes = self.member_writes(index);
+        let bytes = JOURNAL_BLOCK_BYTES + writes.iter().map(|write| write.bytes).sum::<u64>();
+        let part = self.parts.get_mut(index);
+        part.phase = Phase::Journals;
+        part.outstanding = 1;
+        if let Some(journal) = &mut self.journal {
+            if journal.head + bytes > JOURNAL_BYTES.min(journal.drive.identity().capacity_bytes) {
+                journal.head = 0;
+            }
+            let offset = journal.head;
+            journal.head += bytes;
+            journal.entries.push(Entry { part: index, safe: false, writes });
+            journal.drive.submit(now, Request { id: index, op: Op::Write, offset, bytes, fua: true, stamp: 0 });
+        }
+    }
+
+    fn write_members(&mut self, now: Ns, index: u32) {
+        self.parts.get_mut(index).phase = Phase::Last;
+        for write in self.member_writes(index) {
+            self.send(now, index, write.member, Op::Write, write);
+        }
+    }
+
+    /// What a part writes to the members.
+    fn member_writes(&self, index: u32) -> Vec<Write> {
+        let Part { parent, offset, bytes, .. } = *self.parts.get(index);
+        let stamp = self.requests.get(parent).request.stamp;
+        let data = self.layout.data(offset, bytes);
+        if self.layout.level == Level::Raid1 {
+            let copy = |member| Write { member, offset, bytes, stamp };
+            return (0..self.members.len()).map(copy).collect();
+        }
+        let mut writes: Vec<Write> = data.iter().map(|&piece| Write { stamp, ..plain(piece) }).collect();
+        for parity in self.layout.parity(offset, bytes) {
+            if self.tracks_contents {
+                writes.extend(self.parity_writes(parity, &data, stamp));
+            } else {
+                writes.push(plain(parity));
+            }
+        }
+        writes
+    }
+
+    /// The new parity, in runs of sectors with one stamp: the old one, with the old data taken out and the new put in.
+    fn parity_writes(&self, parity: Piece, data: &[Piece], stamp: Stamp) -> Vec<Write> {
+        let mut stamps = self.members[parity.member].contents(parity.offset, parity.bytes);
+        for piece in data {
+            let old = self.members[piece.member].contents(piece.offset, piece.bytes);
+            let first = ((piece.offset - parity.offset) / SECTOR_BYTES) as usize;
+            for (sum, old) in stamps[first..].iter_mut().zip(old) {
+                *sum ^= old ^ stamp;
+            }
+        }
+        let mut writes: Vec<Write> = Vec::new();
+        for (sector, stamp) in stamps.into_iter().enumerate() {
+            match writes.last_mut() {
+                Some(write) if write.stamp == stamp => write.bytes += SECTOR_BYTES,
+                _ => writes.push(Write {
+                    member: parity.member,
+                    offset: parity.offset + sector as u64 * SECTOR_BYTES,
+                    bytes: SECTOR_BYTES,
+                    stamp,
+                }),
+            }
+        }
+        writes
+    }
+
+    fn send(&mut self, now: Ns, part: u32, member: usize, op: Op, write: Write) {
+        let parent = self.parts.get(part).parent;
+        let fua = op == Op::Write && self.requests.get(parent).request.fua;
+        self.parts.get_mut(part).outstanding += 1;
+        let Write { offset, bytes, stamp, .. } = write;
+        self.members[member].submit(now, Request { id: part, op, offset, bytes, fua, stamp });
+    }
+
+    fn member_done(&mut self, now: Ns, index: u32) {
+        let part = self.parts.get_mut(index);
+        part.outstanding -= 1;
+        if part.outstanding > 0 {
+            return;
+        }
+        match part.phase {
+            Phase::Queued => {}
+            Phase::ReadsOld => self.write_stripe(now, index),
+            Phase::Journals => {
+                if let Some(journal) = &mut self.journal {
+                    journal.entries.iter_mut().filter(|entry| entry.part == index).for_each(|entry| entry.safe = true);
+                }
+                self.write_members(now, index);
+            }
+            Phase::Last => self.part_done(now, index),
+        }
+    }
+
+    fn part_done(&mut self, now: Ns, index: u32) {
+        let Part { parent, offset, .. } = self.parts.remove(index);
+        if let Some(journal) = &mut self.journal {
+            journal.entries.retain(|entry| entry.part != index);
+        }
+        if self.layout.parities() > 0 {
+            let stripe = offset / self.layout.stripe_bytes();
+            self.busy.retain(|busy| *busy != stripe);
+            if let Some(place) = self
+                .waiting
+                .iter()
+                .position(|&waiting| self.parts.get(waiting).offset / self.layout.stripe_bytes() == stripe)
+                && let Some(next) = self.waiting.remove(place)
+            {
+                self.start_part(now, next);
+            }
+        }
+        let open = self.requests.get_mut(parent);
+        open.parts -= 1;
+        if open.parts == 0 {
+            let Parent { request, since, .. } = self.requests.remove(parent);
+            match request.op {
+                Op::Read => self.activity.reads += 1,
+                Op::Write => {
+                    self.activity.writes += 1;
+                    self.activity.written_bytes += request.bytes;
+                }
+                Op::Flush => {
+                    self.activity.flushes += 1;
+                    self.activity.flush_ns += now - since;
+                }
+            }
+            self.done.push(Completion { id: request.id, at: now });
+        }
+    }
+}
+
+const fn plain(piece: Piece) -> Write {
+    Write { member: piece.member, offset: piece.offset, bytes: piece.bytes, stamp: 0 }
+}
+
+impl Device for Array {
+    fn identity(&self) -> Identity {
+        let member = self.members[0].identity();
+        Identity { capacity_bytes: self.layout.capacity(member.capacity_bytes), ..member }
+    }
+
+    fn set_write_cache(&mut self, now: Ns, on: bool) {
+        self.members.iter_mut().for_each(|member| member.set_write_cache(now, on));
+    }
+
+    fn precondition(&mut self, bytes: u64) {
+        let on_each = bytes.div_ceil(self.layout.stripe_bytes()) * self.layout.chunk;
+        self.members.iter_mut().for_each(|member| member.precondition(on_each));
+    }
+
+    fn submit(&mut self, now: Ns, request: Request) {
+        if request.op == Op::Flush {
+            let parent = self.requests.insert(Parent { request, since: now, parts: 1 });
+            let outstanding = self.members.len() as u32;
+            let part = self.parts.insert(Part { parent, offset: 0, bytes: 0, phase: Phase::Last, outstanding });
+            for member in &mut self.members {
+                member.submit(now, Request { id: part, ..request });
+            }
+            return;
+        }
+        let ranges = self.layout.by_stripe(request.offset, request.bytes);
+        let parent = self.requests.insert(Parent { request, since: now, parts: ranges.len() as u32 });
+        for (offset, bytes) in ranges {
+            let phase = if request.op == Op::Read { Phase::Last } else { Phase::Queued };
+            let part = self.parts.insert(Part { parent, offset, bytes, phase, outstanding: 0 });
+            self.start_part(now, part);
+        }
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        let journal = self.journal.iter().map(|journal| &journal.drive);
+        self.members.iter().chain(journal).filter_map(|member| member.next_event()).min()
+    }
+
+    fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
+        while let Some(at) = self.next_event().filter(|&at| at <= now) {
+            let mut completions = std::mem::take(&mut self.scratch);
+            for member in &mut self.members {
+                member.advance(at, &mut completions);
+            }
+            if let Some(journal) = &mut self.journal {
+                journal.drive.advance(at, &mut completions);
+            }
+            for completion in completions.drain(..) {
+                self.member_done(completion.at, completion.id);
+            }
+            self.scratch = completions;
+        }
+        done.append(&mut self.done);
+    }
+
+    /// All members lose power in the same moment. The journal is read at the next start: what is safe in it is written again.
+    fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
+        self.members.iter_mut().for_each(|member| member.power_cut(now, chance));
+        self.requests = Slab::new();
+        self.parts = Slab::new();
+        self.busy.clear();
+        self.waiting.clear();
+        let Some(journal) = &mut self.journal else { return };
+        journal.drive.power_cut(now, chance);
+        let mut done = Vec::new();
+        for entry in std::mem::take(&mut journal.entries).into_iter().filter(|entry| entry.safe) {
+            for Write { member, offset, bytes, stamp } in entry.writes {
+                let member = &mut self.members[member];
+                member.submit(now, Request { id: 0, op: Op::Write, offset, bytes, fua: false, stamp });
+                while let Some(at) = member.next_event() {
+                    member.advance(at, &mut done);
+                }
+            }
+        }
+    }
+
+    fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
+        let mut stamps = Vec::new();
+        for (start, length) in self.layout.by_stripe(offset, bytes) {
+            for piece in self.layout.data(start, length) {
+                let member = if self.layout.level == Level::Raid1 {
+                    self.lost.iter().position(|lost| !lost).unwrap_or(0)
+                } else {
+                    piece.member
+                };
+                if !self.lost[member] || self.layout.parities() == 0 {
+                    stamps.extend(self.members[member].contents(piece.offset, piece.bytes));
+                } else {
+                    stamps.extend(self.worked_out(piece));
+                }
+            }
+        }
+        stamps
+    }
+
+    fn activity(&self) -> Activity {
+        self.activity
+    }
+}
+
+impl Array {
+    /// What a lost member held: the first parity and all other data of the stripe, added up.
+    fn worked_out(&self, piece: Piece) -> Vec<Stamp> {
+        let stripe = piece.offset / self.layout.chunk;
+        let second_parity = (self.layout.parities() == 2).then(|| self.layout.parity_member(stripe, 1));
+        let others = (0..self.members.len()).filter(|&member| member != piece.member && Some(member) != second_parity);
+        let mut sum = vec![0; (piece.bytes / SECTOR_BYTES) as usize];
+        for member in others {
+            for (sum, stamp) in sum.iter_mut().zip(self.members[member].contents(piece.offset, piece.bytes)) {
+                *sum ^= stamp;
+            }
+        }
+        sum
+    }
+}

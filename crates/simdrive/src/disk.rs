@@ -1,0 +1,401 @@
+//! A rotating disk: an arm, a turn, a cache, a queue.
+//!
+//! The arm takes whatever it can reach soonest (shortest positioning time first) among the commands that it was given and the writes that wait in its cache: this is what native command queueing
+//! gains, and why unsynced writes are fast. FLUSH CACHE waits for all of them, in that order, and keeps other commands waiting, because SATA cannot queue it. With the cache
+//! off each write waits for its place to come round. What follows a read is read on into the track buffer while nothing else is to do.
+
+mod geometry;
+
+use std::collections::{HashMap, VecDeque};
+
+use catalogue::model;
+use rand_core::Rng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
+use crate::events::Agenda;
+use crate::time::{Ns, Speed, from_us};
+use geometry::{Geometry, settle};
+
+/// How many candidates the arm weighs: firmware looks at its queue and a part of its cache.
+const WEIGHED_MOST: usize = 64;
+/// Sectors of the medium, eight of the host's: a write of less reads first, and waits a turn.
+const MEDIUM_SECTOR_BYTES: u64 = 4096;
+/// How far the track buffer reads ahead.
+const READ_AHEAD_BYTES: u64 = 2 << 20;
+
+/// A rotating disk.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    capacity_bytes: u64,
+    geometry: Geometry,
+    settle: Ns,
+    command: Ns,
+    link: Speed,
+    queue_depth: u32,
+    cache_bytes: u64,
+    cache_on: bool,
+    track: u64,
+    arm: Option<Motion>,
+    /// Commands that need the arm: reads, and writes that are not cached.
+    wanted: VecDeque<Waiting>,
+    /// Writes that were acknowledged and wait for the arm.
+    cached: VecDeque<Request>,
+    cached_bytes: u64,
+    /// Writes that wait for room in the cache.
+    crowded: VecDeque<Waiting>,
+    /// Commands behind a flush.
+    held: VecDeque<Waiting>,
+    flushing: Option<Waiting>,
+    under_way: u32,
+    link_free: Ns,
+    read_ahead: Option<ReadAhead>,
+    agenda: Agenda<Event>,
+    activity: Activity,
+    sectors: Option<HashMap<u64, Stamp>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    request: Request,
+    since: Ns,
+}
+
+/// What the arm does.
+#[derive(Debug, Clone, Copy)]
+struct Motion {
+    request: Request,
+    /// Whether the host has been told already.
+    from_cache: bool,
+    transfer_begins: Ns,
+    ends: Ns,
+}
+
+/// What passes under the head after a read.
+#[derive(Debug, Clone, Copy)]
+struct ReadAhead {
+    /// Bytes from here are in the buffer, or will be.
+    start: u64,
+    /// When the first of them passed.
+    since: Ns,
+    speed: Speed,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    ArmFree,
+    Done { request: Request },
+    Flushed,
+}
+
+impl Disk {
+    /// A new disk. The parameters have been checked.
+    pub fn new(parameters: &model::Disk, capacity_bytes: u64, track_contents: bool) -> Disk {
+        Disk {
+            capacity_bytes,
+            geometry: Geometry::new(parameters, capacity_bytes),
+            settle: settle(parameters),
+            command: from_us(parameters.command_us),
+            link: Speed::from_mb_per_s(parameters.link_mb_per_s),
+            queue_depth: parameters.queue_depth,
+            cache_bytes: parameters.cache.0,
+            cache_on: parameters.cache_on,
+            track: 0,
+            arm: None,
+            wanted: VecDeque::new(),
+            cached: VecDeque::new(),
+            cached_bytes: 0,
+            crowded: VecDeque::new(),
+            held: VecDeque::new(),
+            flushing: None,
+            under_way: 0,
+            link_free: 0,
+            read_ahead: None,
+            agenda: Agenda::new(),
+            activity: Activity::default(),
+            sectors: track_contents.then(HashMap::new),
+        }
+    }
+
+    fn start(&mut self, now: Ns, waiting: Waiting) {
+        let request = waiting.request;
+        match request.op {
+            Op::Flush => {
+                self.flushing = Some(waiting);
+                self.end_flush_if_clean(now);
+            }
+            Op::Read => {
+                self.under_way += 1;
+                match self.buffered_at(now, &request) {
+                    Some(at) => {
+                        let ends = self.over_the_link(at, request.bytes);
+                        self.agenda.enter(ends, Event::Done { request });
+                    }
+                    None => self.want(now, waiting),
+                }
+            }
+            Op::Write if self.cache_on => {
+                self.under_way += 1;
+                if self.cached_bytes + request.bytes > self.cache_bytes && !self.cached.is_empty() {
+                    self.crowded.push_back(waiting);
+                } else {
+                    self.cache(now, request);
+                }
+            }
+            Op::Write => {
+                self.under_way += 1;
+                self.want(now, waiting);
+            }
+        }
+    }
+
+    fn over_the_link(&mut self, now: Ns, bytes: u64) -> Ns {
+        self.link_free = self.link_free.max(now) + self.command + self.link.time(bytes);
+        self.link_free
+    }
+
+    fn cache(&mut self, now: Ns, request: Request) {
+        let ends = self.over_the_link(now, request.bytes);
+        self.cached_bytes += request.bytes;
+        self.cached.push_back(request);
+        self.agenda.enter(ends, Event::Done { request });
+        self.move_arm(now);
+    }
+
+    fn want(&mut self, now: Ns, waiting: Waiting) {
+        self.wanted.push_back(waiting);
+        self.move_arm(now);
+    }
+
+    /// When the track buffer has what a read wants, if it passes by anyway.
+    fn buffered_at(&self, now: Ns, request: &Request) -> Option<Ns> {
+        let end = request.offset + request.bytes;
+        if self.cached.iter().any(|write| write.offset <= request.offset && end <= write.offset + write.bytes) {
+            return Some(now);
+        }
+        let ahead = self.read_ahead?;
+        let in_reach = request.offset >= ahead.start
+            && request.offset + request.bytes <= ahead.start + READ_AHEAD_BYTES
+            && self.arm.is_none()
+            && self.wanted.is_empty();
+        in_reach.then(|| now.max(ahead.since + ahead.speed.time(request.offset + request.bytes - ahead.start)))
+    }
+
+    /// Sends the idle arm to what it reaches soonest.
+    fn move_arm(&mut self, now: Ns) {
+        if self.arm.is_some() {
+            return;
+        }
+        let wanted = self.wanted.iter().map(|waiting| &waiting.request).take(WEIGHED_MOST);
+        // Reads go before what is cached, unless a flush or a full cache presses: somebody waits for them.
+        let cached = if self.wanted.is_empty() { WEIGHED_MOST } else { 0 };
+        let candidates = wanted.chain(self.cached.iter().take(cached));
+        let best = candidates
+            .map(|request| self.positioning(now, request))
+            .enumerate()
+            .min_by_key(|&(index, time)| (time, index));
+        let Some((index, positioning)) = best else { return };
+        let (request, from_cache) = if index < self.wanted.len() {
+            (self.wanted.remove(index).map(|waiting| waiting.request), false)
+        } else {
+            (self.cached.remove(self.before_it(index - self.wanted.len())), true)
+        };
+        let Some(request) = request else { return };
+        let spot = self.geometry.spot(request.offset);
+        let transfer_begins = now + positioning;
+        let ends = transfer_begins + self.geometry.transfer(spot, request.bytes);
+        self.read_ahead = None;
+        self.arm = Some(Motion { request, from_cache, transfer_begins, ends });
+        self.agenda.enter(ends, Event::ArmFree);
+    }
+
+    /// An older write of the same place has to reach the medium first.
+    fn before_it(&self, index: usize) -> usize {
+        let chosen = self.cached[index];
+        let overlaps =
+            |older: &Request| older.offset < chosen.offset + chosen.bytes && chosen.offset < older.offset + older.bytes;
+        self.cached.iter().position(overlaps).unwrap_or(index)
+    }
+
+    /// Seek and rotation to where a request begins. A write that is smaller than a sector of the medium reads it first and waits for a turn more.
+    fn positioning(&self, now: Ns, request: &Request) -> Ns {
+        let spot = self.geometry.spot(request.offset);
+        let settle = if request.op == Op::Write { self.settle } else { 0 };
+        let same_track = spot.track == self.track;
+        let seek = self.geometry.seek(self.track, spot.track) + if same_track { 0 } else { settle };
+        let whole =
+            request.bytes.is_multiple_of(MEDIUM_SECTOR_BYTES) && request.offset.is_multiple_of(MEDIUM_SECTOR_BYTES);
+        let partial = request.op == Op::Write && !whole;
+        let again = if partial { self.geometry.turn() } else { 0 };
+        seek + self.geometry.rotation(now + seek, spot.angle) + again
+    }
+
+    fn arm_free(&mut self, now: Ns) {
+        let Some(Motion { request, from_cache, .. }) = self.arm.take() else { return };
+        let end = request.offset + request.bytes;
+        self.track = self.geometry.spot(end.min(self.capacity_bytes) - 1).track;
+        if request.op == Op::Write {
+            self.store(&request, request.bytes);
+        } else {
+            let spot = self.geometry.spot(request.offset);
+            let mb_per_s = spot.track_bytes as f64 * 1e3 / self.geometry.turn() as f64;
+            self.read_ahead = Some(ReadAhead { start: end, since: now, speed: Speed::from_mb_per_s(mb_per_s) });
+        }
+        if from_cache {
+            self.cached_bytes -= request.bytes;
+            while let Some(waiting) = self.crowded.front().copied() {
+                if self.cached_bytes + waiting.request.bytes > self.cache_bytes && !self.cached.is_empty() {
+                    break;
+                }
+                self.crowded.pop_front();
+                self.cache(now, waiting.request);
+            }
+        } else {
+            let ends = self.over_the_link(now, if request.op == Op::Read { request.bytes } else { 0 });
+            self.agenda.enter(ends, Event::Done { request });
+        }
+        self.move_arm(now);
+        self.end_flush_if_clean(now);
+    }
+
+    fn end_flush_if_clean(&mut self, now: Ns) {
+        let clean = self.cached.is_empty() && self.arm.is_none_or(|motion| !motion.from_cache);
+        if self.flushing.is_some() && clean {
+            self.agenda.enter(now + self.command, Event::Flushed);
+        } else {
+            self.move_arm(now);
+        }
+    }
+
+    fn store(&mut self, request: &Request, bytes: u64) {
+        if let Some(sectors) = &mut self.sectors {
+            let range = request.offset / SECTOR_BYTES..(request.offset + bytes) / SECTOR_BYTES;
+            sectors.extend(range.map(|sector| (sector, request.stamp)));
+        }
+    }
+
+    fn release(&mut self, now: Ns) {
+        while self.flushing.is_none() {
+            match self.held.front() {
+                Some(waiting) if waiting.request.op != Op::Flush || self.under_way == 0 => {}
+                _ => return,
+            }
+            if let Some(waiting) = self.held.pop_front() {
+                self.start(now, waiting);
+            }
+        }
+    }
+}
+
+impl Device for Disk {
+    fn identity(&self) -> Identity {
+        Identity {
+            capacity_bytes: self.capacity_bytes,
+            volatile_cache: self.cache_on,
+            fua: false,
+            queue_depth: self.queue_depth,
+            rotational: true,
+            switchable: true,
+        }
+    }
+
+    fn set_write_cache(&mut self, now: Ns, on: bool) {
+        if self.cache_on && !on {
+            // The standard has the drive write its cache first; nothing is under way while a setting changes.
+            for request in std::mem::take(&mut self.cached) {
+                self.store(&request, request.bytes);
+            }
+            self.cached_bytes = 0;
+            self.arm = None;
+            self.agenda.clear();
+            self.link_free = self.link_free.max(now);
+        }
+        self.cache_on = on;
+    }
+
+    fn precondition(&mut self, _bytes: u64) {}
+
+    fn submit(&mut self, now: Ns, request: Request) {
+        let waiting = Waiting { request, since: now };
+        let blocked = self.flushing.is_some() || !self.held.is_empty();
+        if blocked || (request.op == Op::Flush && self.under_way > 0) {
+            self.held.push_back(waiting);
+        } else {
+            self.start(now, waiting);
+        }
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        self.agenda.next_at()
+    }
+
+    fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
+        while let Some((at, event)) = self.agenda.take(now) {
+            match event {
+                Event::ArmFree => self.arm_free(at),
+                Event::Done { request } => {
+                    self.under_way -= 1;
+                    if request.op == Op::Read {
+                        self.activity.reads += 1;
+                    } else {
+                        self.activity.writes += 1;
+                        self.activity.written_bytes += request.bytes;
+                    }
+                    done.push(Completion { id: request.id, at });
+                    self.release(at);
+                }
+                Event::Flushed => {
+                    if let Some(waiting) = self.flushing.take() {
+                        self.activity.flushes += 1;
+                        self.activity.flush_ns += at - waiting.since;
+                        done.push(Completion { id: waiting.request.id, at });
+                    }
+                    self.release(at);
+                }
+            }
+        }
+    }
+
+    /// What passed under the head is there; the sector under it may be either; what only lay in the cache is gone.
+    fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
+        if let Some(Motion { request, transfer_begins, ends, .. }) = self.arm.take()
+            && request.op == Op::Write
+            && now > transfer_begins
+        {
+            let share = (now - transfer_begins) as f64 / (ends - transfer_begins).max(1) as f64;
+            let passed = (request.bytes as f64 * share.min(1.0)) as u64 / SECTOR_BYTES * SECTOR_BYTES;
+            let torn = if chance.next_u64() & 1 == 1 { SECTOR_BYTES } else { 0 };
+            self.store(&request, (passed + torn).min(request.bytes));
+        }
+        self.wanted.clear();
+        self.cached.clear();
+        self.cached_bytes = 0;
+        self.crowded.clear();
+        self.held.clear();
+        self.flushing = None;
+        self.under_way = 0;
+        self.link_free = now;
+        self.read_ahead = None;
+        self.agenda.clear();
+    }
+
+    fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
+        let range = offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES;
+        let at = |sector: u64| {
+            // What waits in the cache is what a read gets; the latest write of a sector counts.
+            let holds = |request: &&Request| {
+                (request.offset..request.offset + request.bytes).contains(&(sector * SECTOR_BYTES))
+            };
+            let moving =
+                self.arm.as_ref().filter(|motion| motion.request.op == Op::Write).map(|motion| &motion.request);
+            let waiting = self.cached.iter().rev().find(holds).or(moving.filter(holds));
+            let stored = || self.sectors.as_ref().and_then(|sectors| sectors.get(&sector)).copied().unwrap_or(0);
+            waiting.map_or_else(stored, |request| request.stamp)
+        };
+        range.map(at).collect()
+    }
+
+    fn activity(&self) -> Activity {
+        self.activity
+    }
+}

@@ -1,0 +1,165 @@
+//! Where a byte lies on a rotating disk, and how long the head takes to get there.
+//!
+//! Tracks hold more at the outer edge than at the inner one: sixteen zones of equally many tracks each, with the speed falling in a straight line. The first sector of each track is turned against
+//! the one before by what a step to the next track takes, so that a long transfer loses no turn. A seek over x of the stroke takes s0 + k sqrt(x): the arm speeds up for half
+//! of its way (Ruemmler and Wilkes, "An introduction to disk drive modeling", 1994); k follows from the mean seek, because the mean of sqrt x over random pairs is 8/15.
+
+use catalogue::model;
+
+use crate::time::{Ns, from_us};
+
+/// Zones of different density.
+const ZONES: usize = 16;
+
+/// Where something lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spot {
+    /// From the outer edge.
+    pub track: u64,
+    /// Share of a turn, 0 to 1, in a frame that does not rotate.
+    pub angle: f64,
+    /// Bytes of a turn there.
+    pub track_bytes: u64,
+}
+
+/// A disk's layout and mechanics.
+#[derive(Debug, Clone)]
+pub struct Geometry {
+    turn: Ns,
+    zones: Vec<Zone>,
+    tracks: u64,
+    seek_track: f64,
+    seek_root: f64,
+    skew: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Zone {
+    first_byte: u64,
+    first_track: u64,
+    track_bytes: u64,
+}
+
+impl Geometry {
+    /// Of a model's disk.
+    pub fn new(disk: &model::Disk, capacity_bytes: u64) -> Geometry {
+        let turn_s = 60.0 / disk.rpm;
+        let mean_track = f64::midpoint(disk.outer_mb_per_s, disk.inner_mb_per_s) * 1e6 * turn_s;
+        let tracks = (capacity_bytes as f64 / mean_track).ceil().max(ZONES as f64);
+        let tracks_per_zone = (tracks / ZONES as f64).ceil() as u64;
+        let (mut first_byte, mut first_track) = (0, 0);
+        let mut zones = Vec::new();
+        for zone in 0..ZONES {
+            let inward = (zone as f64 + 0.5) / ZONES as f64;
+            let speed = disk.outer_mb_per_s + (disk.inner_mb_per_s - disk.outer_mb_per_s) * inward;
+            let track_bytes = (speed * 1e6 * turn_s) as u64 / 4096 * 4096;
+            zones.push(Zone { first_byte, first_track, track_bytes });
+            first_byte += track_bytes * tracks_per_zone;
+            first_track += tracks_per_zone;
+        }
+        let turn = (turn_s * 1e9) as Ns;
+        Geometry {
+            turn,
+            zones,
+            tracks: first_track,
+            seek_track: disk.seek_track_us * 1e3,
+            seek_root: (disk.seek_mean_us - disk.seek_track_us) * 1e3 * 15.0 / 8.0,
+            skew: (disk.seek_track_us + disk.write_settle_us) * 1e3 / turn as f64,
+        }
+    }
+
+    /// One turn.
+    pub const fn turn(&self) -> Ns {
+        self.turn
+    }
+
+    /// Where a byte lies.
+    pub fn spot(&self, offset: u64) -> Spot {
+        let index = self.zones.partition_point(|zone| zone.first_byte <= offset) - 1;
+        let Zone { first_byte, first_track, track_bytes } = self.zones[index];
+        let within = offset - first_byte;
+        let track = first_track + within / track_bytes;
+        let along = (within % track_bytes) as f64 / track_bytes as f64;
+        Spot { track, angle: (along + track as f64 * self.skew).fract(), track_bytes }
+    }
+
+    /// How long the head takes from one track to another.
+    pub fn seek(&self, from: u64, to: u64) -> Ns {
+        if from == to {
+            return 0;
+        }
+        let share = from.abs_diff(to) as f64 / self.tracks as f64;
+        (self.seek_track + self.seek_root * share.sqrt()) as Ns
+    }
+
+    /// How long until an angle passes under the head, from `now`. What passed a moment ago, less than a thousandth of a turn, is caught: rounding must not cost a turn.
+    pub fn rotation(&self, now: Ns, angle: f64) -> Ns {
+        let present = (now % self.turn) as f64 / self.turn as f64;
+        let ahead = (angle - present).rem_euclid(1.0);
+        if ahead > 0.999 { 0 } else { (ahead * self.turn as f64) as Ns }
+    }
+
+    /// How long so many bytes take to pass under the head, steps from track to track included.
+    pub fn transfer(&self, spot: Spot, bytes: u64) -> Ns {
+        let turns = bytes as f64 / spot.track_bytes as f64;
+        ((turns + turns.floor() * self.skew) * self.turn as f64) as Ns
+    }
+}
+
+/// Nanoseconds of a model's head settling.
+pub fn settle(disk: &model::Disk) -> Ns {
+    from_us(disk.write_settle_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub fn seven_two() -> model::Disk {
+        model::Disk {
+            capacity_gb: 4000.0,
+            rpm: 7200.0,
+            seek_track_us: 800.0,
+            seek_mean_us: 8500.0,
+            write_settle_us: 500.0,
+            outer_mb_per_s: 210.0,
+            inner_mb_per_s: 100.0,
+            command_us: 100.0,
+            link_mb_per_s: 550.0,
+            queue_depth: 32,
+            cache: model::Bytes(64 << 20),
+            cache_on: true,
+        }
+    }
+
+    #[test]
+    fn the_mean_seek_is_the_one_of_the_datasheet() {
+        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000);
+        let n = 200;
+        let track = |i: u64| i * geometry.tracks / n;
+        let total: u64 =
+            (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| geometry.seek(track(i), track(j))).sum();
+        let mean_us = total as f64 / (n * n) as f64 / 1e3;
+        assert!((mean_us / 8500.0 - 1.0).abs() < 0.02, "{mean_us}");
+    }
+
+    #[test]
+    fn the_outer_edge_is_faster() {
+        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000);
+        let speed = |offset| {
+            let spot = geometry.spot(offset);
+            spot.track_bytes as f64 * 1e3 / geometry.turn() as f64
+        };
+        assert!(speed(0) > 200.0 && speed(3_900_000_000_000) < 110.0);
+    }
+
+    #[test]
+    fn rotation_is_within_a_turn() {
+        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000);
+        for now in [0, 1_000_000, 123_456_789] {
+            for angle in [0.0, 0.3, 0.99] {
+                assert!(geometry.rotation(now, angle) < geometry.turn());
+            }
+        }
+    }
+}

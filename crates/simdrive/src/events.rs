@@ -1,0 +1,98 @@
+//! What is going to happen: an agenda ordered by time, and by order of entry among what happens at once.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::time::Ns;
+
+/// Future events of one kind.
+#[derive(Debug, Clone)]
+pub struct Agenda<E> {
+    entries: BinaryHeap<Reverse<Entry<E>>>,
+    entered: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Entry<E> {
+    at: Ns,
+    order: u64,
+    event: E,
+}
+
+impl<E> PartialEq for Entry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.order) == (other.at, other.order)
+    }
+}
+
+impl<E> Eq for Entry<E> {}
+
+impl<E> PartialOrd for Entry<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for Entry<E> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+impl<E> Default for Agenda<E> {
+    fn default() -> Agenda<E> {
+        Agenda::new()
+    }
+}
+
+impl<E> Agenda<E> {
+    /// Nothing is going to happen.
+    pub const fn new() -> Agenda<E> {
+        Agenda { entries: BinaryHeap::new(), entered: 0 }
+    }
+
+    /// Enters an event.
+    #[inline]
+    pub fn enter(&mut self, at: Ns, event: E) {
+        let order = self.entered;
+        self.entered += 1;
+        self.entries.push(Reverse(Entry { at, order, event }));
+    }
+
+    /// When the next event happens.
+    #[inline]
+    pub fn next_at(&self) -> Option<Ns> {
+        self.entries.peek().map(|Reverse(entry)| entry.at)
+    }
+
+    /// Takes the next event, if it happens at or before `now`.
+    #[inline]
+    pub fn take(&mut self, now: Ns) -> Option<(Ns, E)> {
+        if self.next_at()? > now {
+            return None;
+        }
+        self.entries.pop().map(|Reverse(entry)| (entry.at, entry.event))
+    }
+
+    /// Forgets everything: the power went.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_at_once_happens_in_the_order_of_entry() {
+        let mut agenda = Agenda::new();
+        for (at, name) in [(5, 'a'), (3, 'b'), (5, 'c'), (3, 'd')] {
+            agenda.enter(at, name);
+        }
+        assert_eq!(agenda.next_at(), Some(3));
+        assert_eq!(agenda.take(2), None);
+        let order: String = std::iter::from_fn(|| agenda.take(9)).map(|(_, name)| name).collect();
+        assert_eq!(order, "bdac");
+    }
+}

@@ -1,0 +1,610 @@
+//! Flash and its translation layer: pages that are written once, blocks that are erased whole.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`page_map`] | where each unit of 4 KiB lies |
+//! | [`dies`] | when dies and channels are free |
+//! | `blocks` | erase blocks: which are free, what of each is still valid, how worn it is |
+//! | `contents` | what units hold, for power cuts |
+//! | this one | the flow: host writes fill word lines, word lines go to the dies in turn, garbage collection and folding make room |
+//!
+//! Assumptions. One erase block of every die together makes a superblock, which is opened, filled, collected and erased as one, as firmware of page-mapped drives
+//! does (NVMeVirt calls it a line). Writes go to the dies in turn. Garbage collection takes the superblock with the fewest valid units (greedy; Xiang and Kurkoski,
+//! arXiv 1110.4245, give its write amplification), and its work is spread over the host's writes as soon as free superblocks run low. Data that was moved fills superblocks of its
+//! own. The least worn free superblock is opened first, and a block that has not been erased for long is moved now and then. Folding out of one-bit flash uses the time in
+//! which the dies are idle.
+
+mod blocks;
+pub mod contents;
+pub mod dies;
+pub mod page_map;
+
+use std::collections::VecDeque;
+
+use catalogue::model::{self, Bytes};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::time::{Ns, Speed, from_us};
+use blocks::{Blocks, Cells};
+use contents::{Contents, SECTORS, Sectors, UNIT_BYTES};
+use dies::Dies;
+use page_map::{NONE, PageMap, Slot, Unit};
+
+/// A word line that was not filled is written out after this long: no firmware keeps data in volatile memory for good.
+const LINGER_NS: Ns = 10_000_000;
+/// Superblocks that a scaled-down drive is still divided into, so that its spare part stays a matter of percent.
+const SUPERBLOCKS_LEAST: u64 = 200;
+
+/// What the flash is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// Units of 4 KiB that the host sees.
+    pub units: u64,
+    /// Bytes and time of one program of multi-bit flash.
+    pub multi: Program,
+    /// The same of one-bit flash, where there is any.
+    pub slc: Option<SlcShape>,
+    /// Dies.
+    pub dies: u32,
+    /// Programs of one die's erase block.
+    pub programs_per_block: u32,
+    /// Time to erase.
+    pub erase_ns: Ns,
+    /// Flash beyond what the host sees, as a share of it.
+    pub spare: f64,
+}
+
+impl Shape {
+    /// Of a model's flash behind so many units.
+    pub fn of(flash: &model::Flash, units: u64) -> Shape {
+        let program = |bytes: Bytes, us: f64| Program { units: (bytes.0 / UNIT_BYTES) as u32, ns: from_us(us) };
+        Shape {
+            units,
+            multi: program(flash.program, flash.program_us),
+            slc: flash.slc.map(|slc| SlcShape {
+                program: program(slc.program, slc.program_us),
+                size_bytes: slc.size.0,
+                free_bytes: slc.free.0,
+            }),
+            dies: flash.dies,
+            programs_per_block: flash.programs_per_block,
+            erase_ns: from_us(flash.erase_us),
+            spare: flash.spare_percent / 100.0,
+        }
+    }
+}
+
+/// One program of one die.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    /// Units that it holds.
+    pub units: u32,
+    /// How long it takes.
+    pub ns: Ns,
+}
+
+/// One-bit flash.
+#[derive(Debug, Clone, Copy)]
+pub struct SlcShape {
+    /// Its programs.
+    pub program: Program,
+    /// Bytes that fit.
+    pub size_bytes: u64,
+    /// Bytes of it that are free at first.
+    pub free_bytes: u64,
+}
+
+/// A superblock that is being filled.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    block: u32,
+    /// The next place in it.
+    next: u32,
+    /// Units that wait for their word line to fill.
+    waiting: u32,
+    /// When the last of them was at hand.
+    ready: Ns,
+    /// Dies that have not erased their part yet.
+    to_erase: u32,
+}
+
+/// Who writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    HostMulti,
+    HostSlc,
+    Moved,
+}
+
+/// How much was written, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wear {
+    /// Units that the host wrote.
+    pub host_units: u64,
+    /// Units that were moved to make room.
+    pub moved_units: u64,
+    /// Places that were left empty because something had to be written at once.
+    pub padded_units: u64,
+    /// Superblocks that were erased.
+    pub erases: u64,
+    /// Erasures of the most and the least worn superblock.
+    pub erases_range: (u32, u32),
+}
+
+impl Wear {
+    /// Units written to the flash for each that the host wrote.
+    pub fn write_amplification(&self) -> f64 {
+        (self.host_units + self.moved_units) as f64 / self.host_units.max(1) as f64
+    }
+}
+
+/// The flash of a drive.
+#[derive(Debug, Clone)]
+pub struct Flash {
+    shape: Shape,
+    dies: Dies,
+    map: PageMap,
+    blocks: Blocks,
+    open: [Option<Open>; 3],
+    /// Host data on its way into the flash, in order: when a part is there, and its bytes.
+    programs: VecDeque<(Ns, u64)>,
+    /// Bytes of those, and of word lines that fill.
+    waiting_bytes: u64,
+    last_write: Ns,
+    last_end: Ns,
+    idle_since: Ns,
+    fold_credit_ns: Ns,
+    /// Bytes that one-bit flash still takes.
+    slc_room: u64,
+    /// Bytes in one-bit flash from before the simulation began.
+    slc_old: u64,
+    victim: Option<u32>,
+    victim_next: u32,
+    move_debt: f64,
+    erases_since_leveling: u32,
+    wear: Wear,
+    contents: Option<Contents>,
+}
+
+impl Flash {
+    /// New flash. `channels` carry `channel_speed` each.
+    pub fn new(mut shape: Shape, channels: u32, channel_speed: Speed, read_us: f64, track_contents: bool) -> Flash {
+        let stripe = u64::from(shape.dies) * u64::from(shape.multi.units);
+        let programs = (shape.units / SUPERBLOCKS_LEAST / stripe).clamp(2, u64::from(shape.programs_per_block));
+        shape.programs_per_block = programs as u32;
+        let superblock = stripe * programs;
+        let physical = (shape.units as f64 * (1.0 + shape.spare)) as u64;
+        let slc_units = shape.slc.map(|slc| shape.dies * slc.program.units * shape.programs_per_block);
+        let count = physical.div_ceil(superblock) + u64::from(Blocks::RESERVE);
+        Flash {
+            dies: Dies::new(shape.dies, channels, channel_speed, from_us(read_us)),
+            map: PageMap::new(),
+            blocks: Blocks::new(count as u32, superblock as u32, slc_units),
+            open: [None; 3],
+            programs: VecDeque::new(),
+            waiting_bytes: 0,
+            last_write: 0,
+            last_end: 0,
+            idle_since: 0,
+            fold_credit_ns: 0,
+            slc_room: shape.slc.map_or(0, |slc| slc.free_bytes),
+            slc_old: shape.slc.map_or(0, |slc| slc.size_bytes.saturating_sub(slc.free_bytes)),
+            victim: None,
+            victim_next: 0,
+            move_debt: 0.0,
+            erases_since_leveling: 0,
+            wear: Wear::default(),
+            contents: track_contents.then(Contents::default),
+            shape,
+        }
+    }
+
+    /// Lays the first units out in order, in no time.
+    pub fn lay_out(&mut self, units: Unit) {
+        self.map.lay_out(units);
+        self.blocks.lay_out(units);
+        self.open = [None; 3];
+        self.victim = None;
+    }
+
+    /// Units that were laid out in order.
+    pub const fn laid_out(&self) -> Unit {
+        self.map.in_order()
+    }
+
+    /// What was written so far.
+    pub fn wear(&self) -> Wear {
+        Wear { erases_range: self.blocks.erases_range(), ..self.wear }
+    }
+
+    /// Bytes of memory that the translation layer takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.map.memory_bytes() + self.blocks.memory_bytes()
+    }
+
+    /// Lets time pass: idle dies fold, a word line that waited long is written.
+    pub fn catch_up(&mut self, now: Ns) {
+        if self.waiting_bytes > 0 && now > self.last_write + LINGER_NS && self.has_partial() {
+            self.force(self.last_write + LINGER_NS);
+        }
+        if self.shape.slc.is_some() {
+            let idle_since = self.idle_since.max(self.dies.busy_until());
+            if now > idle_since {
+                self.fold_credit_ns += now - idle_since;
+                self.idle_since = now;
+                self.fold();
+            }
+        }
+        if let Some(contents) = &mut self.contents {
+            contents.settle(now);
+        }
+    }
+
+    /// When there is room for `bytes` more behind a cache of `cache_bytes`, at or after `now`.
+    #[inline]
+    pub fn room_at(&mut self, now: Ns, bytes: u64, cache_bytes: u64) -> Ns {
+        while let Some(&(end, part)) = self.programs.front() {
+            if end > now {
+                break;
+            }
+            self.waiting_bytes -= part;
+            self.programs.pop_front();
+        }
+        let mut at = now;
+        while self.waiting_bytes + bytes > cache_bytes && self.waiting_bytes > 0 {
+            match self.programs.pop_front() {
+                Some((end, part)) => {
+                    at = at.max(end);
+                    self.waiting_bytes -= part;
+                }
+                None => drop(self.force(at)),
+            }
+        }
+        at
+    }
+
+    /// Takes one unit that is at hand at `ready`. `new` changes the sectors that the unit held.
+    #[inline]
+    pub fn write(&mut self, unit: Unit, ready: Ns, new: Option<impl FnOnce(Sectors) -> Sectors>) {
+        let stream = self.host_stream();
+        self.last_write = ready;
+        self.waiting_bytes += UNIT_BYTES;
+        self.wear.host_units += 1;
+        let sectors = match (&self.contents, new) {
+            (Some(contents), Some(new)) => {
+                let old = self.map.get(unit).map_or([0; SECTORS], |slot| contents.at(slot));
+                Some((old, new(old)))
+            }
+            _ => None,
+        };
+        let slot = self.place(stream, unit, ready);
+        if let (Some(contents), Some((old, new))) = (&mut self.contents, sectors) {
+            contents.write(unit, slot, old, new, ready);
+        }
+        self.complete_word_line(stream);
+    }
+
+    /// Writes out word lines that are not full. When everything that the host wrote is in the flash.
+    pub fn force(&mut self, now: Ns) -> Ns {
+        for stream in [Stream::HostMulti, Stream::HostSlc] {
+            self.pad(stream, now);
+        }
+        self.last_end.max(now)
+    }
+
+    /// The controller writes its own tables until then: nobody folds meanwhile.
+    pub fn keep_busy(&mut self, until: Ns) {
+        self.idle_since = self.idle_since.max(until);
+    }
+
+    /// Whether something that the host wrote is not in the flash at `now`.
+    pub fn is_dirty(&self, now: Ns) -> bool {
+        self.last_end > now || self.has_partial()
+    }
+
+    /// Whether the next write goes to one-bit flash.
+    pub fn writes_one_bit(&self) -> bool {
+        self.host_stream() == Stream::HostSlc
+    }
+
+    /// Reads a unit that may lie in the flash. When it is at the controller; `None` where nothing was ever written. Units that lie behind each other on one
+    /// word line are read with one access; `units` is how many are wanted, the answer's second part how many came.
+    pub fn read(&mut self, unit: Unit, units: u32, now: Ns) -> Option<(Ns, u32)> {
+        let slot = self.map.get(unit)?;
+        let (die, left) = self.blocks.locate(slot, &self.shape);
+        // A page of 16 KiB is what one sense brings.
+        let page_left = 4 - slot % 4;
+        let mut count = 1;
+        while count < units.min(left).min(page_left) && self.map.get(unit + count) == Some(slot + count) {
+            count += 1;
+        }
+        Some((self.dies.read(die, now, u64::from(count) * UNIT_BYTES), count))
+    }
+
+    /// What a unit holds.
+    pub fn contents(&self, unit: Unit) -> Sectors {
+        match (&self.contents, self.map.get(unit)) {
+            (Some(contents), Some(slot)) => contents.at(slot),
+            _ => [0; SECTORS],
+        }
+    }
+
+    /// The power goes.
+    pub fn power_cut(&mut self, now: Ns, protected: bool, chance: &mut Xoshiro256PlusPlus) {
+        if let Some(contents) = &mut self.contents {
+            contents.cut(now, protected, chance, |unit| self.map.get(unit));
+        }
+        self.dies.stop();
+        self.programs.clear();
+        self.waiting_bytes = 0;
+        self.last_end = 0;
+        // What was half written is not written to again.
+        for stream in [Stream::HostMulti, Stream::HostSlc, Stream::Moved] {
+            if let Some(open) = self.open[stream as usize].take()
+                && self.blocks.close(open.block, open.next)
+            {
+                self.reclaim(open.block);
+            }
+        }
+    }
+
+    fn has_partial(&self) -> bool {
+        let partial = |stream: Stream| self.open[stream as usize].is_some_and(|open| open.waiting > 0);
+        partial(Stream::HostMulti) || partial(Stream::HostSlc)
+    }
+
+    #[inline]
+    fn host_stream(&self) -> Stream {
+        match &self.shape.slc {
+            Some(slc) => {
+                let filling = self.open[Stream::HostSlc as usize].is_some_and(|open| open.waiting > 0);
+                let program_bytes = u64::from(slc.program.units) * UNIT_BYTES;
+                let open = self.open[Stream::HostSlc as usize].is_some() || self.blocks.has_plenty();
+                if filling || (open && self.slc_room >= program_bytes) { Stream::HostSlc } else { Stream::HostMulti }
+            }
+            None => Stream::HostMulti,
+        }
+    }
+
+    fn program_of(&self, stream: Stream) -> Program {
+        match (stream, &self.shape.slc) {
+            (Stream::HostSlc, Some(slc)) => slc.program,
+            _ => self.shape.multi,
+        }
+    }
+
+    /// Gives a unit its next place.
+    #[inline]
+    fn place(&mut self, stream: Stream, unit: Unit, ready: Ns) -> Slot {
+        let mut open = match self.open[stream as usize] {
+            Some(open) => open,
+            None => self.open_block(stream, ready),
+        };
+        let slot = self.blocks.slot(open.block, open.next);
+        if let Some(old) = self.map.set(unit, slot) {
+            self.release(old);
+        }
+        self.blocks.fill(open.block, open.next, unit);
+        open.next += 1;
+        open.waiting += 1;
+        open.ready = open.ready.max(ready);
+        self.open[stream as usize] = Some(open);
+        slot
+    }
+
+    #[inline]
+    fn release(&mut self, slot: Slot) {
+        if let Some(contents) = &mut self.contents {
+            contents.released(slot);
+        }
+        let block = self.blocks.block_of(slot);
+        if self.blocks.invalidate(block) {
+            self.reclaim(block);
+        }
+    }
+
+    /// A closed superblock without a valid unit is free at once: it is erased when it is opened again.
+    fn reclaim(&mut self, block: u32) {
+        if let Cells::OneBit = self.blocks.cells(block) {
+            self.slc_room += u64::from(self.blocks.written(block)) * UNIT_BYTES;
+        }
+        if self.victim == Some(block) {
+            self.victim = None;
+        }
+        self.blocks.release(block);
+    }
+
+    #[cold]
+    fn open_block(&mut self, stream: Stream, now: Ns) -> Open {
+        if stream != Stream::Moved {
+            self.make_room(now);
+        }
+        let cells = if stream == Stream::HostSlc { Cells::OneBit } else { Cells::MultiBit };
+        let (block, used_before) = self.blocks.open(cells);
+        if used_before {
+            self.wear.erases += 1;
+            self.erases_since_leveling += 1;
+        }
+        Open { block, next: 0, waiting: 0, ready: 0, to_erase: if used_before { self.shape.dies } else { 0 } }
+    }
+
+    #[inline]
+    fn complete_word_line(&mut self, stream: Stream) {
+        let program = self.program_of(stream);
+        if self.open[stream as usize].is_some_and(|open| open.waiting == program.units) {
+            self.program(stream, program);
+        }
+    }
+
+    fn pad(&mut self, stream: Stream, now: Ns) {
+        let program = self.program_of(stream);
+        if let Some(open) = &mut self.open[stream as usize]
+            && open.waiting > 0
+        {
+            let padding = program.units - open.waiting;
+            open.ready = open.ready.max(now);
+            open.next += padding;
+            self.wear.padded_units += u64::from(padding);
+            self.program(stream, program);
+        }
+    }
+
+    /// A word line goes to its die.
+    fn program(&mut self, stream: Stream, program: Program) {
+        let Some(mut open) = self.open[stream as usize] else { return };
+        let index = open.next / program.units - 1;
+        let die = (index % self.shape.dies) as usize;
+        if open.to_erase > 0 {
+            open.to_erase -= 1;
+            self.dies.occupy(die, open.ready, self.shape.erase_ns);
+        }
+        let bytes = u64::from(program.units) * UNIT_BYTES;
+        let (begin, end) = self.dies.program(die, open.ready, bytes, program.ns);
+        if let Some(contents) = &mut self.contents {
+            let first = self.blocks.slot(open.block, open.next - program.units);
+            contents.programmed(first, program.units, begin, end);
+        }
+        if stream != Stream::Moved {
+            self.last_end = self.last_end.max(end);
+            self.programs.push_back((self.last_end, u64::from(open.waiting) * UNIT_BYTES));
+        }
+        if stream == Stream::HostSlc {
+            self.slc_room = self.slc_room.saturating_sub(bytes);
+        }
+        open.waiting = 0;
+        let ready = open.ready;
+        if open.next >= self.blocks.capacity(open.block) {
+            self.open[stream as usize] = None;
+            if self.blocks.close(open.block, open.next) {
+                self.reclaim(open.block);
+            }
+        } else {
+            self.open[stream as usize] = Some(open);
+        }
+        if stream != Stream::Moved && self.blocks.is_low() {
+            self.collect_a_little(program.units, ready);
+        }
+    }
+
+    /// Moves as much as keeps pace with the host: a victim of which the share v is valid gives 1 - v of itself for each time it is moved.
+    fn collect_a_little(&mut self, host_units: u32, now: Ns) {
+        let Some(victim) = self.choose_victim() else { return };
+        let size = f64::from(self.blocks.capacity(victim));
+        let valid = f64::from(self.blocks.valid(victim));
+        self.move_debt += f64::from(host_units) * (valid / (size - valid).max(1.0)).min(64.0);
+        while self.move_debt >= 1.0 {
+            let Some(victim) = self.choose_victim() else { return };
+            self.move_debt -= 1.0;
+            self.move_one(victim, now, true);
+        }
+    }
+
+    /// Moves until there is a free superblock to open: the stall that a host sees when collecting a little was not enough.
+    fn make_room(&mut self, now: Ns) {
+        while self.blocks.is_exhausted() {
+            let Some(victim) = self.choose_victim() else { return };
+            self.move_one(victim, now, true);
+        }
+    }
+
+    fn choose_victim(&mut self) -> Option<u32> {
+        if self.victim.is_none() {
+            let level = self.erases_since_leveling >= blocks::LEVEL_EVERY;
+            if level {
+                self.erases_since_leveling = 0;
+            }
+            self.victim = self.blocks.victim(level);
+            self.victim_next = 0;
+        }
+        self.victim
+    }
+
+    /// Moves the victim's next valid unit; the last one frees it. `timed`: the dies are kept busy by it.
+    fn move_one(&mut self, victim: u32, now: Ns, timed: bool) {
+        let capacity = self.blocks.capacity(victim);
+        while self.victim_next < capacity {
+            let place = self.victim_next;
+            self.victim_next += 1;
+            let slot = self.blocks.slot(victim, place);
+            let unit = self.blocks.owner(victim, place);
+            if unit == NONE || self.map.get(unit) != Some(slot) {
+                continue;
+            }
+            if timed {
+                let (die, _) = self.blocks.locate(slot, &self.shape);
+                self.dies.read(die, now, UNIT_BYTES);
+            }
+            self.wear.moved_units += 1;
+            let sectors = self.contents.as_ref().map(|contents| contents.at(slot));
+            let to = self.place(Stream::Moved, unit, now);
+            if let (Some(contents), Some(sectors)) = (&mut self.contents, sectors) {
+                contents.put(to, sectors);
+            }
+            let program = self.shape.multi;
+            if self.open[Stream::Moved as usize].is_some_and(|open| open.waiting == program.units) {
+                if timed {
+                    self.program(Stream::Moved, program);
+                } else {
+                    self.program_in_idle_time(program);
+                }
+            }
+            return;
+        }
+        // Nothing valid was left: it was freed with its last unit, unless it never had one.
+        if self.victim == Some(victim) {
+            self.reclaim(victim);
+        }
+    }
+
+    /// Folds with the idle time that has come together.
+    fn fold(&mut self) {
+        let Some(slc) = self.shape.slc else { return };
+        let step_units = self.shape.dies * self.shape.multi.units;
+        let step_bytes = u64::from(step_units) * UNIT_BYTES;
+        let step_ns = self.shape.multi.ns;
+        while self.fold_credit_ns >= step_ns {
+            if self.slc_old > 0 {
+                let bytes = step_bytes.min(self.slc_old);
+                self.slc_old -= bytes;
+                self.slc_room = (self.slc_room + bytes).min(slc.size_bytes);
+            } else {
+                if self.victim.is_none() {
+                    self.victim = self.blocks.folding_victim();
+                    self.victim_next = 0;
+                }
+                let Some(first) = self.victim else {
+                    self.fold_credit_ns = 0;
+                    return;
+                };
+                let mut victim = Some(first);
+                for _ in 0..step_units {
+                    if let Some(block) = victim {
+                        self.move_one(block, self.idle_since, false);
+                    }
+                    victim = self.victim;
+                }
+            }
+            self.fold_credit_ns -= step_ns;
+        }
+    }
+
+    /// A word line that is written in time which has passed already: no die is kept busy from now on.
+    fn program_in_idle_time(&mut self, program: Program) {
+        let stream = Stream::Moved as usize;
+        if let Some(open) = &mut self.open[stream] {
+            open.waiting = 0;
+            open.to_erase = 0;
+            if let Some(contents) = &mut self.contents {
+                let first = self.blocks.slot(open.block, open.next - program.units);
+                contents.programmed(first, program.units, 0, 0);
+            }
+            if open.next >= self.blocks.capacity(open.block) {
+                let Open { block, next, .. } = *open;
+                self.open[stream] = None;
+                if self.blocks.close(block, next) {
+                    self.reclaim(block);
+                }
+            }
+        }
+    }
+}

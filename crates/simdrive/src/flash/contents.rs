@@ -1,0 +1,118 @@
+//! What units hold, for those who want to know what a power cut leaves. A drive that is only measured keeps none of this.
+
+use std::collections::HashMap;
+
+use rand_core::Rng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::page_map::{Slot, Unit};
+use crate::device::{SECTOR_BYTES, Stamp};
+use crate::time::Ns;
+
+/// Bytes that the translation layer maps as one.
+pub const UNIT_BYTES: u64 = 4096;
+/// Sectors of a unit.
+pub const SECTORS: usize = (UNIT_BYTES / SECTOR_BYTES) as usize;
+/// What a unit holds, sector by sector.
+pub type Sectors = [Stamp; SECTORS];
+
+/// The cells, and what of them a power cut would take back.
+#[derive(Debug, Clone, Default)]
+pub struct Contents {
+    cells: HashMap<Slot, Sectors>,
+    pending: Vec<Pending>,
+}
+
+/// A write that is not known to be in the flash yet.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    unit: Unit,
+    slot: Slot,
+    /// When all of it had reached the drive.
+    arrived: Ns,
+    /// When its program begins and ends; `None` while it waits for its word line to fill.
+    program: Option<(Ns, Ns)>,
+    old: Sectors,
+    new: Sectors,
+}
+
+/// What became of a write at a power cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Survives,
+    /// Its program was interrupted: the old or the new, by chance.
+    Torn,
+    Lost,
+}
+
+impl Contents {
+    /// What lies at a place.
+    pub fn at(&self, slot: Slot) -> Sectors {
+        self.cells.get(&slot).copied().unwrap_or_default()
+    }
+
+    /// A unit is written: `old` is where it lay.
+    pub fn write(&mut self, unit: Unit, slot: Slot, old: Sectors, new: Sectors, arrived: Ns) {
+        self.cells.insert(slot, new);
+        self.pending.push(Pending { unit, slot, arrived, program: None, old, new });
+    }
+
+    /// The program of these places is under way.
+    pub fn programmed(&mut self, first: Slot, units: u32, begin: Ns, end: Ns) {
+        let slots = first..first + units;
+        for pending in self.pending.iter_mut().filter(|pending| pending.program.is_none()) {
+            if slots.contains(&pending.slot) {
+                pending.program = Some((begin, end));
+            }
+        }
+    }
+
+    /// A unit is copied to another place.
+    pub fn put(&mut self, slot: Slot, sectors: Sectors) {
+        self.cells.insert(slot, sectors);
+    }
+
+    /// Nothing points to this place any more.
+    pub fn released(&mut self, slot: Slot) {
+        self.cells.remove(&slot);
+    }
+
+    /// Forgets what is in the flash for good.
+    pub fn settle(&mut self, now: Ns) {
+        self.pending.retain(|pending| pending.program.is_none_or(|(_, end)| end > now));
+    }
+
+    /// Takes back what a power cut at `now` takes. `protected`: capacitors write out all that has arrived. `slot_of` finds where a unit lies.
+    pub fn cut(
+        &mut self,
+        now: Ns,
+        protected: bool,
+        chance: &mut Xoshiro256PlusPlus,
+        slot_of: impl Fn(Unit) -> Option<Slot>,
+    ) {
+        let pending = std::mem::take(&mut self.pending);
+        let mut left: Vec<(Unit, Sectors)> = Vec::new();
+        for write in &pending {
+            let fate = match write.program {
+                _ if write.arrived > now => Fate::Lost,
+                _ if protected => Fate::Survives,
+                Some((_, end)) if end <= now => Fate::Survives,
+                Some((begin, _)) if begin < now => Fate::Torn,
+                _ => Fate::Lost,
+            };
+            let new_survives = fate == Fate::Survives || (fate == Fate::Torn && chance.next_u64() & 1 == 1);
+            let known = left.iter().position(|(unit, _)| *unit == write.unit);
+            match (known, new_survives) {
+                (Some(index), true) => left[index].1 = write.new,
+                (Some(_), false) => {}
+                (None, true) => left.push((write.unit, write.new)),
+                (None, false) => left.push((write.unit, write.old)),
+            }
+        }
+        for (unit, sectors) in left {
+            if let Some(slot) = slot_of(unit) {
+                self.cells.insert(slot, sectors);
+            }
+        }
+    }
+}

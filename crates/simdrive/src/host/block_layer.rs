@@ -1,0 +1,281 @@
+//! The kernel's block layer, as far as it decides what a commit costs: requests of a limited size, a limited number of tags, and the flush machinery.
+//!
+//! Rules, from `block/blk-flush.c` and `Documentation/block/writeback_cache_control.rst`:
+//!
+//! - A device without volatile cache gets neither flush nor FUA. One without FUA gets a flush after the write instead.
+//! - One flush is in flight at a time (C1). Those who want one meanwhile wait, and the next flush is for all of them: two clients commit no faster than one.
+//! - No flush is started while data of a flush sequence is in flight (C2), for at most five seconds (C3).
+//! - A request keeps its tag from its first step to its last, so that a write followed by a flush occupies the drive's queue during both.
+
+use std::collections::VecDeque;
+
+use crate::device::{Completion, Device, Op, Request, Stamp};
+use crate::slab::Slab;
+use crate::time::Ns;
+
+/// C3: after so long, a flush no longer waits for data in flight.
+const FLUSH_PENDING_MOST_NS: Ns = 5_000_000_000;
+
+/// Something to read or write, and to make safe.
+#[derive(Debug, Clone, Copy)]
+pub struct Bio {
+    /// Whom to tell when it is done.
+    pub owner: u32,
+    /// Read or write; a flush has no bytes.
+    pub op: Op,
+    /// Where, in bytes.
+    pub offset: u64,
+    /// How much.
+    pub bytes: u64,
+    /// Whether what was completed before has to be safe first.
+    pub preflush: bool,
+    /// Whether it has to be safe itself.
+    pub fua: bool,
+    /// What is written.
+    pub stamp: Stamp,
+}
+
+/// What a request is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    PreFlush,
+    Data { in_sequence: bool },
+    PostFlush,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Tagged {
+    bio: u32,
+    op: Op,
+    offset: u64,
+    bytes: u64,
+    fua: bool,
+    post_flush: bool,
+    stamp: Stamp,
+    step: Step,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    owner: u32,
+    pieces: u32,
+}
+
+/// A piece of a bio that waits for a tag.
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    bio: u32,
+    request: Bio,
+}
+
+/// The name of flushes at the device, beyond every tag.
+const FLUSH_ID: u32 = u32::MAX;
+
+/// The block layer above one drive.
+pub struct BlockLayer {
+    device: Box<dyn Device>,
+    volatile_cache: bool,
+    fua: bool,
+    request_most: u64,
+    bios: Slab<Open>,
+    tags: Slab<Tagged>,
+    tags_most: usize,
+    queue: VecDeque<Queued>,
+    /// Tags that wait for the next flush, and since when.
+    pending: Vec<u32>,
+    pending_since: Ns,
+    /// Tags that wait for the flush in flight.
+    running: Vec<u32>,
+    flush_in_flight: bool,
+    sequences_in_data: u32,
+    completions: Vec<Completion>,
+}
+
+impl BlockLayer {
+    /// Above a drive as it stands now.
+    pub fn new(device: Box<dyn Device>, request_most: u64) -> BlockLayer {
+        let identity = device.identity();
+        BlockLayer {
+            volatile_cache: identity.volatile_cache,
+            fua: identity.fua,
+            tags_most: identity.queue_depth as usize,
+            device,
+            request_most,
+            bios: Slab::new(),
+            tags: Slab::new(),
+            queue: VecDeque::new(),
+            pending: Vec::new(),
+            pending_since: 0,
+            running: Vec::new(),
+            flush_in_flight: false,
+            sequences_in_data: 0,
+            completions: Vec::new(),
+        }
+    }
+
+    /// The drive beneath.
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
+    /// Whether a write with FUA is passed down as it is.
+    pub const fn passes_fua(&self) -> bool {
+        self.volatile_cache && self.fua
+    }
+
+    /// Takes a bio; those that are done at once are told in `done`.
+    #[inline]
+    pub fn submit(&mut self, now: Ns, mut bio: Bio, done: &mut Vec<u32>) {
+        if !self.volatile_cache {
+            bio.preflush = false;
+            bio.fua = false;
+            if bio.op == Op::Flush {
+                done.push(bio.owner);
+                return;
+            }
+        }
+        let pieces = bio.bytes.div_ceil(self.request_most).max(1);
+        let index = self.bios.insert(Open { owner: bio.owner, pieces: pieces as u32 });
+        if pieces == 1 {
+            self.enter(now, Queued { bio: index, request: bio });
+            return;
+        }
+        for piece in 0..pieces {
+            let start = piece * self.request_most;
+            let bytes = self.request_most.min(bio.bytes - start);
+            let request = Bio { offset: bio.offset + start, bytes, preflush: bio.preflush && piece == 0, ..bio };
+            self.enter(now, Queued { bio: index, request });
+        }
+    }
+
+    /// When something is going to happen.
+    #[inline]
+    pub fn next_event(&self) -> Option<Ns> {
+        self.device.next_event()
+    }
+
+    /// Advances to `now`; the owners of bios that are done are put into `done`.
+    #[inline]
+    pub fn advance(&mut self, now: Ns, done: &mut Vec<u32>) {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.device.advance(now, &mut completions);
+        for completion in completions.drain(..) {
+            if completion.id == FLUSH_ID {
+                self.flushed(completion.at, done);
+            } else {
+                self.transferred(completion.at, completion.id, done);
+            }
+        }
+        self.completions = completions;
+        if !self.pending.is_empty() {
+            self.kick(now);
+        }
+    }
+
+    /// A piece gets a tag, or waits for one.
+    #[inline]
+    fn enter(&mut self, now: Ns, queued: Queued) {
+        if self.tags.count() >= self.tags_most || !self.queue.is_empty() {
+            self.queue.push_back(queued);
+        } else {
+            self.start(now, queued);
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, now: Ns, Queued { bio, request }: Queued) {
+        let post_flush = request.fua && !self.fua;
+        let in_sequence = post_flush || request.preflush;
+        let is_flush = request.op == Op::Flush;
+        let step = if request.preflush || is_flush { Step::PreFlush } else { Step::Data { in_sequence } };
+        let tag = self.tags.insert(Tagged {
+            bio,
+            op: request.op,
+            offset: request.offset,
+            bytes: request.bytes,
+            fua: request.fua && self.fua,
+            post_flush,
+            stamp: request.stamp,
+            step,
+        });
+        match step {
+            Step::Data { in_sequence } => self.send_data(now, tag, in_sequence),
+            Step::PreFlush | Step::PostFlush => self.wait_for_flush(now, tag),
+        }
+    }
+
+    #[inline]
+    fn send_data(&mut self, now: Ns, tag: u32, in_sequence: bool) {
+        self.sequences_in_data += u32::from(in_sequence);
+        let Tagged { op, offset, bytes, fua, stamp, .. } = *self.tags.get(tag);
+        self.device.submit(now, Request { id: tag, op, offset, bytes, fua, stamp });
+    }
+
+    fn wait_for_flush(&mut self, now: Ns, tag: u32) {
+        if self.pending.is_empty() {
+            self.pending_since = now;
+        }
+        self.pending.push(tag);
+        self.kick(now);
+    }
+
+    /// Starts a flush, if one is wanted and may start.
+    fn kick(&mut self, now: Ns) {
+        let held_by_data = self.sequences_in_data > 0 && now < self.pending_since + FLUSH_PENDING_MOST_NS;
+        if self.flush_in_flight || self.pending.is_empty() || held_by_data {
+            return;
+        }
+        self.flush_in_flight = true;
+        std::mem::swap(&mut self.pending, &mut self.running);
+        let flush = Request { id: FLUSH_ID, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 };
+        self.device.submit(now, flush);
+    }
+
+    fn flushed(&mut self, now: Ns, done: &mut Vec<u32>) {
+        self.flush_in_flight = false;
+        let mut running = std::mem::take(&mut self.running);
+        // The next flush goes out before those who waited for this one write again.
+        self.kick(now);
+        for tag in running.drain(..) {
+            let request = self.tags.get_mut(tag);
+            if request.step == Step::PreFlush && request.op != Op::Flush {
+                request.step = Step::Data { in_sequence: true };
+                self.send_data(now, tag, true);
+            } else {
+                self.finish(now, tag, done);
+            }
+        }
+        if self.running.is_empty() {
+            self.running = running;
+        }
+    }
+
+    #[inline]
+    fn transferred(&mut self, now: Ns, tag: u32, done: &mut Vec<u32>) {
+        let request = self.tags.get_mut(tag);
+        let in_sequence = request.step == Step::Data { in_sequence: true };
+        if request.post_flush {
+            request.step = Step::PostFlush;
+            self.sequences_in_data -= 1;
+            self.wait_for_flush(now, tag);
+            return;
+        }
+        if in_sequence {
+            self.sequences_in_data -= 1;
+        }
+        self.finish(now, tag, done);
+    }
+
+    #[inline]
+    fn finish(&mut self, now: Ns, tag: u32, done: &mut Vec<u32>) {
+        let bio = self.tags.remove(tag).bio;
+        let open = self.bios.get_mut(bio);
+        open.pieces -= 1;
+        if open.pieces == 0 {
+            done.push(self.bios.remove(bio).owner);
+        }
+        if let Some(queued) = self.queue.pop_front() {
+            self.start(now, queued);
+        }
+    }
+}

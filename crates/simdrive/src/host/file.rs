@@ -1,0 +1,143 @@
+//! A file as the kernel holds it: where it lies, what of it is in the page cache, what of its metadata is not on disk.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::journal::{BLOCK_BYTES, Tid};
+use crate::time::Ns;
+
+/// A file, or the whole of a raw block device.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// Where it begins on the device.
+    pub base: u64,
+    /// Bytes up to here exist.
+    pub length: u64,
+    /// Bytes up to here have space.
+    pub allocated: u64,
+    /// Reserved space that was never written: its first write converts it.
+    pub unwritten: bool,
+    /// Whether the page cache is bypassed.
+    pub direct: bool,
+    /// When its time last moved.
+    pub time_moved: Option<Ns>,
+    /// The transaction that `fsync` has to see on disk.
+    pub sync_tid: Tid,
+    /// The one that `fdatasync` has to see.
+    pub datasync_tid: Tid,
+    converted: HashSet<u64>,
+    cached: HashSet<u64>,
+    dirty: BTreeSet<u64>,
+}
+
+impl File {
+    /// One that was written through: nothing of it is left to do.
+    pub fn settled(base: u64, size: u64, direct: bool) -> File {
+        File {
+            base,
+            length: size,
+            allocated: size,
+            unwritten: false,
+            direct,
+            time_moved: None,
+            sync_tid: 0,
+            datasync_tid: 0,
+            converted: HashSet::new(),
+            cached: HashSet::new(),
+            dirty: BTreeSet::new(),
+        }
+    }
+
+    /// Empty, without space.
+    pub fn empty(base: u64, direct: bool) -> File {
+        File::settled(base, 0, direct)
+    }
+
+    /// Reserved by `fallocate`, never written.
+    pub fn reserved(base: u64, size: u64, direct: bool) -> File {
+        File { unwritten: true, ..File::settled(base, size, direct) }
+    }
+
+    /// Converts what of this range was reserved only. Whether there was any.
+    pub fn convert(&mut self, offset: u64, bytes: u64) -> bool {
+        if !self.unwritten {
+            return false;
+        }
+        let mut any = false;
+        for page in pages(offset, bytes) {
+            any |= self.converted.insert(page);
+        }
+        any
+    }
+
+    /// Puts a write into the page cache.
+    pub fn cache_write(&mut self, offset: u64, bytes: u64) {
+        for page in pages(offset, bytes) {
+            self.cached.insert(page);
+            self.dirty.insert(page);
+        }
+    }
+
+    /// Whether a read finds all it wants in the page cache; it does the next time.
+    pub fn cache_read(&mut self, offset: u64, bytes: u64) -> bool {
+        let mut all = true;
+        for page in pages(offset, bytes) {
+            all &= !self.cached.insert(page);
+        }
+        all
+    }
+
+    /// Bytes that wait to be written back.
+    pub fn dirty_bytes(&self) -> u64 {
+        self.dirty.len() as u64 * BLOCK_BYTES
+    }
+
+    /// Takes what waits to be written back, as ranges of neighbouring pages.
+    pub fn write_back(&mut self) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for page in std::mem::take(&mut self.dirty) {
+            let offset = page * BLOCK_BYTES;
+            match ranges.last_mut() {
+                Some((start, bytes)) if *start + *bytes == offset => *bytes += BLOCK_BYTES,
+                _ => ranges.push((offset, BLOCK_BYTES)),
+            }
+        }
+        ranges
+    }
+
+    /// Cuts it off, or makes it longer by a hole.
+    pub fn truncate(&mut self, length: u64) {
+        self.length = length;
+        self.allocated = self.allocated.min(length.next_multiple_of(BLOCK_BYTES));
+        let last = length.div_ceil(BLOCK_BYTES);
+        self.dirty.retain(|page| *page < last);
+        self.cached.retain(|page| *page < last);
+        self.converted.retain(|page| *page < last);
+    }
+}
+
+fn pages(offset: u64, bytes: u64) -> std::ops::Range<u64> {
+    offset / BLOCK_BYTES..(offset + bytes).div_ceil(BLOCK_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_pages_are_written_back_together() {
+        let mut file = File::settled(0, 1 << 20, false);
+        for (offset, bytes) in [(8192, 100), (0, 4096), (12288, 1), (4000, 200)] {
+            file.cache_write(offset, bytes);
+        }
+        assert_eq!(file.dirty_bytes(), 16384);
+        file.cache_write(40960, 1);
+        assert_eq!(file.write_back(), [(0, 16384), (40960, 4096)]);
+        assert_eq!(file.write_back(), []);
+    }
+
+    #[test]
+    fn reserved_space_is_converted_once() {
+        let mut file = File::reserved(0, 1 << 20, true);
+        assert!(file.convert(0, 8192) && !file.convert(4096, 4096) && file.convert(4096, 8192));
+    }
+}

@@ -1,0 +1,35 @@
+//! Models of drives in virtual time: a discrete-event simulation that takes the same tests as the engine and gives the same results.
+//!
+//! None of the simulators at hand (MQSim, FEMU, NVMeVirt, SimpleSSD) models a small durable write: a flush costs nothing there, or is an error. Here it is what everything turns on.
+//! A drive's parameters are data ([`catalogue::model`]); what comes out of them, commit latency, write amplification, the slow-down of a full drive, is never put in.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`device`] | what every drive does: takes commands, tells events, loses power |
+//! | [`solid_state`], [`flash`] | flash behind a page-mapping translation layer, its cache, its flush |
+//! | [`disk`] | a rotating disk |
+//! | [`stick`] | a USB stick that maps whole blocks |
+//! | [`volume`] | a cloud's volume |
+//! | [`array`] | several drives as one, RAID 0, 1, 5, 6 |
+//! | [`assembly`] | from parameters to a drive, impossible ones refused |
+//! | [`host`] | system calls, page cache, journal, block layer |
+//! | [`run`] | a test on a model: the engine's loops in virtual time |
+//! | [`events`], [`slab`], [`time`] | the clockwork |
+//!
+//! The way of a test: [`run::run`] assembles a drive, lays it out, puts a [`host::Host`] above it and lets jobs make calls; the host turns them into commands as Linux does; the drive says
+//! when they end. Time jumps from one event to the next. The same seed gives the same document to the last byte: time is whole nanoseconds, and what happens at once happens in the order of
+//! its entry.
+
+pub mod array;
+pub mod assembly;
+pub mod device;
+pub mod disk;
+pub mod events;
+pub mod flash;
+pub mod host;
+pub mod run;
+pub mod slab;
+pub mod solid_state;
+pub mod stick;
+pub mod time;
+pub mod volume;

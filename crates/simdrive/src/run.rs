@@ -1,0 +1,389 @@
+//! Runs a test on a model, in virtual time, into the same result as the engine gives of a real target.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `tally` | what jobs count, second by second of virtual time |
+//! | `blocks` | a job of a [`workload::Workload`]: the engine's loops, turned inside out |
+//! | `steps` | a job of a [`workload::StepProgram`] |
+//! | this one | the machine that is measured, its phases, and the event loop |
+//!
+//! Each test runs on a new drive: preconditioned as the engine prepares its target, with empty caches. So a result depends on the test and the seed, not on what ran before.
+
+mod blocks;
+mod steps;
+mod tally;
+
+use std::time::Duration;
+
+use catalogue::model::{Filesystem, Model};
+use measurement::result::Measured;
+use measurement::{CpuUse, DeviceProof, Ended, Proof, Skipped, TestResult, WorkloadRecord};
+use workload::{Layout, Limit, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes};
+
+use crate::assembly::{Assembly, Impossible, assemble};
+use crate::device::{Activity, Device};
+use crate::events::Agenda;
+use crate::host::block_layer::BlockLayer;
+use crate::host::file::File;
+use crate::host::{Host, JOURNAL_BYTES, Returned};
+use crate::time::Ns;
+use blocks::BlockJob;
+use steps::StepJob;
+use tally::{Counts, Headline, Tally};
+
+/// Events between two looks at the clock outside.
+const EVENTS_PER_LOOK: u32 = 1 << 14;
+
+/// A modelled drive with its host, and what a person set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// The model.
+    pub model: Model,
+    /// The write cache, where the person set it; tests that ask for a setting go before.
+    pub write_cache: WriteCache,
+    /// Added to the tests' own seeds, so that one can see what is chance.
+    pub seed: u64,
+    /// Another capacity than the model's.
+    pub capacity_bytes: Option<u64>,
+}
+
+/// What became of a test.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It ran; also when it was interrupted, with what was measured until then.
+    Measured(Box<TestResult>),
+    /// It cannot run on this model.
+    Skipped(Skipped),
+}
+
+/// What a person sees while a test runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Virtual seconds of this test so far, warm-up excluded; negative while it warms up.
+    pub elapsed_s: f64,
+    /// Operations per second in the last whole virtual second.
+    pub iops: Option<f64>,
+    /// 99th percentile of the commit (or operation) latency in the last whole virtual second.
+    pub commit_p99_us: Option<f64>,
+}
+
+/// Why a test gave no result.
+enum NotRun {
+    Skip(String),
+    Impossible(Impossible),
+}
+
+impl From<Impossible> for NotRun {
+    fn from(impossible: Impossible) -> NotRun {
+        NotRun::Impossible(impossible)
+    }
+}
+
+/// Runs a test. `look` is called every few milliseconds of real time; when it answers `false`, the run ends.
+///
+/// # Errors
+/// When the model is impossible.
+pub fn run(machine: &Machine, test: &Test, look: &mut dyn FnMut(&Progress) -> bool) -> Result<Outcome, Impossible> {
+    let outcome = match &test.work {
+        Work::Blocks(workload) => machine.blocks(test, workload, look),
+        Work::Steps(program) => machine.steps(test, program, look),
+    };
+    match outcome {
+        Ok(result) => Ok(Outcome::Measured(Box::new(result))),
+        Err(NotRun::Skip(because)) => Ok(Outcome::Skipped(Skipped { test: test.name.clone(), because })),
+        Err(NotRun::Impossible(impossible)) => Err(impossible),
+    }
+}
+
+/// A phase of a run: until when its jobs go on.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    deadline: Option<Ns>,
+    count: Option<u64>,
+    until: Until,
+}
+
+impl Bounds {
+    fn of(limit: Limit, start: Ns) -> Bounds {
+        let until = match limit {
+            Limit::TimeAndCount { until, .. } => until,
+            Limit::Time(_) | Limit::Count(_) => Until::First,
+        };
+        Bounds { deadline: limit.time().map(|time| start + ns(time)), count: limit.count(), until }
+    }
+
+    /// Whether a job that has done so many operations ends at `now`.
+    #[inline]
+    pub fn reached(&self, now: Ns, ops: u64) -> bool {
+        let late = self.deadline.map(|deadline| now >= deadline);
+        let done = self.count.map(|count| ops >= count);
+        match (late, done, self.until) {
+            (Some(late), Some(done), Until::Both) => late && done,
+            (late, done, _) => late.unwrap_or(false) || done.unwrap_or(false),
+        }
+    }
+}
+
+fn ns(time: Duration) -> Ns {
+    time.as_nanos() as Ns
+}
+
+/// A job of either kind: takes what returned, makes the next calls.
+trait Job {
+    /// Begins a phase.
+    fn begin(&mut self, now: Ns, bounds: Bounds, warm_up: bool, world: &mut World);
+    /// A call returned, or a moment came that was waited for.
+    fn go_on(&mut self, event: Step, world: &mut World);
+    /// Whether it has nothing in flight and wants nothing more.
+    fn is_done(&self) -> bool;
+    /// No more operations: the person wants the end.
+    fn stop(&mut self);
+}
+
+/// What a job is told.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// The call in this slot returned.
+    Returned { slot: u32, at: Ns },
+    /// The moment came.
+    Due { at: Ns },
+}
+
+/// What jobs act on.
+struct World {
+    host: Host,
+    dues: Agenda<u32>,
+    tally: Tally,
+}
+
+/// A call's tag: the job above, its slot below.
+const SLOT_BITS: u32 = 16;
+
+impl Machine {
+    /// Its name as a target.
+    pub fn target(&self) -> String {
+        format!("sim:{}", self.model.model)
+    }
+
+    /// The drive as it stands before a test.
+    ///
+    /// # Errors
+    /// When the parameters are impossible.
+    pub fn drive(&self, track_contents: bool) -> Result<Box<dyn Device>, Impossible> {
+        let assembly = Assembly { capacity_bytes: self.capacity_bytes, track_contents };
+        let mut drive = assemble(&self.model.model, &self.model.drive, assembly)?;
+        if let Some(on) = self.write_cache.wants_on() {
+            drive.set_write_cache(0, on);
+        }
+        Ok(drive)
+    }
+
+    fn blocks(
+        &self,
+        test: &Test,
+        workload: &Workload,
+        look: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<TestResult, NotRun> {
+        let on_filesystem = self.model.host.filesystem != Filesystem::None;
+        if workload.layout != Layout::Overwrite && !on_filesystem {
+            let because = format!(
+                "a layout of {} needs a filesystem: add `,filesystem=ext4` to the target",
+                workload.layout.name()
+            );
+            return Err(NotRun::Skip(because));
+        }
+        let size = workload.size_per_job_bytes();
+        let jobs = u64::from(workload.jobs.get());
+        let drive = self.prepared(test, size * jobs)?;
+        let file = |job: u64| match (on_filesystem, workload.layout) {
+            (false, _) => File::settled(0, size * jobs, workload.direct),
+            (true, Layout::Overwrite) => File::settled(job * size, size, workload.direct),
+            (true, Layout::Append) => File::empty(job * size, workload.direct),
+            (true, Layout::Preallocated) => File::reserved(job * size, size, workload.direct),
+        };
+        let files: Vec<File> = (0..if on_filesystem { jobs } else { 1 }).map(file).collect();
+        let jobs = (0..jobs as u32)
+            .map(|job| {
+                let (file, start) = if on_filesystem { (job as usize, 0) } else { (0, u64::from(job) * size) };
+                Box::new(BlockJob::new(workload, self.seed, job, file, start)) as Box<dyn Job>
+            })
+            .collect();
+        let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
+        let headline = if workload.pattern.writes() && syncs_apart { Headline::Commits } else { Headline::Operations };
+        let writes_are_commits = !syncs_apart && workload.sync.is_durable() && workload.pattern.writes();
+        let mut record = WorkloadRecord::of(test);
+        record.seed = workload.seed.wrapping_add(self.seed);
+        Ok(self.measure(test, record, drive, files, jobs, headline, writes_are_commits, look))
+    }
+
+    fn steps(
+        &self,
+        test: &Test,
+        program: &StepProgram,
+        look: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<TestResult, NotRun> {
+        let on_filesystem = self.model.host.filesystem != Filesystem::None;
+        if !on_filesystem && !program.runs_without_directory() {
+            let because = "this step program makes, grows or removes files: add `,filesystem=ext4` to the target";
+            return Err(NotRun::Skip(because.to_owned()));
+        }
+        let size = program.size_per_job_bytes();
+        let jobs = u64::from(program.jobs.get());
+        let drive = self.prepared(test, size * jobs)?;
+        let files = (0..jobs).flat_map(|job| steps::files(program, job * size)).collect();
+        let job = |job| Box::new(StepJob::new(program, self.seed, job)) as Box<dyn Job>;
+        let jobs = (0..program.jobs.get()).map(job).collect();
+        let mut record = WorkloadRecord::of(test);
+        record.seed = program.seed.wrapping_add(self.seed);
+        Ok(self.measure(test, record, drive, files, jobs, Headline::Turns, false, look))
+    }
+
+    /// The drive as a test wants it: written through, its cache set.
+    fn prepared(&self, test: &Test, bytes: u64) -> Result<Box<dyn Device>, NotRun> {
+        let mut drive = self.drive(false)?;
+        let identity = drive.identity();
+        let journal = if self.model.host.filesystem == Filesystem::None { 0 } else { JOURNAL_BYTES };
+        if bytes + journal > identity.capacity_bytes {
+            return Err(NotRun::Skip(format!(
+                "it works on {}, and {} holds {}",
+                format_bytes(bytes),
+                self.target(),
+                format_bytes(identity.capacity_bytes)
+            )));
+        }
+        drive.precondition(bytes);
+        match test.write_cache.wants_on() {
+            Some(true) if !identity.switchable => {
+                return Err(NotRun::Skip(format!("{} has no volatile write cache to switch on", self.target())));
+            }
+            Some(on) if identity.switchable => drive.set_write_cache(0, on),
+            _ => {}
+        }
+        Ok(drive)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what the two kinds of work have in common")]
+    fn measure(
+        &self,
+        test: &Test,
+        record: WorkloadRecord,
+        drive: Box<dyn Device>,
+        files: Vec<File>,
+        mut jobs: Vec<Box<dyn Job>>,
+        headline: Headline,
+        writes_are_commits: bool,
+        look: &mut dyn FnMut(&Progress) -> bool,
+    ) -> TestResult {
+        let journal_base = drive.identity().capacity_bytes.saturating_sub(JOURNAL_BYTES);
+        let block = BlockLayer::new(drive, self.model.host.request_most.0);
+        let mut world = World {
+            host: Host::new(&self.model.host, block, files, journal_base),
+            dues: Agenda::new(),
+            tally: Tally::new(headline),
+        };
+        let mut now = 0;
+        let mut go_on = true;
+        let warm_up = ns(test.work.warm_up().0);
+        if warm_up > 0 {
+            world.tally.start_at(warm_up);
+            let bounds = Bounds { deadline: Some(warm_up), count: None, until: Until::First };
+            (now, go_on) = phase(&mut world, &mut jobs, now, bounds, true, look);
+        }
+        let start = now;
+        world.tally = Tally::new(headline);
+        world.tally.start_at(start);
+        let before = world.host.block_layer().device().activity();
+        if go_on {
+            (now, go_on) = phase(&mut world, &mut jobs, start, Bounds::of(test.work.limit(), start), false, look);
+        }
+        let after = world.host.block_layer().device().activity();
+        let elapsed_s = (now - start) as f64 / 1e9;
+        let World { tally, .. } = world;
+        let (counts, histograms, series) = tally.finish(now, writes_are_commits);
+        let commits = histograms.commit.as_ref().map_or(0, measurement::Histogram::count);
+        let is_program = matches!(test.work, Work::Steps(_));
+        let measured = Measured {
+            workload: record,
+            engine: "sim",
+            elapsed_s,
+            turns: is_program.then_some(counts.turns),
+            bytes: counts.read_bytes + counts.written_bytes,
+            proof: proof(&counts, commits, before, after),
+            histograms,
+            series,
+            cpu: CpuUse { user_s: 0.0, system_s: 0.0 },
+            ended: if go_on { Ended::Limit } else { Ended::Interrupted },
+            notes: Vec::new(),
+        };
+        TestResult::new(&test.name, measured)
+    }
+}
+
+/// Lets jobs run until each has reached the bounds and nothing is in flight. When that was, and whether the person let it.
+fn phase(
+    world: &mut World,
+    jobs: &mut [Box<dyn Job>],
+    start: Ns,
+    bounds: Bounds,
+    warm_up: bool,
+    look: &mut dyn FnMut(&Progress) -> bool,
+) -> (Ns, bool) {
+    let mut now = start;
+    let mut returned: Vec<Returned> = Vec::new();
+    let mut until_look = EVENTS_PER_LOOK;
+    let mut go_on = true;
+    for job in jobs.iter_mut() {
+        job.begin(start, bounds, warm_up, world);
+    }
+    loop {
+        let next = match (world.host.next_event(), world.dues.next_at()) {
+            (Some(one), Some(other)) => one.min(other),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => break,
+        };
+        debug_assert!(next >= now, "virtual time runs backwards");
+        now = next;
+        world.tally.advance(now);
+        world.host.advance(now, &mut returned);
+        for Returned { tag, at } in returned.drain(..) {
+            let step = Step::Returned { slot: tag & ((1 << SLOT_BITS) - 1), at };
+            jobs[(tag >> SLOT_BITS) as usize].go_on(step, world);
+        }
+        while let Some((at, job)) = world.dues.take(now) {
+            jobs[job as usize].go_on(Step::Due { at }, world);
+        }
+        until_look -= 1;
+        if until_look == 0 {
+            until_look = EVENTS_PER_LOOK;
+            if go_on && !look(&world.tally.progress(now)) {
+                go_on = false;
+                jobs.iter_mut().for_each(|job| job.stop());
+            }
+        }
+    }
+    debug_assert!(jobs.iter().all(|job| job.is_done()), "nothing happens any more, and a job waits");
+    (now, go_on)
+}
+
+/// What the drive saw, in relation to what was asked of the kernel.
+fn proof(counts: &Counts, commits: u64, before: Activity, after: Activity) -> Proof {
+    let per = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
+    let flushes = after.flushes - before.flushes;
+    let flush_us = (after.flush_ns - before.flush_ns) as f64 / 1e3;
+    let bytes_written = after.written_bytes - before.written_bytes;
+    Proof {
+        reads: counts.reads,
+        writes: counts.writes,
+        syncs: counts.syncs,
+        commits,
+        device: Some(DeviceProof {
+            reads: after.reads - before.reads,
+            writes: after.writes - before.writes,
+            bytes_written,
+            flushes: Some(flushes),
+            flush_mean_us: (flushes > 0).then(|| flush_us / flushes as f64),
+            flushes_per_commit: per(flushes, commits),
+            bytes_per_byte: per(bytes_written, counts.written_bytes),
+        }),
+    }
+}

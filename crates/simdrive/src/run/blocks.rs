@@ -1,0 +1,286 @@
+//! A job of a workload: the engine's loops, turned inside out into steps of virtual time.
+
+use workload::access::{Access, Gaps, Mix, Random, Region, Sequential, generator};
+use workload::{Layout, SyncMethod, Workload};
+
+use super::{Bounds, Job, SLOT_BITS, Step, World};
+use crate::host::file::File;
+use crate::host::{Call, Durable};
+use crate::time::Ns;
+
+/// The seed of what is done before the measurement, so that the measured offsets are not repeated.
+const WARM_UP_STREAM: u64 = 0x7761_726d;
+
+/// One submitter.
+pub struct BlockJob {
+    workload: Workload,
+    seed: u64,
+    job: u32,
+    file: usize,
+    region: Region,
+    depth: u32,
+    order: Order,
+    mix: Mix,
+    gaps: Option<Gaps>,
+    due: f64,
+    bounds: Bounds,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    unsynced: u32,
+    commit_begun: Ns,
+    syncing_since: Option<Ns>,
+    until_renewal: u64,
+    ops: u64,
+    ending: bool,
+    waits_for_due: bool,
+    stamp: u64,
+}
+
+/// What is in flight.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    begun: Ns,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+    /// The sync that is linked behind this slot's write, which ended then.
+    LinkedSync {
+        written: Ns,
+    },
+    Sync,
+}
+
+/// The order of blocks.
+enum Order {
+    Sequential(Sequential),
+    Random(Random),
+}
+
+impl Order {
+    #[inline]
+    fn next(&mut self) -> u64 {
+        match self {
+            Order::Sequential(access) => access.next(),
+            Order::Random(access) => access.next(),
+        }
+    }
+}
+
+impl BlockJob {
+    /// Job `job` of a workload, on its own part of `file` that begins at `start`.
+    pub fn new(workload: &Workload, seed: u64, job: u32, file: usize, start: u64) -> BlockJob {
+        let block_bytes = u64::from(workload.block_bytes.get());
+        let region = Region { start, blocks: workload.size_per_job_bytes() / block_bytes, block_bytes };
+        let seed = workload.seed.wrapping_add(seed);
+        let depth = workload.depth_effective();
+        BlockJob {
+            seed,
+            job,
+            file,
+            region,
+            depth,
+            order: Order::Sequential(Sequential::new(region)),
+            mix: Mix::new(seed, job, 0),
+            gaps: None,
+            due: 0.0,
+            bounds: Bounds { deadline: None, count: Some(0), until: workload::Until::First },
+            slots: vec![Slot { begun: 0, kind: Kind::Sync }; depth as usize + 1],
+            free: Vec::new(),
+            unsynced: 0,
+            commit_begun: 0,
+            syncing_since: None,
+            until_renewal: u64::MAX,
+            ops: 0,
+            ending: true,
+            waits_for_due: false,
+            stamp: 0,
+            workload: workload.clone(),
+        }
+    }
+
+    /// The slot of the sync call, beyond those of reads and writes.
+    const fn sync_slot(&self) -> u32 {
+        self.depth
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.depth - self.free.len() as u32
+    }
+
+    const fn tag(&self, slot: u32) -> u32 {
+        self.job << SLOT_BITS | slot
+    }
+
+    /// Issues what may be issued at `now`.
+    #[inline]
+    fn fill(&mut self, now: Ns, world: &mut World) {
+        while !self.ending && self.syncing_since.is_none() && !self.free.is_empty() {
+            let begun = match &mut self.gaps {
+                None => now,
+                Some(gaps) => {
+                    let due = self.due as Ns;
+                    if due > now {
+                        if !self.waits_for_due {
+                            self.waits_for_due = true;
+                            world.dues.enter(due, self.job);
+                        }
+                        return;
+                    }
+                    self.due += gaps.next_s() * 1e9;
+                    due
+                }
+            };
+            if self.workload.sync.call().is_some() && self.unsynced == self.workload.sync_every {
+                return;
+            }
+            if self.until_renewal == 0 {
+                if self.in_flight() > 0 {
+                    return;
+                }
+                self.renew(world);
+            }
+            let Some(slot) = self.free.pop() else { return };
+            self.issue(slot, now, begun, world);
+        }
+    }
+
+    #[inline]
+    fn issue(&mut self, slot: u32, now: Ns, begun: Ns, world: &mut World) {
+        let workload = &self.workload;
+        let offset = self.order.next();
+        let reads = !workload.pattern.writes() || (workload.pattern.is_mixed() && self.mix.next_reads());
+        let (file, bytes) = (self.file, self.region.block_bytes);
+        let queued = self.depth > 1;
+        let call = if reads {
+            Call::Read { file, offset, bytes }
+        } else {
+            if self.unsynced == 0 {
+                self.commit_begun = begun;
+            }
+            self.unsynced += 1;
+            self.until_renewal -= 1;
+            let durable = match workload.sync {
+                SyncMethod::OSync => Durable::All { queued },
+                SyncMethod::ODsync | SyncMethod::RwfDsync => Durable::Data { queued },
+                _ => Durable::No,
+            };
+            self.stamp += 1;
+            Call::Write { file, offset, bytes, durable, stamp: self.stamp }
+        };
+        self.slots[slot as usize] = Slot { begun, kind: if reads { Kind::Read } else { Kind::Write } };
+        world.host.call(now, self.tag(slot), call);
+    }
+
+    /// The file starts over, between two commits and at no cost to them.
+    fn renew(&mut self, world: &mut World) {
+        self.until_renewal = self.region.blocks;
+        let size = self.region.blocks * self.region.block_bytes;
+        let base = world.host.file(self.file).base;
+        let file = match self.workload.layout {
+            Layout::Overwrite => return,
+            Layout::Append => File::empty(base, self.workload.direct),
+            Layout::Preallocated => File::reserved(base, size, self.workload.direct),
+        };
+        world.host.replace_file(self.file, file);
+    }
+
+    /// After each operation: whether the sync is due, whether the end is reached.
+    #[inline]
+    fn next(&mut self, now: Ns, world: &mut World) {
+        let sync_due = self.workload.sync.call().is_some() && self.unsynced >= self.workload.sync_every;
+        if sync_due && self.syncing_since.is_none() && self.in_flight() == 0 {
+            self.syncing_since = Some(now);
+            let slot = self.sync_slot();
+            self.slots[slot as usize] = Slot { begun: now, kind: Kind::Sync };
+            let data_only = self.workload.sync == SyncMethod::Fdatasync;
+            world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
+            return;
+        }
+        if !self.ending && !sync_due {
+            self.ending = self.bounds.reached(now, self.ops);
+        }
+        self.fill(now, world);
+    }
+}
+
+impl Job for BlockJob {
+    fn begin(&mut self, now: Ns, bounds: Bounds, warm_up: bool, world: &mut World) {
+        let seed = if warm_up { self.seed ^ WARM_UP_STREAM } else { self.seed };
+        self.order = if self.workload.pattern.is_random() {
+            Order::Random(Random::new(self.region, generator(seed, self.job)))
+        } else {
+            Order::Sequential(Sequential::new(self.region))
+        };
+        self.mix = Mix::new(seed, self.job, self.workload.read_percent);
+        self.gaps = self.workload.rate.map(|rate| Gaps::new(seed, self.job, rate));
+        self.due = now as f64;
+        self.bounds = bounds;
+        self.free = (0..self.depth).rev().collect();
+        self.unsynced = 0;
+        self.syncing_since = None;
+        self.ops = 0;
+        self.ending = false;
+        self.waits_for_due = false;
+        self.until_renewal = u64::MAX;
+        if self.workload.layout != Layout::Overwrite {
+            self.renew(world);
+        }
+        self.fill(now, world);
+    }
+
+    #[inline]
+    fn go_on(&mut self, step: Step, world: &mut World) {
+        let (slot, at) = match step {
+            Step::Returned { slot, at } => (slot, at),
+            Step::Due { at } => {
+                self.waits_for_due = false;
+                if !self.ending {
+                    self.ending = self.bounds.reached(at, self.ops);
+                }
+                self.fill(at, world);
+                return;
+            }
+        };
+        let Slot { begun, kind } = self.slots[slot as usize];
+        let bytes = self.region.block_bytes;
+        match kind {
+            Kind::Read => world.tally.read(at - begun, bytes),
+            Kind::Write => {
+                world.tally.write(at - begun, bytes);
+                if let Some(call) = self.workload.sync.linked_call() {
+                    self.slots[slot as usize].kind = Kind::LinkedSync { written: at };
+                    let data_only = call == workload::SyncCall::Fdatasync;
+                    world.host.call(at, self.tag(slot), Call::Sync { file: self.file, data_only });
+                    return;
+                }
+            }
+            Kind::LinkedSync { written } => {
+                world.tally.sync(at - written);
+                world.tally.commit(at - begun);
+            }
+            Kind::Sync => {
+                world.tally.sync(at - begun);
+                world.tally.commit(at - self.commit_begun);
+                self.syncing_since = None;
+                self.unsynced = 0;
+                self.next(at, world);
+                return;
+            }
+        }
+        self.ops += 1;
+        self.free.push(slot);
+        self.next(at, world);
+    }
+
+    fn is_done(&self) -> bool {
+        self.in_flight() == 0 && self.syncing_since.is_none()
+    }
+
+    fn stop(&mut self) {
+        self.ending = true;
+    }
+}

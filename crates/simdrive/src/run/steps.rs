@@ -1,0 +1,221 @@
+//! A job of a step program: the calls that some software makes for one commit, in its order.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use workload::access::{below, generator};
+use workload::{FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram, SyncCall};
+
+use super::{Bounds, Job, SLOT_BITS, Step, World};
+use crate::host::file::File;
+use crate::host::{Call, Durable};
+use crate::time::Ns;
+
+/// A program's files of one job, the first at `base`.
+pub fn files(program: &StepProgram, base: u64) -> Vec<File> {
+    let mut next = base;
+    let place = |file: &FileSpec| {
+        let base = next;
+        next += file.size_bytes;
+        laid_out(file, base)
+    };
+    program.files.iter().map(place).collect()
+}
+
+fn laid_out(file: &FileSpec, base: u64) -> File {
+    match file.layout {
+        Layout::Overwrite => File::settled(base, file.size_bytes, file.direct),
+        Layout::Append => File::empty(base, file.direct),
+        Layout::Preallocated => File::reserved(base, file.size_bytes, file.direct),
+    }
+}
+
+/// One loop over the steps.
+pub struct StepJob {
+    program: StepProgram,
+    seed: u64,
+    job: u32,
+    draws: Xoshiro256PlusPlus,
+    bounds: Bounds,
+    cursors: Vec<Cursor>,
+    /// Which step comes next, and which of its repetitions.
+    step: usize,
+    repetition: u32,
+    turn_begun: Ns,
+    call_begun: Ns,
+    turns: u64,
+    running: bool,
+    stopped: bool,
+    stamp: u64,
+}
+
+/// Where a file is written next.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cursor {
+    next: u64,
+    used_up: bool,
+    /// The file is not there: the next write makes it.
+    missing: bool,
+}
+
+impl StepJob {
+    /// Job `job` of a program.
+    pub fn new(program: &StepProgram, seed: u64, job: u32) -> StepJob {
+        let seed = program.seed.wrapping_add(seed);
+        StepJob {
+            seed,
+            job,
+            draws: generator(seed, job),
+            bounds: Bounds { deadline: None, count: Some(0), until: workload::Until::First },
+            cursors: vec![Cursor::default(); program.files.len()],
+            step: 0,
+            repetition: 0,
+            turn_begun: 0,
+            call_begun: 0,
+            turns: 0,
+            running: false,
+            stopped: false,
+            stamp: 0,
+            program: program.clone(),
+        }
+    }
+
+    /// The host's number of one of the program's files.
+    fn file(&self, index: usize) -> usize {
+        self.job as usize * self.program.files.len() + index
+    }
+
+    /// Makes the present step's call.
+    fn call(&mut self, now: Ns, world: &mut World) {
+        self.call_begun = now;
+        let call = match self.program.steps[self.step] {
+            ProgramStep::Write { file, placement, bytes, .. } => self.write(file, placement, u64::from(bytes)),
+            ProgramStep::Sync { file, call } => {
+                Call::Sync { file: self.file(file), data_only: call == SyncCall::Fdatasync }
+            }
+            ProgramStep::Truncate { file, bytes } => {
+                self.cursors[file].next = self.cursors[file].next.min(bytes);
+                Call::Truncate { file: self.file(file), length: bytes }
+            }
+            ProgramStep::Rename { from, to } => {
+                world.host.swap_files(self.file(from), self.file(to));
+                self.cursors[to].next = std::mem::take(&mut self.cursors[from].next);
+                self.cursors[from].missing = true;
+                let base = world.host.file(self.file(from)).base;
+                world.host.replace_file(self.file(from), File::empty(base, self.program.files[from].direct));
+                Call::Name { file: self.file(to) }
+            }
+            ProgramStep::Unlink { file } => {
+                self.cursors[file] = Cursor { missing: true, ..Cursor::default() };
+                let base = world.host.file(self.file(file)).base;
+                world.host.replace_file(self.file(file), File::empty(base, self.program.files[file].direct));
+                Call::Name { file: self.file(file) }
+            }
+            ProgramStep::Reopen { .. } => Call::Nothing,
+            ProgramStep::SyncDir => Call::SyncDirectory,
+        };
+        world.host.call(now, self.job << SLOT_BITS, call);
+    }
+
+    fn write(&mut self, index: usize, placement: Placement, bytes: u64) -> Call {
+        let spec = &self.program.files[index];
+        let cursor = &mut self.cursors[index];
+        let size = spec.size_bytes;
+        let offset = match placement {
+            Placement::Same => 0,
+            Placement::Rand => below(&mut self.draws, (size / bytes).max(1)) * bytes,
+            Placement::Seq if cursor.next + bytes > size => {
+                cursor.used_up |= spec.layout == Layout::Preallocated;
+                0
+            }
+            Placement::Append | Placement::Seq => cursor.next,
+        };
+        if matches!(placement, Placement::Append | Placement::Seq) {
+            cursor.next = offset + bytes;
+            cursor.used_up |= placement == Placement::Append && cursor.next + bytes > size;
+        }
+        let durable = match spec.open_flag {
+            None => Durable::No,
+            Some(OpenFlag::ODsync) => Durable::Data { queued: false },
+            Some(OpenFlag::OSync) => Durable::All { queued: false },
+        };
+        self.stamp += 1;
+        Call::Write { file: self.file(index), offset, bytes, durable, stamp: self.stamp }
+    }
+
+    /// Counts the call that returned.
+    fn count(&mut self, at: Ns, world: &mut World) {
+        let latency = at - self.call_begun;
+        match self.program.steps[self.step] {
+            ProgramStep::Write { bytes, .. } => world.tally.write(latency, u64::from(bytes)),
+            ProgramStep::Sync { .. } | ProgramStep::SyncDir => world.tally.sync(latency),
+            _ => {}
+        }
+    }
+
+    /// On to the next step. Whether the turn is over.
+    fn advance(&mut self) -> bool {
+        let times = match self.program.steps[self.step] {
+            ProgramStep::Write { times, .. } => times,
+            _ => 1,
+        };
+        self.repetition += 1;
+        if self.repetition == times {
+            self.repetition = 0;
+            self.step += 1;
+        }
+        if self.step == self.program.steps.len() {
+            self.step = 0;
+            return true;
+        }
+        false
+    }
+
+    /// Files that were used up start over between two turns, so that no commit pays for it.
+    fn renew(&mut self, world: &mut World) {
+        for index in 0..self.cursors.len() {
+            if std::mem::take(&mut self.cursors[index].used_up) {
+                let file = self.file(index);
+                let base = world.host.file(file).base;
+                let spec = &self.program.files[index];
+                let layout = if spec.layout == Layout::Overwrite { Layout::Append } else { spec.layout };
+                world.host.replace_file(file, laid_out(&FileSpec { layout, ..spec.clone() }, base));
+                self.cursors[index].next = 0;
+            }
+        }
+    }
+}
+
+impl Job for StepJob {
+    fn begin(&mut self, now: Ns, bounds: Bounds, _warm_up: bool, world: &mut World) {
+        self.draws = generator(self.seed, self.job);
+        self.bounds = bounds;
+        self.turns = 0;
+        self.turn_begun = now;
+        self.running = true;
+        self.call(now, world);
+    }
+
+    fn go_on(&mut self, step: Step, world: &mut World) {
+        let (Step::Returned { at, .. } | Step::Due { at }) = step;
+        self.count(at, world);
+        if self.advance() {
+            world.tally.commit(at - self.turn_begun);
+            world.tally.counts.turns += 1;
+            self.turns += 1;
+            if self.stopped || self.bounds.reached(at, self.turns) {
+                self.running = false;
+                return;
+            }
+            self.renew(world);
+            self.turn_begun = at;
+        }
+        self.call(at, world);
+    }
+
+    fn is_done(&self) -> bool {
+        !self.running
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+    }
+}

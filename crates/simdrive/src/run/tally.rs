@@ -1,0 +1,162 @@
+//! What jobs count, and the series of virtual seconds.
+
+use measurement::{Histogram, Histograms, Series};
+
+use super::Progress;
+use crate::time::Ns;
+
+/// Length of an interval of the series.
+const INTERVAL_NS: Ns = 1_000_000_000;
+
+/// Whose latency a person waits for in a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Headline {
+    /// Of commits that take a call of their own.
+    Commits,
+    /// Of turns of a step program.
+    Turns,
+    /// Of reads and writes.
+    Operations,
+}
+
+/// How much was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub reads: u64,
+    pub writes: u64,
+    pub syncs: u64,
+    pub turns: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+}
+
+/// All jobs' latencies together.
+pub struct Tally {
+    pub counts: Counts,
+    headline: Headline,
+    read: Histogram,
+    write: Histogram,
+    sync: Histogram,
+    commit: Histogram,
+    /// Headline latencies of the present interval; in the histograms above only when it is over.
+    fresh: Fresh,
+    start: Ns,
+    interval_end: Ns,
+    ops_before: u64,
+    series: Series,
+}
+
+/// Latencies of one interval, by kind.
+#[derive(Default)]
+struct Fresh {
+    read: Histogram,
+    write: Histogram,
+    commit: Histogram,
+}
+
+impl Tally {
+    pub fn new(headline: Headline) -> Tally {
+        Tally {
+            counts: Counts::default(),
+            headline,
+            read: Histogram::new(),
+            write: Histogram::new(),
+            sync: Histogram::new(),
+            commit: Histogram::new(),
+            fresh: Fresh::default(),
+            start: 0,
+            interval_end: INTERVAL_NS,
+            ops_before: 0,
+            series: Series::new(),
+        }
+    }
+
+    /// The measurement begins then.
+    pub fn start_at(&mut self, start: Ns) {
+        self.start = start;
+        self.interval_end = start + INTERVAL_NS;
+    }
+
+    #[inline]
+    pub fn read(&mut self, latency: Ns, bytes: u64) {
+        self.fresh.read.record(latency);
+        self.counts.reads += 1;
+        self.counts.read_bytes += bytes;
+    }
+
+    #[inline]
+    pub fn write(&mut self, latency: Ns, bytes: u64) {
+        self.fresh.write.record(latency);
+        self.counts.writes += 1;
+        self.counts.written_bytes += bytes;
+    }
+
+    #[inline]
+    pub fn sync(&mut self, latency: Ns) {
+        self.sync.record(latency);
+        self.counts.syncs += 1;
+    }
+
+    #[inline]
+    pub fn commit(&mut self, latency: Ns) {
+        self.fresh.commit.record(latency);
+    }
+
+    /// Time goes on: intervals that are over are added to the series.
+    #[inline]
+    pub fn advance(&mut self, now: Ns) {
+        while now >= self.interval_end {
+            self.end_interval();
+        }
+    }
+
+    #[cold]
+    fn end_interval(&mut self) {
+        let headline = match self.headline {
+            Headline::Commits | Headline::Turns => self.fresh.commit.clone(),
+            Headline::Operations => {
+                let mut both = self.fresh.read.clone();
+                both.merge(&self.fresh.write);
+                both
+            }
+        };
+        let ops = match self.headline {
+            Headline::Turns => self.counts.turns,
+            Headline::Commits | Headline::Operations => self.counts.reads + self.counts.writes,
+        };
+        let us = |quantile| (!headline.is_empty()).then(|| headline.quantile_ns(quantile) as f64 / 1e3);
+        self.series.iops.push((ops - self.ops_before) as f64 * 1e9 / INTERVAL_NS as f64);
+        self.series.commit_p50_us.push(us(0.50));
+        self.series.commit_p99_us.push(us(0.99));
+        self.ops_before = ops;
+        self.interval_end += INTERVAL_NS;
+        self.merge_fresh();
+    }
+
+    fn merge_fresh(&mut self) {
+        let fresh = std::mem::take(&mut self.fresh);
+        self.read.merge(&fresh.read);
+        self.write.merge(&fresh.write);
+        self.commit.merge(&fresh.commit);
+    }
+
+    /// How far it is.
+    pub fn progress(&self, now: Ns) -> Progress {
+        Progress {
+            elapsed_s: (now as f64 - self.start as f64) / 1e9,
+            iops: self.series.iops.last().copied(),
+            commit_p99_us: self.series.commit_p99_us.last().copied().flatten(),
+        }
+    }
+
+    /// Everything, when the measurement ended at `now`.
+    pub fn finish(mut self, now: Ns, writes_are_commits: bool) -> (Counts, Histograms, Series) {
+        self.advance(now);
+        self.merge_fresh();
+        let some = |histogram: Histogram| (!histogram.is_empty()).then_some(histogram);
+        let write = some(self.write);
+        let commit = if writes_are_commits { write.clone() } else { some(self.commit) };
+        let histograms = Histograms { read: some(self.read), write, sync: some(self.sync), commit };
+        (self.counts, histograms, self.series)
+    }
+}

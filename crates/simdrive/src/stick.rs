@@ -1,0 +1,239 @@
+//! A USB stick or memory card: a translation layer that maps whole erase blocks and keeps a few of them open.
+//!
+//! After Bergmann's flashbench and the Linaro flash card survey (LWN 428584): a write into an open block costs its bytes. A write elsewhere has to close the block that was not written for
+//! longest: what was not overwritten in it is copied into a fresh block, and the old one is erased. So a stick is fast while writers append in few places, and collapses to a few
+//! writes a second when there is one place more than it keeps open. Going back within a block closes it, too, because pages are written in order.
+//! There is no write cache: a flush has nothing to do. When power fails in the middle of closing a block, the map may still point to the old one: everything that was
+//! written into it since it was opened is gone, also what was acknowledged long ago.
+
+use std::collections::{HashMap, VecDeque};
+
+use catalogue::model;
+use rand_core::Rng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
+use crate::time::{Ns, Speed, from_us};
+
+/// A stick.
+#[derive(Debug, Clone)]
+pub struct Stick {
+    capacity_bytes: u64,
+    block_bytes: u64,
+    open_most: usize,
+    command: Ns,
+    erase: Ns,
+    write: Speed,
+    read: Speed,
+    copy: Speed,
+    /// Open blocks, the one written last at the end.
+    open: Vec<OpenBlock>,
+    queue: VecDeque<Waiting>,
+    /// What it does at the moment: a stick does one thing at a time.
+    current: Option<Current>,
+    free_at: Ns,
+    activity: Activity,
+    sectors: Option<HashMap<u64, Stamp>>,
+}
+
+#[derive(Debug, Clone)]
+struct OpenBlock {
+    number: u64,
+    /// Bytes from the block's start that are written or were skipped since it was opened.
+    next: u64,
+    /// Of those, what the host wrote.
+    written: u64,
+    /// What its sectors held when it was opened, as far as they were overwritten since.
+    before: Vec<(u64, Stamp)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    request: Request,
+    since: Ns,
+}
+
+#[derive(Debug, Clone)]
+struct Current {
+    waiting: Waiting,
+    ends: Ns,
+    /// The block that is being closed, and until when.
+    closing: Vec<(Ns, Ns, OpenBlock)>,
+}
+
+impl Stick {
+    /// A new stick. The parameters have been checked.
+    pub fn new(parameters: &model::Stick, capacity_bytes: u64, track_contents: bool) -> Stick {
+        Stick {
+            capacity_bytes,
+            block_bytes: parameters.block.0,
+            open_most: parameters.open_blocks as usize,
+            command: from_us(parameters.command_us),
+            erase: from_us(parameters.erase_us),
+            write: Speed::from_mb_per_s(parameters.write_mb_per_s),
+            read: Speed::from_mb_per_s(parameters.read_mb_per_s),
+            copy: Speed::from_mb_per_s(parameters.copy_mb_per_s),
+            open: Vec::new(),
+            queue: VecDeque::new(),
+            current: None,
+            free_at: 0,
+            activity: Activity::default(),
+            sectors: track_contents.then(HashMap::new),
+        }
+    }
+
+    fn begin_next(&mut self) {
+        let Some(waiting) = self.queue.pop_front() else { return };
+        let begin = self.free_at.max(waiting.since) + self.command;
+        let mut closing = Vec::new();
+        let ends = match waiting.request.op {
+            Op::Read => begin + self.read.time(waiting.request.bytes),
+            Op::Flush => begin,
+            Op::Write => self.write_through(begin, &waiting.request, &mut closing),
+        };
+        self.free_at = ends;
+        self.current = Some(Current { waiting, ends, closing });
+    }
+
+    /// When a write has ended, block by block.
+    fn write_through(&mut self, begin: Ns, request: &Request, closing: &mut Vec<(Ns, Ns, OpenBlock)>) -> Ns {
+        let mut now = begin;
+        let mut offset = request.offset;
+        let end = request.offset + request.bytes;
+        while offset < end {
+            let number = offset / self.block_bytes;
+            let within = offset - number * self.block_bytes;
+            let bytes = (end - offset).min(self.block_bytes - within);
+            let place = self.open.iter().position(|open| open.number == number);
+            let mut open = match place {
+                Some(index) if self.open[index].next <= within => self.open.remove(index),
+                // Going back: the block is closed and opened again.
+                Some(index) => {
+                    let block = self.open.remove(index);
+                    self.close(block, &mut now, closing);
+                    OpenBlock { number, next: 0, written: 0, before: Vec::new() }
+                }
+                None => {
+                    if self.open.len() == self.open_most {
+                        let block = self.open.remove(0);
+                        self.close(block, &mut now, closing);
+                    }
+                    OpenBlock { number, next: 0, written: 0, before: Vec::new() }
+                }
+            };
+            // What is skipped is copied from the old block, because pages are written in order.
+            now += self.copy.time(within - open.next) + self.write.time(bytes);
+            open.written += bytes;
+            open.next = within + bytes;
+            self.store(&mut open, offset, bytes, request.stamp);
+            self.open.push(open);
+            offset += bytes;
+        }
+        now
+    }
+
+    /// Copies what was not overwritten and erases the old block.
+    fn close(&mut self, block: OpenBlock, now: &mut Ns, closing: &mut Vec<(Ns, Ns, OpenBlock)>) {
+        let begin = *now;
+        *now += self.copy.time(self.block_bytes - block.next) + self.erase;
+        if self.sectors.is_some() {
+            closing.push((begin, *now, block));
+        }
+    }
+
+    fn store(&mut self, open: &mut OpenBlock, offset: u64, bytes: u64, stamp: Stamp) {
+        if let Some(sectors) = &mut self.sectors {
+            for sector in offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES {
+                let before = sectors.insert(sector, stamp).unwrap_or(0);
+                open.before.push((sector, before));
+            }
+        }
+    }
+}
+
+impl Device for Stick {
+    fn identity(&self) -> Identity {
+        Identity {
+            capacity_bytes: self.capacity_bytes,
+            volatile_cache: false,
+            fua: false,
+            queue_depth: 1,
+            rotational: false,
+            switchable: false,
+        }
+    }
+
+    fn set_write_cache(&mut self, _now: Ns, _on: bool) {}
+
+    fn precondition(&mut self, _bytes: u64) {}
+
+    fn submit(&mut self, now: Ns, request: Request) {
+        self.queue.push_back(Waiting { request, since: now });
+        if self.current.is_none() {
+            self.begin_next();
+        }
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        self.current.as_ref().map(|current| current.ends)
+    }
+
+    fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
+        while let Some(Current { waiting, ends, .. }) = self.current.take_if(|current| current.ends <= now) {
+            match waiting.request.op {
+                Op::Read => self.activity.reads += 1,
+                Op::Write => {
+                    self.activity.writes += 1;
+                    self.activity.written_bytes += waiting.request.bytes;
+                }
+                Op::Flush => {
+                    self.activity.flushes += 1;
+                    self.activity.flush_ns += ends - waiting.since;
+                }
+            }
+            done.push(Completion { id: waiting.request.id, at: ends });
+            self.begin_next();
+        }
+    }
+
+    fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
+        if let (Some(current), Some(sectors)) = (self.current.take(), &mut self.sectors) {
+            // What the interrupted command wrote may be there or not, sector by sector.
+            let Request { op, offset, bytes, .. } = current.waiting.request;
+            if op == Op::Write {
+                let touched = offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES;
+                for open in &mut self.open {
+                    open.before.retain(|&(sector, before)| {
+                        let lost = touched.contains(&sector) && chance.next_u64() & 1 == 0;
+                        if lost {
+                            sectors.insert(sector, before);
+                        }
+                        !lost
+                    });
+                }
+            }
+            for (begin, end, block) in current.closing {
+                if begin < now && now < end && chance.next_u64() & 1 == 0 {
+                    // The first entry of a sector is what it held when the block was opened.
+                    for (sector, before) in block.before.into_iter().rev() {
+                        sectors.insert(sector, before);
+                    }
+                }
+            }
+        }
+        self.open.clear();
+        self.queue.clear();
+        self.current = None;
+        self.free_at = now;
+    }
+
+    fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
+        let range = offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES;
+        let at = |sector| self.sectors.as_ref().and_then(|sectors| sectors.get(&sector)).copied().unwrap_or(0);
+        range.map(at).collect()
+    }
+
+    fn activity(&self) -> Activity {
+        self.activity
+    }
+}

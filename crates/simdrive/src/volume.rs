@@ -1,0 +1,185 @@
+//! A cloud's volume, or a local drive behind a cloud's limits.
+//!
+//! What a machine sees of it is a round trip, a share of a network, and a contract. A command's data is cut into units that go to different servers side by side, so that a
+//! large command takes little longer than a small one until the link itself is full. The contract is a leaky bucket: writes run ahead of it as far as the burst allows, and a flush
+//! waits until the bucket has caught up, because until then data waits somewhere on the way. Whatever was acknowledged is safe: it lies on several servers, or behind the
+//! provider's own power.
+
+use std::collections::{HashMap, VecDeque};
+
+use catalogue::model;
+use rand_core::Rng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
+use crate::events::Agenda;
+use crate::time::{Ns, Speed, from_us};
+
+/// A volume.
+#[derive(Debug, Clone)]
+pub struct Volume {
+    capacity_bytes: u64,
+    queue_depth: u32,
+    write: Ns,
+    read: Ns,
+    flush: Ns,
+    unit_bytes: u64,
+    unit: Speed,
+    link: Speed,
+    sustained: Speed,
+    burst: Ns,
+    command_gap: Ns,
+    link_free: Ns,
+    back_free: Ns,
+    /// When the contract has caught up with what was written.
+    caught_up: Ns,
+    /// When the next command is within the contract.
+    next_command: Ns,
+    agenda: Agenda<Done>,
+    activity: Activity,
+    sectors: Option<HashMap<u64, Stamp>>,
+    /// Writes that were not acknowledged yet, and when they will be.
+    unacknowledged: VecDeque<(Ns, Request)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    request: Request,
+    since: Ns,
+}
+
+impl Volume {
+    /// A new volume. The parameters have been checked.
+    pub fn new(parameters: &model::Volume, capacity_bytes: u64, track_contents: bool) -> Volume {
+        let sustained = Speed::from_mb_per_s(parameters.sustained_mb_per_s);
+        Volume {
+            capacity_bytes,
+            queue_depth: parameters.queue_depth,
+            write: from_us(parameters.write_us),
+            read: from_us(parameters.read_us),
+            flush: from_us(parameters.flush_us),
+            unit_bytes: parameters.unit.0,
+            unit: Speed::from_mb_per_s(parameters.unit_mb_per_s),
+            link: Speed::from_mb_per_s(parameters.link_mb_per_s),
+            sustained,
+            burst: sustained.time(parameters.burst.0),
+            command_gap: (1e9 / parameters.iops_most) as Ns,
+            link_free: 0,
+            back_free: 0,
+            caught_up: 0,
+            next_command: 0,
+            agenda: Agenda::new(),
+            activity: Activity::default(),
+            sectors: track_contents.then(HashMap::new),
+            unacknowledged: VecDeque::new(),
+        }
+    }
+
+    /// When a command of the contract may begin.
+    fn admitted(&mut self, now: Ns) -> Ns {
+        let begin = now.max(self.next_command);
+        self.next_command = begin + self.command_gap;
+        begin
+    }
+
+    fn write_ends(&mut self, now: Ns, bytes: u64) -> Ns {
+        let admitted = self.admitted(now);
+        let begin = admitted.max(self.link_free).max(self.caught_up.saturating_sub(self.burst));
+        self.link_free = begin + self.link.time(bytes);
+        self.caught_up = self.caught_up.max(begin) + self.sustained.time(bytes);
+        let in_bucket = self.caught_up.saturating_sub(self.burst);
+        self.link_free.max(in_bucket) + self.write + self.unit.time(bytes.min(self.unit_bytes))
+    }
+
+    fn read_ends(&mut self, now: Ns, bytes: u64) -> Ns {
+        let ready = self.admitted(now) + self.read + self.unit.time(bytes.min(self.unit_bytes));
+        self.back_free = self.back_free.max(ready) + self.link.time(bytes);
+        self.back_free
+    }
+
+    fn store(&mut self, request: &Request) {
+        if let Some(sectors) = &mut self.sectors {
+            let range = request.offset / SECTOR_BYTES..(request.offset + request.bytes) / SECTOR_BYTES;
+            sectors.extend(range.map(|sector| (sector, request.stamp)));
+        }
+    }
+}
+
+impl Device for Volume {
+    fn identity(&self) -> Identity {
+        Identity {
+            capacity_bytes: self.capacity_bytes,
+            volatile_cache: true,
+            fua: true,
+            queue_depth: self.queue_depth,
+            rotational: false,
+            switchable: false,
+        }
+    }
+
+    fn set_write_cache(&mut self, _now: Ns, _on: bool) {}
+
+    fn precondition(&mut self, _bytes: u64) {}
+
+    fn submit(&mut self, now: Ns, request: Request) {
+        let end = match request.op {
+            Op::Write => {
+                let end = self.write_ends(now, request.bytes);
+                if self.sectors.is_some() {
+                    self.unacknowledged.push_back((end, request));
+                }
+                end
+            }
+            Op::Read => self.read_ends(now, request.bytes),
+            Op::Flush => now.max(self.caught_up) + self.flush,
+        };
+        self.agenda.enter(end, Done { request, since: now });
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        self.agenda.next_at()
+    }
+
+    fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
+        while let Some((at, Done { request, since })) = self.agenda.take(now) {
+            match request.op {
+                Op::Read => self.activity.reads += 1,
+                Op::Write => {
+                    self.activity.writes += 1;
+                    self.activity.written_bytes += request.bytes;
+                    self.store(&request);
+                    self.unacknowledged.retain(|(_, waiting)| waiting.id != request.id);
+                }
+                Op::Flush => {
+                    self.activity.flushes += 1;
+                    self.activity.flush_ns += at - since;
+                }
+            }
+            done.push(Completion { id: request.id, at });
+        }
+    }
+
+    /// The machine's power goes, not the servers': what was on its way arrives or does not.
+    fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
+        for (_, request) in std::mem::take(&mut self.unacknowledged) {
+            if chance.next_u64() & 1 == 1 {
+                self.store(&request);
+            }
+        }
+        self.agenda.clear();
+        self.link_free = now;
+        self.back_free = now;
+        self.caught_up = self.caught_up.min(now);
+        self.next_command = now;
+    }
+
+    fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
+        let range = offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES;
+        let at = |sector| self.sectors.as_ref().and_then(|sectors| sectors.get(&sector)).copied().unwrap_or(0);
+        range.map(at).collect()
+    }
+
+    fn activity(&self) -> Activity {
+        self.activity
+    }
+}

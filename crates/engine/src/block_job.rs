@@ -128,6 +128,8 @@ impl BlockJob<'_> {
             },
             sync: workload.sync.call(),
             sync_every: workload.sync_every,
+            drain: workload.drain,
+            streams: workload.streams.get(),
             renew_every: (workload.layout != Layout::Overwrite).then_some(blocks),
             rate: workload.rate,
             seed: if phase == Phase::WarmUp { workload.seed ^ WARM_UP_STREAM } else { workload.seed },

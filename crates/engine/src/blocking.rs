@@ -7,7 +7,7 @@ use crate::buffers::{Buffers, PIECE};
 use crate::disk::Disk;
 use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
 use crate::pace::Pace;
-use workload::access::{Access, Random, Sequential, generator};
+use workload::access::{Access, Random, Sequential, Streams, generator};
 
 const READ: u8 = 0;
 const WRITE: u8 = 1;
@@ -35,6 +35,14 @@ impl<D: Disk> Blocking<'_, D> {
         let region = self.orders.region;
         let draws = generator(self.orders.seed, self.orders.job);
         match (self.orders.random, self.orders.direction) {
+            (false, direction) if self.orders.streams > 1 => {
+                let access = Streams::new(region, self.orders.streams);
+                match direction {
+                    Direction::Read => self.work::<_, READ>(access),
+                    Direction::Write => self.work::<_, WRITE>(access),
+                    Direction::Mixed(_) => self.work::<_, MIXED>(access),
+                }
+            }
             (false, Direction::Read) => self.work::<_, READ>(Sequential::new(region)),
             (false, Direction::Write) => self.work::<_, WRITE>(Sequential::new(region)),
             (false, Direction::Mixed(_)) => self.work::<_, MIXED>(Sequential::new(region)),
@@ -157,6 +165,8 @@ mod tests {
             direction: Direction::Write,
             sync: None,
             sync_every: 1,
+            drain: true,
+            streams: 1,
             renew_every: None,
             rate: None,
             seed: 1,

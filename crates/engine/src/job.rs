@@ -75,6 +75,10 @@ pub struct Orders {
     pub sync: Option<SyncCall>,
     /// Writes before each such call; at least 1.
     pub sync_every: u32,
+    /// Whether nothing may be in flight while it syncs.
+    pub drain: bool,
+    /// Places in which sequential blocks go by turns.
+    pub streams: u32,
     /// Writes after which the file starts over, for layouts that are used up by writing.
     pub renew_every: Option<u64>,
     /// A fixed offered load.

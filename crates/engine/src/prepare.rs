@@ -33,6 +33,8 @@ pub struct PartSpec {
     pub direct: bool,
     /// Whether cached pages are dropped when it is ready.
     pub invalidate: bool,
+    /// Whether it is written through although it was there before.
+    pub precondition: bool,
     /// What it is filled with.
     pub content: Content,
 }
@@ -95,6 +97,10 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                 part.direct = direct;
                 part.alignment_bytes = target.alignment_bytes(&file);
                 part.start = part.start.next_multiple_of(spec.unit_bytes);
+                if spec.precondition {
+                    let filler = Filler { preparation, content: spec.content, time_left: None };
+                    filler.overwrite(&file, part.start, size_bytes).map_err(failed("write the test area of"))?;
+                }
             }
             Kind::Directory { scratch, .. } => {
                 if spec.layout != Layout::Overwrite {
@@ -229,6 +235,21 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
+    /// Writes a range of an existing file or device through and makes it durable.
+    fn overwrite(&self, file: &OwnedFd, start: u64, bytes: u64) -> Result<(), Errno> {
+        let mut draws = generator(self.preparation.seed, 0);
+        let mut buffers = Buffers::new(4, PIECE_BYTES, self.content, &mut draws).map_err(|_| Errno::NOMEM)?;
+        let (mut offset, end) = (start, start + bytes);
+        while offset < end && !self.preparation.stop.is_requested() {
+            let piece = PIECE_BYTES.min((end - offset) as usize);
+            if pwrite(file.as_fd(), &buffers.next_stamped(offset)[..piece], offset)? != piece {
+                return Err(Errno::NOSPC);
+            }
+            offset += piece as u64;
+        }
+        fsync(file)
+    }
+
     /// Writes what is missing up to `size_bytes` and makes it durable; returns the bytes that are there.
     fn fill(&self, file: &OwnedFd, size_bytes: u64) -> Result<u64, Errno> {
         let there = rustix::fs::fstat(file)?.st_size as u64;

@@ -13,7 +13,7 @@ use crate::disk::Disk;
 use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
 use crate::pace::Pace;
 use crate::queue::{Completion, Operation, Queue};
-use workload::access::{Access, Random, Sequential, generator};
+use workload::access::{Access, Random, Sequential, Streams, generator};
 
 const READ: u8 = 0;
 const WRITE: u8 = 1;
@@ -62,6 +62,14 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         let region = self.orders.region;
         let draws = generator(self.orders.seed, self.orders.job);
         match (self.orders.random, self.orders.direction) {
+            (false, direction) if self.orders.streams > 1 => {
+                let access = Streams::new(region, self.orders.streams);
+                match direction {
+                    Direction::Read => self.work::<_, READ, PLAIN>(access),
+                    Direction::Write => self.work::<_, WRITE, PLAIN>(access),
+                    Direction::Mixed(_) => self.work::<_, MIXED, PLAIN>(access),
+                }
+            }
             (false, Direction::Read) => self.work::<_, READ, PLAIN>(Sequential::new(region)),
             (false, Direction::Write) => self.work::<_, WRITE, PLAIN>(Sequential::new(region)),
             (false, Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(Sequential::new(region)),
@@ -133,6 +141,12 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             flight.stamp(now);
             if !PLAIN && !reads_only::<DIRECTION>() {
                 group.note_begin(now);
+            }
+            if !PLAIN && !self.orders.drain && group.needs_sync() {
+                // What is in flight goes out first; the sync does not wait for it.
+                self.submit(0, None)?;
+                now = self.sync(&mut group, now, end)?;
+                continue;
             }
             if flight.count == 0 {
                 if !PLAIN && group.is_full() {
@@ -206,13 +220,9 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
     fn close(&mut self, group: &mut Group, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
         let clock = self.orders.clock;
         let mut done = now;
-        if let (Some(call), true) = (self.orders.sync, group.needs_sync()) {
-            let synced = self.disk.sync(call);
-            done = clock.ticks();
-            synced.map_err(|errno| Failure::Errno { operation: call.name(), offset: None, errno })?;
-            self.tally.sync.record(clock.ns(done.saturating_sub(now)));
+        if group.needs_sync() {
+            done = self.sync(group, now, end)?;
             self.tally.commit.record(clock.ns(done.saturating_sub(group.begun)));
-            end.syncs += 1;
         }
         if group.needs_renewal() {
             self.disk.renew().map_err(|errno| Failure::Errno {
@@ -223,6 +233,19 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             done = clock.ticks();
         }
         group.close();
+        Ok(done)
+    }
+
+    /// Syncs what has completed. Returns the time.
+    fn sync(&mut self, group: &mut Group, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
+        let Some(call) = self.orders.sync else { return Ok(now) };
+        let clock = self.orders.clock;
+        let synced = self.disk.sync(call);
+        let done = clock.ticks();
+        synced.map_err(|errno| Failure::Errno { operation: call.name(), offset: None, errno })?;
+        self.tally.sync.record(clock.ns(done.saturating_sub(now)));
+        end.syncs += 1;
+        group.unsynced = 0;
         Ok(done)
     }
 
@@ -363,6 +386,8 @@ mod tests {
 
     fn orders() -> Orders {
         Orders {
+            drain: true,
+            streams: 1,
             clock: Clock::calibrated(),
             region: Region { start: 0, blocks: 1000, block_bytes: 4096 },
             random: true,

@@ -3,9 +3,9 @@
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
 use measurement::{DeviceProof, Ended, Proof, Skipped, TestResult, WorkloadRecord};
-use workload::{EngineChoice, Layout, Step, StepProgram, Test, Work, Workload, format_bytes};
+use workload::{Area, EngineChoice, Layout, Step, StepProgram, Test, Work, Workload, format_bytes};
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::block_job::BlockJob;
 use crate::carrier::{Carrier, Refusal, choose};
@@ -19,6 +19,9 @@ use crate::stepping::Stepping;
 use crate::target::Target;
 use crate::uring::Uring;
 use crate::watch::{Headline, Progress};
+
+/// A rest is taken in slices, so that a stop is noticed.
+const REST_SLICE: Duration = Duration::from_millis(100);
 
 /// How tests are run, apart from what they are.
 #[derive(Debug, Clone, Default)]
@@ -110,13 +113,20 @@ impl Run<'_> {
         limits::open_files(jobs, 3)?;
         limits::memory(jobs, workload.depth_effective(), block_bytes)?;
 
+        let room_bytes = match (workload.size, self.target.room_bytes()) {
+            (Area::Percent(percent), None) => {
+                return Err(NotRun::Skip(format!("it works on {percent}% of its target, and null: has no size")));
+            }
+            (_, room_bytes) => room_bytes.unwrap_or(u64::MAX),
+        };
         let part = |job| PartSpec {
             name: format!("{}-{job}", workload.layout.name()),
-            size_bytes: workload.size_per_job_bytes(),
+            size_bytes: workload.size_per_job_bytes(room_bytes),
             unit_bytes: block_bytes,
             layout: workload.layout,
             direct: workload.direct,
             invalidate: workload.invalidate,
+            precondition: workload.precondition,
             content: workload.content,
         };
         let specs: Vec<PartSpec> = (0..jobs).map(part).collect();
@@ -125,12 +135,14 @@ impl Run<'_> {
             return Err(NotRun::Skip(self.misaligned(block_bytes, part.alignment_bytes)));
         }
         notes.extend(note);
+        self.rest(workload.rest)?;
 
         let mut record = WorkloadRecord::of(self.test);
         record.direct = workload.direct && parts.iter().all(|part| part.direct);
         record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
         let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
-        let headline = if workload.pattern.writes() && syncs_apart { Headline::Commits } else { Headline::Operations };
+        let commits = syncs_apart && workload.pattern.writes() && (workload.drain || workload.depth_effective() == 1);
+        let headline = if commits { Headline::Commits } else { Headline::Operations };
         let clock = Clock::calibrated();
         let crew = Crew {
             jobs,
@@ -172,6 +184,7 @@ impl Run<'_> {
                 layout: file.layout,
                 direct: file.direct,
                 invalidate: true,
+                precondition: false,
                 content: program.content,
             }
         };
@@ -209,6 +222,18 @@ impl Run<'_> {
         })?;
         self.forget(&specs);
         Ok(self.result(record, Carrier::Psync, notes, false, finished))
+    }
+
+    /// Leaves the target alone, so that its caches empty.
+    fn rest(&self, time: Duration) -> Result<(), EngineError> {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            if self.stop.is_requested() {
+                return Err(EngineError::Interrupted);
+            }
+            std::thread::sleep(REST_SLICE.min(time.saturating_sub(begun.elapsed())));
+        }
+        Ok(())
     }
 
     fn prepare(&self, specs: &[PartSpec], seed: u64) -> Result<Prepared, EngineError> {

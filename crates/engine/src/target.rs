@@ -62,6 +62,15 @@ pub(crate) struct Existing {
 }
 
 impl Target {
+    /// Bytes that tests may work on: of a device or file its size, of a directory half of what is free; `None` for one without any.
+    pub fn room_bytes(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Null => None,
+            Kind::Directory { budget_bytes, .. } => Some(*budget_bytes),
+            Kind::Existing(existing) => Some(existing.size_bytes),
+        }
+    }
+
     /// Looks at `given` and opens it, or says why not.
     ///
     /// # Errors

@@ -116,7 +116,7 @@ impl Run {
         workload.sync = self.sync;
         workload.jobs = Jobs::new(self.jobs).unwrap();
         workload.direct = self.direct;
-        workload.size_bytes = self.size_bytes;
+        workload.size = workload::Area::Bytes(self.size_bytes);
         let test =
             Test { name: workload.title(), work: Work::Blocks(workload), write_cache: workload::WriteCache::Unchanged };
 

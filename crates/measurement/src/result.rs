@@ -27,6 +27,15 @@ pub struct WorkloadRecord {
     pub sync: Option<SyncMethod>,
     /// One sync after this many writes.
     pub sync_every: u32,
+    /// Whether a job waited for its writes before it synced; a sync that does not wait covers none of those in flight, and there are no commits.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub drain: bool,
+    /// Places in which sequential blocks went by turns.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub streams: u32,
+    /// How long the target was left alone before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rest_s: f64,
     /// Whether the page cache was bypassed, as it really was: a target that refuses `O_DIRECT` makes this `false`.
     pub direct: bool,
     /// What the blocks lay on.
@@ -49,6 +58,29 @@ pub struct WorkloadRecord {
     /// A step program's steps, one turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_one(value: &u32) -> bool {
+    *value == 1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 /// A fixed offered load.
@@ -75,10 +107,13 @@ impl WorkloadRecord {
                 jobs: program.jobs.get(),
                 sync: None,
                 sync_every: 1,
+                drain: true,
+                streams: 1,
+                rest_s: 0.0,
                 direct: program.files.iter().any(|file| file.direct),
                 layout: None,
                 content: program.content,
-                size_bytes: test.work.size_bytes(),
+                size_bytes: test.work.size_bytes(0),
                 write_cache: test.write_cache,
                 rate: None,
                 seed: program.seed,
@@ -97,10 +132,13 @@ impl WorkloadRecord {
             jobs: workload.jobs.get(),
             sync: Some(workload.sync),
             sync_every: workload.sync_every,
+            drain: workload.drain,
+            streams: workload.streams.get(),
+            rest_s: workload.rest.as_secs_f64(),
             direct: workload.direct,
             layout: Some(workload.layout),
             content: workload.content,
-            size_bytes: workload.size_per_job_bytes() * u64::from(workload.jobs.get()),
+            size_bytes: workload.size_per_job_bytes(0) * u64::from(workload.jobs.get()),
             write_cache: WriteCache::Unchanged,
             rate: workload.rate.map(|Rate { per_second, arrivals }| RateRecord { per_second, arrivals }),
             seed: workload.seed,

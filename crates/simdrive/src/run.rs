@@ -192,7 +192,7 @@ impl Machine {
             );
             return Err(NotRun::Skip(because));
         }
-        let size = workload.size_per_job_bytes();
+        let size = workload.size_per_job_bytes(self.room_bytes()?);
         let jobs = u64::from(workload.jobs.get());
         let drive = self.prepared(test, size * jobs)?;
         let file = |job: u64| match (on_filesystem, workload.layout) {
@@ -205,14 +205,16 @@ impl Machine {
         let jobs = (0..jobs as u32)
             .map(|job| {
                 let (file, start) = if on_filesystem { (job as usize, 0) } else { (0, u64::from(job) * size) };
-                Box::new(BlockJob::new(workload, self.seed, job, file, start)) as Box<dyn Job>
+                Box::new(BlockJob::new(workload, self.seed, job, file, start..start + size)) as Box<dyn Job>
             })
             .collect();
         let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
-        let headline = if workload.pattern.writes() && syncs_apart { Headline::Commits } else { Headline::Operations };
+        let commits = syncs_apart && workload.pattern.writes() && (workload.drain || workload.depth_effective() == 1);
+        let headline = if commits { Headline::Commits } else { Headline::Operations };
         let writes_are_commits = !syncs_apart && workload.sync.is_durable() && workload.pattern.writes();
         let mut record = WorkloadRecord::of(test);
         record.seed = workload.seed.wrapping_add(self.seed);
+        record.size_bytes = size * u64::from(workload.jobs.get());
         Ok(self.measure(test, record, drive, files, jobs, headline, writes_are_commits, look))
     }
 
@@ -238,17 +240,23 @@ impl Machine {
         Ok(self.measure(test, record, drive, files, jobs, Headline::Turns, false, look))
     }
 
+    /// Bytes that tests may work on.
+    fn room_bytes(&self) -> Result<u64, Impossible> {
+        let journal = if self.model.host.filesystem == Filesystem::None { 0 } else { JOURNAL_BYTES };
+        Ok(self.drive(false)?.identity().capacity_bytes.saturating_sub(journal))
+    }
+
     /// The drive as a test wants it: written through, its cache set.
     fn prepared(&self, test: &Test, bytes: u64) -> Result<Box<dyn Device>, NotRun> {
         let mut drive = self.drive(false)?;
         let identity = drive.identity();
-        let journal = if self.model.host.filesystem == Filesystem::None { 0 } else { JOURNAL_BYTES };
-        if bytes + journal > identity.capacity_bytes {
+        let room = self.room_bytes()?;
+        if bytes > room {
             return Err(NotRun::Skip(format!(
-                "it works on {}, and {} holds {}",
+                "it works on {}, and {} has room for {}",
                 format_bytes(bytes),
                 self.target(),
-                format_bytes(identity.capacity_bytes)
+                format_bytes(room)
             )));
         }
         drive.precondition(bytes);

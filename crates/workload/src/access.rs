@@ -60,6 +60,42 @@ impl Access for Sequential {
     }
 }
 
+/// Sequences by turns: the region is cut into equal pieces, and each block goes to the next piece, where it lies behind that piece's last one.
+#[derive(Debug)]
+pub struct Streams {
+    region: Region,
+    pieces: u64,
+    /// Blocks of a piece.
+    length: u64,
+    piece: u64,
+    /// The block within each piece.
+    within: u64,
+}
+
+impl Streams {
+    /// Starts at the first block of the first piece. Blocks that are left over when the region is cut are not touched.
+    pub fn new(region: Region, streams: u32) -> Streams {
+        let pieces = u64::from(streams).clamp(1, region.blocks);
+        Streams { region, pieces, length: region.blocks / pieces, piece: 0, within: 0 }
+    }
+}
+
+impl Access for Streams {
+    #[inline]
+    fn next(&mut self) -> u64 {
+        let block = self.piece * self.length + self.within;
+        self.piece += 1;
+        if self.piece == self.pieces {
+            self.piece = 0;
+            self.within += 1;
+            if self.within == self.length {
+                self.within = 0;
+            }
+        }
+        self.region.start + block * self.region.block_bytes
+    }
+}
+
 /// Uniformly random blocks, with repetition.
 #[derive(Debug)]
 pub struct Random {
@@ -150,8 +186,9 @@ mod tests {
             let region = Region { start: start << shift, blocks, block_bytes: 1 << shift };
             let mut random = Random::new(region, generator(seed, 0));
             let mut sequential = Sequential::new(region);
+            let mut streams = Streams::new(region, 5);
             for turn in 0..2 * blocks {
-                for offset in [random.next(), sequential.next()] {
+                for offset in [random.next(), sequential.next(), streams.next()] {
                     prop_assert!(offset >= region.start && offset < region.start + blocks * region.block_bytes);
                     prop_assert_eq!(offset % region.block_bytes, 0);
                 }
@@ -173,6 +210,13 @@ mod tests {
     fn a_sequence_visits_every_block_and_starts_over() {
         let mut sequential = Sequential::new(Region { start: 8192, blocks: 3, block_bytes: 4096 });
         assert_eq!([0; 4].map(|_| sequential.next()), [8192, 12288, 16384, 8192]);
+    }
+
+    #[test]
+    fn streams_take_turns_and_each_is_a_sequence() {
+        let mut streams = Streams::new(Region { start: 4096, blocks: 7, block_bytes: 4096 }, 3);
+        let blocks = [0; 8].map(|_| streams.next() / 4096 - 1);
+        assert_eq!(blocks, [0, 2, 4, 1, 3, 5, 0, 2]);
     }
 
     #[test]

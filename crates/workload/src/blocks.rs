@@ -59,9 +59,32 @@ ranged!(
     Depth, u32, "a depth", 1, 1024, |n| n.to_string()
 );
 ranged!(
+    /// Places in which a job's sequential blocks go by turns: 1 to 1024.
+    Streams, u32, "a number of streams", 1, 1024, |n| n.to_string()
+);
+ranged!(
     /// Independent submitters, each with its own file handle: 1 to 256.
     Jobs, u32, "a number of jobs", 1, 256, |n| n.to_string()
 );
+
+/// How much of the target a workload works on, all jobs together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Area {
+    /// So many bytes.
+    Bytes(u64),
+    /// This share of the target, 1 to 100 percent: of a device or file its size, of a directory what may be taken there.
+    Percent(u8),
+}
+
+impl Area {
+    /// Bytes on a target that has room for so many.
+    pub fn bytes(self, target_bytes: u64) -> u64 {
+        match self {
+            Area::Bytes(bytes) => bytes,
+            Area::Percent(percent) => (u128::from(target_bytes) * u128::from(percent) / 100) as u64,
+        }
+    }
+}
 
 /// What the blocks lie on when the measurement starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -215,6 +238,7 @@ impl EngineChoice {
 }
 
 /// One pattern of blocks, repeated until a limit.
+#[expect(clippy::struct_excessive_bools, reason = "independent fields of a plan")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     /// Which block comes next, and whether it is read or written.
@@ -231,6 +255,11 @@ pub struct Workload {
     pub sync: SyncMethod,
     /// One sync after this many writes of a job (fio's `fsync=N`); at least 1. Without meaning where each write syncs itself.
     pub sync_every: u32,
+    /// Whether a job waits for its writes before it syncs. A sync covers only writes that have completed, so without this it covers none of those in flight: fio's
+    /// `fsync=N` at depth does that, and this is for comparing with figures that were measured so.
+    pub drain: bool,
+    /// Places in which a job's sequential blocks go by turns.
+    pub streams: Streams,
     /// Whether the page cache is bypassed (`O_DIRECT`).
     pub direct: bool,
     /// Whether cached pages of the file are dropped before the measurement; only matters when `direct` is off.
@@ -239,8 +268,12 @@ pub struct Workload {
     pub layout: Layout,
     /// What is written.
     pub content: Content,
-    /// Bytes that all jobs together work on; each job has its own equal part.
-    pub size_bytes: u64,
+    /// How much all jobs together work on; each job has its own equal part.
+    pub size: Area,
+    /// Whether a device or an existing file is written through beforehand, as a test file always is.
+    pub precondition: bool,
+    /// How long the target is left alone before the test begins, so that its caches empty.
+    pub rest: Duration,
     /// When the measurement ends.
     pub limit: Limit,
     /// How long it runs before it is measured.
@@ -273,11 +306,15 @@ impl Workload {
             jobs: Jobs::MIN,
             sync: SyncMethod::None,
             sync_every: 1,
+            drain: true,
+            streams: Streams::MIN,
             direct: true,
             invalidate: true,
             layout: Layout::Overwrite,
             content: Content::Random,
-            size_bytes: 1 << 30,
+            size: Area::Bytes(1 << 30),
+            precondition: false,
+            rest: Duration::ZERO,
             limit: Limit::Time(Duration::from_secs(5)),
             warm_up: WarmUp(Duration::from_millis(500)),
             rate: None,
@@ -294,13 +331,18 @@ impl Workload {
             SyncMethod::Fsync | SyncMethod::Fdatasync => format!(", {}={}", self.sync.name(), self.sync_every),
             per_write => format!(", {}", per_write.name()),
         };
+        let drain = if self.drain { "" } else { " undrained" };
+        let streams = match self.streams.get() {
+            1 => String::new(),
+            streams => format!(", {streams} streams"),
+        };
         let layout = match self.layout {
             Layout::Overwrite => String::new(),
             other => format!(", {}", other.name()),
         };
         let buffered = if self.direct { "" } else { ", buffered" };
         format!(
-            "{}{mix} {}{sync}{layout}{buffered}, depth {}, jobs {}",
+            "{}{mix} {}{sync}{drain}{streams}{layout}{buffered}, depth {}, jobs {}",
             self.pattern.name(),
             format_bytes(u64::from(self.block_bytes.get())),
             self.depth.get(),
@@ -312,15 +354,16 @@ impl Workload {
     /// writes that have completed; a depth above `sync_every` therefore gains a syncing job nothing.
     pub fn depth_effective(&self) -> u32 {
         match self.sync.call() {
-            Some(_) if self.pattern.writes() => self.depth.get().min(self.sync_every),
+            Some(_) if self.pattern.writes() && self.drain => self.depth.get().min(self.sync_every),
             _ => self.depth.get(),
         }
     }
 
-    /// Bytes of each job's own part, a whole number of blocks and at least one.
-    pub fn size_per_job_bytes(&self) -> u64 {
+    /// Bytes of each job's own part on a target that has room for so many: a whole number of blocks, and at least one for each stream.
+    pub fn size_per_job_bytes(&self, target_bytes: u64) -> u64 {
         let block = u64::from(self.block_bytes.get());
-        (self.size_bytes / u64::from(self.jobs.get()) / block).max(1) * block
+        let blocks = self.size.bytes(target_bytes) / u64::from(self.jobs.get()) / block;
+        blocks.max(u64::from(self.streams.get())) * block
     }
 }
 
@@ -341,6 +384,8 @@ mod tests {
         assert_eq!(fsync.depth_effective(), 1);
         fsync.sync_every = 8;
         assert_eq!(fsync.depth_effective(), 8);
+        fsync.drain = false;
+        assert_eq!(fsync.depth_effective(), 128);
         fsync.sync = SyncMethod::ODsync;
         assert_eq!(fsync.depth_effective(), 128);
     }
@@ -355,9 +400,13 @@ mod tests {
     #[test]
     fn each_job_gets_whole_blocks() {
         let mut odd = workload();
-        odd.size_bytes = 10_000;
-        assert_eq!(odd.size_per_job_bytes(), 8192);
+        odd.size = Area::Bytes(10_000);
+        assert_eq!(odd.size_per_job_bytes(0), 8192);
         odd.jobs = Jobs::new(8).unwrap();
-        assert_eq!(odd.size_per_job_bytes(), 4096);
+        assert_eq!(odd.size_per_job_bytes(0), 4096);
+        odd.streams = Streams::new(3).unwrap();
+        assert_eq!(odd.size_per_job_bytes(0), 3 * 4096);
+        odd.size = Area::Percent(50);
+        assert_eq!(odd.size_per_job_bytes(1 << 20), 64 << 10);
     }
 }

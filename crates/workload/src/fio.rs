@@ -8,10 +8,15 @@ mod value;
 
 use section::Section;
 
-use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Limit, Rate, Until, WarmUp, Workload};
+use crate::blocks::{
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Limit, Rate, Until, WarmUp, Workload,
+};
 use crate::pattern::Pattern;
 use crate::plan::{Plan, PlanError, Table, Test, Work};
 use crate::sync::SyncMethod;
+
+/// What a job without a size works on, all its processes together.
+const DEFAULT_BYTES: u64 = 1 << 30;
 
 /// The keys that are understood, in the order in which errors list them.
 pub const KEYS: [&str; 23] = [
@@ -160,11 +165,12 @@ impl Section {
             value::number(value).filter(|&size| size >= u64::from(block.get()))
         })?;
         // fio's size is each job's, ours is that of all jobs.
-        let each = size.unwrap_or((workload.size_bytes / jobs).max(u64::from(block.get())));
-        workload.size_bytes = each
+        let each = size.unwrap_or((DEFAULT_BYTES / jobs).max(u64::from(block.get())));
+        let all = each
             .checked_mul(jobs)
             .filter(|&all| i64::try_from(all).is_ok())
             .ok_or_else(|| self.error(self.line_of("size"), "size: times numjobs it is more than can be addressed"))?;
+        workload.size = Area::Bytes(all);
         workload.limit = self.limit(size, each / u64::from(block.get()))?;
         workload.warm_up = WarmUp(self.time("ramp_time")?.unwrap_or_default());
         workload.rate = self.rate(pattern)?;

@@ -30,7 +30,8 @@ pub mod sync;
 pub mod write_cache;
 
 pub use blocks::{
-    Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Until, WarmUp, Workload,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Streams, Until,
+    WarmUp, Workload,
 };
 pub use pattern::Pattern;
 pub use plan::{Plan, Table, Test, Work};

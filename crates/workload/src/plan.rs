@@ -18,7 +18,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::{Limit, WarmUp, Workload};
+use crate::blocks::{Area, Limit, WarmUp, Workload};
 use crate::steps::StepProgram;
 use crate::write_cache::WriteCache;
 
@@ -103,6 +103,14 @@ impl Work {
         }
     }
 
+    /// How long the target is left alone before.
+    pub const fn rest(&self) -> Duration {
+        match self {
+            Work::Blocks(workload) => workload.rest,
+            Work::Steps(_) => Duration::ZERO,
+        }
+    }
+
     /// Independent submitters.
     pub const fn jobs(&self) -> u32 {
         match self {
@@ -111,10 +119,10 @@ impl Work {
         }
     }
 
-    /// Bytes of storage that it works on, all jobs together.
-    pub fn size_bytes(&self) -> u64 {
+    /// Bytes of storage that it works on, all jobs together, on a target that has room for so many.
+    pub fn size_bytes(&self, target_bytes: u64) -> u64 {
         match self {
-            Work::Blocks(workload) => workload.size_per_job_bytes() * u64::from(workload.jobs.get()),
+            Work::Blocks(workload) => workload.size_per_job_bytes(target_bytes) * u64::from(workload.jobs.get()),
             Work::Steps(program) => program.size_per_job_bytes() * u64::from(program.jobs.get()),
         }
     }
@@ -159,7 +167,8 @@ impl Plan {
     /// Time that the plan's tests ask for, warm-up included. A test that ends by a count alone adds nothing: how long it takes is
     /// what is being measured.
     pub fn time_asked(&self) -> Duration {
-        let time = |test: &Test| test.work.warm_up().0 + test.work.limit().time().unwrap_or_default();
+        let time =
+            |test: &Test| test.work.rest() + test.work.warm_up().0 + test.work.limit().time().unwrap_or_default();
         self.tests.iter().map(time).sum()
     }
 
@@ -173,8 +182,13 @@ impl Plan {
                 Work::Blocks(workload) => {
                     workload.limit = workload.limit.shortened(time, SMOKE_COUNT);
                     workload.warm_up = WarmUp::default();
+                    workload.rest = Duration::ZERO;
                     let least = u64::from(workload.block_bytes.get()) * u64::from(workload.jobs.get());
-                    workload.size_bytes = workload.size_bytes.min(SMOKE_BYTES.max(least));
+                    let most = SMOKE_BYTES.max(least);
+                    workload.size = match workload.size {
+                        Area::Bytes(bytes) => Area::Bytes(bytes.min(most)),
+                        Area::Percent(_) => Area::Bytes(most),
+                    };
                 }
                 Work::Steps(program) => {
                     program.limit = program.limit.shortened(time, SMOKE_COUNT);

@@ -93,7 +93,7 @@ mod tests {
             assert!(smoke.time_asked().as_secs_f64() <= 2.1, "{}: {:?}", smoke.name, smoke.time_asked());
             for test in &smoke.tests {
                 if let Work::Blocks(workload) = &test.work {
-                    assert!(workload.size_per_job_bytes() >= u64::from(workload.block_bytes.get()));
+                    assert!(workload.size_per_job_bytes(0) >= u64::from(workload.block_bytes.get()));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The write-cache matrix of the Ceph performance wiki: each test with the drive's cache off and on, side by side.
 
 use measurement::TestResult;
-use workload::WriteCache;
+use workload::{Pattern, SyncMethod, WriteCache};
 
 use super::size;
 use crate::columns::{Cell, Column, Columns};
@@ -23,6 +23,11 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
             keys.push(key(result));
         }
     }
+    // The order of the source, whatever order they ran in.
+    keys.sort_by_key(|&(pattern, block_bytes, depth, sync)| {
+        let pattern = Pattern::ALL.iter().position(|&known| Some(known) == pattern);
+        (block_bytes, pattern, depth, SyncMethod::ALL.iter().position(|&known| Some(known) == sync))
+    });
     let mut table = Columns::new([
         Column::left("test"),
         Column::left("sync"),
@@ -36,7 +41,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         let of_row: Vec<&TestResult> = results.iter().filter(|result| key(result) == wanted).collect();
         let Some(first) = of_row.first() else { continue };
         let large = first.workload.block_bytes >= LARGE_BYTES;
-        let pattern = first.workload.pattern.map_or("steps", workload::Pattern::name);
+        let pattern = first.workload.pattern.map_or("steps", Pattern::name);
         let under = |setting| of_row.iter().find(|result| result.workload.write_cache == setting).copied();
         let (off, on) = (under(WriteCache::Off), under(WriteCache::On));
         let figure = |result: Option<&TestResult>| {
@@ -45,7 +50,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         let gain = off.zip(on).filter(|(_, on)| on.iops > 0.0).map(|(off, on)| off.iops / on.iops);
         table.row([
             Cell::from(format!("{pattern} {}, depth {}", size(first), first.workload.depth)),
-            Cell::from(first.workload.sync.map_or("steps", workload::SyncMethod::name)),
+            Cell::from(first.workload.sync.map_or("steps", SyncMethod::name)),
             Cell::from(if large { "MiB/s" } else { "IOPS" }),
             figure(under(WriteCache::Unchanged)),
             figure(off),
@@ -100,10 +105,10 @@ mod golden {
             result.workload.write_cache = WriteCache::Unchanged;
         }
         insta::assert_snapshot!(table(&alone, &Look::plain()), @"
-        test                  sync    unit  as found
-        write 4 KiB, depth 1  none    IOPS    66,667
-        write 4 KiB, depth 1  fsync   IOPS    22,222
-        write 4 KiB, depth 1  o_sync  IOPS    21,053
+        test                    sync    unit   as found
+        write 4 KiB, depth 1    none    IOPS     66,667
+        write 4 KiB, depth 1    o_sync  IOPS     21,053
+        write 4 KiB, depth 128  none    IOPS  3,233,529
         ");
     }
 }

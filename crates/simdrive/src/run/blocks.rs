@@ -1,6 +1,8 @@
 //! A job of a workload: the engine's loops, turned inside out into steps of virtual time.
 
-use workload::access::{Access, Gaps, Mix, Random, Region, Sequential, generator};
+use std::ops::Range;
+
+use workload::access::{Access, Gaps, Mix, Random, Region, Sequential, Streams, generator};
 use workload::{Layout, SyncMethod, Workload};
 
 use super::{Bounds, Job, SLOT_BITS, Step, World};
@@ -57,6 +59,7 @@ enum Kind {
 /// The order of blocks.
 enum Order {
     Sequential(Sequential),
+    Streams(Streams),
     Random(Random),
 }
 
@@ -65,16 +68,17 @@ impl Order {
     fn next(&mut self) -> u64 {
         match self {
             Order::Sequential(access) => access.next(),
+            Order::Streams(access) => access.next(),
             Order::Random(access) => access.next(),
         }
     }
 }
 
 impl BlockJob {
-    /// Job `job` of a workload, on its own part of `file` that begins at `start`.
-    pub fn new(workload: &Workload, seed: u64, job: u32, file: usize, start: u64) -> BlockJob {
+    /// Job `job` of a workload, on its own part of `file`.
+    pub fn new(workload: &Workload, seed: u64, job: u32, file: usize, part: Range<u64>) -> BlockJob {
         let block_bytes = u64::from(workload.block_bytes.get());
-        let region = Region { start, blocks: workload.size_per_job_bytes() / block_bytes, block_bytes };
+        let region = Region { start: part.start, blocks: (part.end - part.start) / block_bytes, block_bytes };
         let seed = workload.seed.wrapping_add(seed);
         let depth = workload.depth_effective();
         BlockJob {
@@ -107,6 +111,11 @@ impl BlockJob {
         self.depth
     }
 
+    /// A sync that does not wait for the writes in flight makes no commit.
+    const fn counts_commits(&self) -> bool {
+        self.workload.drain || self.depth == 1
+    }
+
     fn in_flight(&self) -> u32 {
         self.depth - self.free.len() as u32
     }
@@ -134,7 +143,7 @@ impl BlockJob {
                     due
                 }
             };
-            if self.workload.sync.call().is_some() && self.unsynced == self.workload.sync_every {
+            if self.sync_is_due() {
                 return;
             }
             if self.until_renewal == 0 {
@@ -145,6 +154,9 @@ impl BlockJob {
             }
             let Some(slot) = self.free.pop() else { return };
             self.issue(slot, now, begun, world);
+            if !self.workload.drain && self.sync_is_due() && self.depth > 1 {
+                self.sync(now, world);
+            }
         }
     }
 
@@ -175,6 +187,18 @@ impl BlockJob {
         world.host.call(now, self.tag(slot), call);
     }
 
+    fn sync_is_due(&self) -> bool {
+        self.workload.sync.call().is_some() && self.unsynced >= self.workload.sync_every
+    }
+
+    fn sync(&mut self, now: Ns, world: &mut World) {
+        self.syncing_since = Some(now);
+        let slot = self.sync_slot();
+        self.slots[slot as usize] = Slot { begun: now, kind: Kind::Sync };
+        let data_only = self.workload.sync == SyncMethod::Fdatasync;
+        world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
+    }
+
     /// The file starts over, between two commits and at no cost to them.
     fn renew(&mut self, world: &mut World) {
         self.until_renewal = self.region.blocks;
@@ -191,13 +215,9 @@ impl BlockJob {
     /// After each operation: whether the sync is due, whether the end is reached.
     #[inline]
     fn next(&mut self, now: Ns, world: &mut World) {
-        let sync_due = self.workload.sync.call().is_some() && self.unsynced >= self.workload.sync_every;
+        let sync_due = self.sync_is_due();
         if sync_due && self.syncing_since.is_none() && self.in_flight() == 0 {
-            self.syncing_since = Some(now);
-            let slot = self.sync_slot();
-            self.slots[slot as usize] = Slot { begun: now, kind: Kind::Sync };
-            let data_only = self.workload.sync == SyncMethod::Fdatasync;
-            world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
+            self.sync(now, world);
             return;
         }
         if !self.ending && !sync_due {
@@ -212,6 +232,8 @@ impl Job for BlockJob {
         let seed = if warm_up { self.seed ^ WARM_UP_STREAM } else { self.seed };
         self.order = if self.workload.pattern.is_random() {
             Order::Random(Random::new(self.region, generator(seed, self.job)))
+        } else if self.workload.streams.get() > 1 {
+            Order::Streams(Streams::new(self.region, self.workload.streams.get()))
         } else {
             Order::Sequential(Sequential::new(self.region))
         };
@@ -264,7 +286,9 @@ impl Job for BlockJob {
             }
             Kind::Sync => {
                 world.tally.sync(at - begun);
-                world.tally.commit(at - self.commit_begun);
+                if self.counts_commits() {
+                    world.tally.commit(at - self.commit_begun);
+                }
                 self.syncing_since = None;
                 self.unsynced = 0;
                 self.next(at, world);

@@ -61,7 +61,7 @@ fn global_holds_for_later_sections_and_sections_go_before_it() {
 #[test]
 fn a_synchronous_engine_has_depth_1_and_size_is_each_job_s() {
     let job = only("[t]\nrw=randwrite\nioengine=psync\niodepth=32\nnumjobs=4\nsize=1g\n");
-    assert_eq!((job.depth.get(), job.size_bytes), (1, 4 << 30));
+    assert_eq!((job.depth.get(), job.size), (1, crate::blocks::Area::Bytes(4 << 30)));
     assert_eq!(only("[t]\nrw=randwrite\nioengine=io_uring\niodepth=32\nsize=1g\n").depth.get(), 32);
 }
 
@@ -207,7 +207,7 @@ proptest! {
             for test in &plan.tests {
                 let Work::Blocks(workload) = &test.work else { panic!("fio has no steps") };
                 prop_assert!(workload.pattern.writes() || !workload.sync.is_durable());
-                prop_assert!(workload.size_per_job_bytes() >= u64::from(workload.block_bytes.get()));
+                prop_assert!(workload.size_per_job_bytes(0) >= u64::from(workload.block_bytes.get()));
                 prop_assert!(workload.engine != EngineChoice::Psync || workload.depth.get() == 1);
             }
         }

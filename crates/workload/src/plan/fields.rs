@@ -15,6 +15,8 @@ pub enum Kind {
     Word(fn() -> Vec<&'static str>),
     /// A byte size, from the first to the second.
     Size(u64, u64),
+    /// A byte size, from the first to the second, or a share of the target, `1%` to `100%`.
+    Area(u64, u64),
     /// A whole number, from the first to the second.
     Whole(u64, u64),
     /// A number above zero, up to this.
@@ -207,6 +209,22 @@ pub const FIELDS: &[Field] = &[
     ),
     field!(
         Test,
+        "drain",
+        Kind::Flag,
+        "true",
+        "Whether a job waits for its writes before it syncs. Without that, a sync does not cover the writes in flight: no commits are counted. fio's `fsync` at depth works so.",
+        "drain = false"
+    ),
+    field!(
+        Test,
+        "streams",
+        Kind::Whole(1, 1024),
+        "1",
+        "Places, evenly spaced over a job's part, in which its sequential blocks go by turns.",
+        "streams = 8"
+    ),
+    field!(
+        Test,
         "direct",
         Kind::Flag,
         "true",
@@ -248,10 +266,26 @@ pub const FIELDS: &[Field] = &[
     field!(
         Test,
         "size",
-        Kind::Size(512, SIZE_MAX),
+        Kind::Area(512, SIZE_MAX),
         "\"1GiB\"",
-        "Bytes that all jobs together work on. Never more than half of what is free is taken.",
+        "Bytes that all jobs together work on, or a share of the target: of a device or file its size, of a directory the half of what is free that is taken at most.",
         "size = \"8GiB\""
+    ),
+    field!(
+        Test,
+        "precondition",
+        Kind::Flag,
+        "false",
+        "Whether the part of a device or an existing file that the test works on is written through beforehand, as a test file in a directory always is.",
+        "precondition = true"
+    ),
+    field!(
+        Test,
+        "rest",
+        Kind::Time { zero: true },
+        "\"0s\"",
+        "How long the target is left alone before the test begins, so that its caches empty.",
+        "rest = \"10s\""
     ),
     field!(
         Test,

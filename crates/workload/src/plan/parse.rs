@@ -12,7 +12,8 @@ use super::fields::{self, Kind, Place};
 use super::value::{Reader, Source, Value, takes};
 use super::{Plan, Table, Test, Work};
 use crate::blocks::{
-    Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Until, WarmUp, Workload,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Streams, Until, WarmUp,
+    Workload,
 };
 use crate::pattern::Pattern;
 use crate::steps::{FileSpec, OpenFlag, Step, StepProgram};
@@ -297,7 +298,11 @@ impl<'a> Fields<'a> {
         workload.sync_every = self.whole("sync_every")?.unwrap_or(1) as u32;
         workload.direct = self.flag("direct")?.unwrap_or(workload.direct);
         workload.invalidate = self.flag("invalidate")?.unwrap_or(workload.invalidate);
-        workload.size_bytes = self.size("size")?.unwrap_or(workload.size_bytes);
+        workload.drain = self.flag("drain")?.unwrap_or(workload.drain);
+        workload.streams = Streams::new(self.whole("streams")?.unwrap_or(1)).map_err(|_| out_of_range("streams"))?;
+        workload.size = self.read("size", |reader, value| reader.area(value))?.unwrap_or(workload.size);
+        workload.precondition = self.flag("precondition")?.unwrap_or(workload.precondition);
+        workload.rest = self.time("rest")?.unwrap_or(workload.rest);
         workload.limit = self.limit()?;
         workload.warm_up = self.time("warm_up")?.map_or(workload.warm_up, WarmUp);
         workload.seed = self.whole("seed")?.unwrap_or(workload.seed);
@@ -349,8 +354,15 @@ impl<'a> Fields<'a> {
                 format!("direct I/O moves whole sectors of 512 B, and {block} B is no multiple; set direct = false");
             return Err(self.error("block", &message));
         }
-        if workload.size_bytes < block * u64::from(workload.jobs.get()) {
-            return Err(self.error("size", "each job needs at least one block"));
+        let least = block * u64::from(workload.jobs.get()) * u64::from(workload.streams.get());
+        if matches!(workload.size, Area::Bytes(bytes) if bytes < least) {
+            return Err(self.error("size", "each stream of each job needs at least one block"));
+        }
+        if workload.sync.call().is_none() {
+            self.refuse("drain", "only fsync and fdatasync wait for writes")?;
+        }
+        if workload.streams > Streams::MIN && (workload.pattern.is_random() || workload.layout != Layout::Overwrite) {
+            return Err(self.error("streams", "only read, write and rw over what was written before go by turns"));
         }
         if workload.rate.is_none() {
             self.refuse("arrivals", "only an offered rate has arrivals; set rate")?;

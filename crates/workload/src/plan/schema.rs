@@ -34,6 +34,10 @@ fn value(kind: Kind) -> Value {
             { "type": "string", "pattern": "^ *[0-9]+ *([bB]|[kKmMgGtT]([iI]?[bB])?)? *$" },
             { "type": "integer", "minimum": low, "maximum": high },
         ] }),
+        Kind::Area(low, high) => json!({ "anyOf": [
+            { "type": "string", "pattern": "^ *([0-9]+ *([bB]|[kKmMgGtT]([iI]?[bB])?)?|0*([1-9][0-9]?|100) *%) *$" },
+            { "type": "integer", "minimum": low, "maximum": high },
+        ] }),
         Kind::Whole(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
         Kind::Rate(high) => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": high }),
         Kind::Flag => json!({ "type": "boolean" }),

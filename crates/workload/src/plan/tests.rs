@@ -80,7 +80,7 @@ fn every_field_reaches_the_workload() {
     (wanted.sync, wanted.sync_every) = (SyncMethod::Fdatasync, 8);
     (wanted.direct, wanted.invalidate) = (false, false);
     wanted.content = Content::Compressible(30);
-    wanted.size_bytes = 2 << 30;
+    wanted.size = Area::Bytes(2 << 30);
     wanted.limit = Limit::TimeAndCount { time: Duration::from_mins(90), count: 1000, until: Until::Both };
     wanted.warm_up = WarmUp(Duration::ZERO);
     wanted.rate = Some(Rate { per_second: 1000.0, arrivals: Arrivals::Poisson });
@@ -88,6 +88,12 @@ fn every_field_reaches_the_workload() {
     wanted.engine = EngineChoice::Libaio;
     assert_eq!(workload, wanted);
     assert_eq!(blocks("pattern = \"write\"\nlayout = \"append\"\ncount = 5").limit, Limit::Count(5));
+    let probe = blocks(
+        "pattern = \"write\"\nsync = \"fsync\"\ndrain = false\ndepth = 8\nstreams = 4\nsize = \"25%\"\nprecondition = true\nrest = \"2s\"",
+    );
+    assert_eq!((probe.drain, probe.depth_effective(), probe.streams.get()), (false, 8, 4));
+    assert_eq!((probe.size, probe.precondition, probe.rest), (Area::Percent(25), true, Duration::from_secs(2)));
+    assert_eq!(probe.title(), "write 4 KiB, fsync=1 undrained, 4 streams, depth 8, jobs 1");
 }
 
 #[test]
@@ -176,7 +182,7 @@ fn around(field: &Field, line: &str) -> String {
         }
         (_, "pattern") => format!("[[test]]\n{line}\n"),
         (_, "read_percent") => format!("[[test]]\npattern = \"rw\"\n{line}\n"),
-        (_, "sync_every") => format!("{write}sync = \"fsync\"\n{line}\n"),
+        (_, "sync_every" | "drain") => format!("{write}sync = \"fsync\"\n{line}\n"),
         (_, "compressible_percent") => format!("{write}content = \"compressible\"\n{line}\n"),
         (_, "stop") => format!("{write}time = \"1s\"\ncount = 9\n{line}\n"),
         (_, "arrivals") => format!("{write}rate = 100\n{line}\n"),
@@ -290,7 +296,7 @@ proptest! {
                 let names: std::collections::HashSet<&str> = plan.tests.iter().map(|test| test.name.as_str()).collect();
                 prop_assert!(!plan.tests.is_empty() && names.len() == plan.tests.len());
                 for test in &plan.tests {
-                    prop_assert!(test.work.size_bytes() > 0);
+                    prop_assert!(test.work.size_bytes(1 << 30) > 0);
                 }
                 prop_assert!(plan.smoke().time_asked() <= Duration::from_secs(200));
             }

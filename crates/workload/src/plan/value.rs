@@ -7,6 +7,7 @@ use toml::de::DeValue;
 
 use super::error::PlanError;
 use super::fields::{Field, Kind};
+use crate::blocks::Area;
 use crate::size::{ByteSize, format_bytes};
 
 /// The file that is being read, to say where something stands.
@@ -59,6 +60,12 @@ pub fn takes(kind: Kind) -> String {
         }
         Kind::Size(low, high) => {
             format!("a size from {} to {}, such as \"4KiB\"", format_bytes(low), format_bytes(high))
+        }
+        Kind::Area(low, _) => {
+            format!(
+                "a size of at least {}, such as \"4KiB\", or a share of the target, such as \"50%\"",
+                format_bytes(low)
+            )
         }
         Kind::Whole(low, high) if high > 1 << 50 => format!("a whole number of at least {low}"),
         Kind::Whole(low, high) => format!("a whole number from {low} to {high}"),
@@ -119,6 +126,22 @@ impl Reader<'_> {
             None => integer(value.content),
         };
         self.check(value, bytes.filter(|bytes| (low..=high).contains(bytes)))
+    }
+
+    /// A size within the field's range, or a share of the target.
+    pub fn area(&self, value: &Value<'_>) -> Result<Area, PlanError> {
+        let Kind::Area(low, high) = self.field.kind else { return self.check(value, None) };
+        let text = value.content.as_str();
+        let area = if let Some(percent) = text.and_then(|text| text.trim().strip_suffix('%')) {
+            percent.trim_end().parse().ok().filter(|percent| (1..=100).contains(percent)).map(Area::Percent)
+        } else {
+            let bytes = match text {
+                Some(text) => text.parse::<ByteSize>().ok().map(|size| size.0),
+                None => integer(value.content),
+            };
+            bytes.filter(|bytes| (low..=high).contains(bytes)).map(Area::Bytes)
+        };
+        self.check(value, area)
     }
 
     /// A rate within the field's range.

@@ -8,7 +8,9 @@
 //! | [`drive`] | the words: [`Drive`], [`Class`], [`PowerLossProtection`] |
 //! | [`row`] | one published test: [`Row`] |
 //! | [`mod@file`] | the TOML form of a drive, one file each under `drives/` |
-//! | [`names`] | finding a drive by its name, and what to offer when there is none |
+//! | [`model`] | what a modelled drive is made of, as data |
+//! | [`mod@models`] | the built-in ones, one file each under `models/` |
+//! | [`names`] | finding a drive or model by its name, and what to offer when there is none |
 //!
 //! To add a drive, write `drives/NAME.toml` as its neighbours are written and name it in [`mod@file`]'s list; a test holds the
 //! list to the folder.
@@ -29,5 +31,7 @@ pub mod row;
 
 pub use drive::{Class, Drive, PowerLossProtection};
 pub use file::drives;
-pub use names::{NoSuchDrive, find};
+pub use model::Model;
+pub use models::models;
+pub use names::{NoSuchDrive, NoSuchModel, find, find_model};
 pub use row::{PublishedSync, Row, WriteCache};

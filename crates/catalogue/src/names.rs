@@ -1,12 +1,24 @@
-//! Finding a drive by its name.
+//! Finding a drive or a model by its name.
 
 use crate::drive::Drive;
 use crate::file::drives;
+use crate::model::Model;
+use crate::models::models;
 
 /// The catalogue has no drive of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the catalogue has no drive called `{name}`{}; `flushmark catalogue` lists them all", offer(.nearest))]
 pub struct NoSuchDrive {
+    /// What was asked for.
+    pub name: String,
+    /// Names that may have been meant, the likeliest first; at most three.
+    pub nearest: Vec<&'static str>,
+}
+
+/// There is no model of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no model called `{name}`{}; `flushmark models` lists them all", offer(.nearest))]
+pub struct NoSuchModel {
     /// What was asked for.
     pub name: String,
     /// Names that may have been meant, the likeliest first; at most three.
@@ -31,15 +43,27 @@ fn offer(nearest: &[&str]) -> String {
 /// When there is none; the error offers names that are near.
 pub fn find(name: &str) -> Result<&'static Drive, NoSuchDrive> {
     let wanted = name.trim().to_lowercase();
-    drives()
-        .iter()
-        .find(|drive| drive.name == wanted)
-        .ok_or_else(|| NoSuchDrive { name: name.to_owned(), nearest: nearest(&wanted) })
+    drives().iter().find(|drive| drive.name == wanted).ok_or_else(|| {
+        let names: Vec<_> = drives().iter().map(|drive| drive.name.as_str()).collect();
+        NoSuchDrive { name: name.to_owned(), nearest: nearest(&wanted, &names) }
+    })
+}
+
+/// The model of that name, in upper or lower case.
+///
+/// # Errors
+/// When there is none; the error offers names that are near.
+pub fn find_model(name: &str) -> Result<&'static Model, NoSuchModel> {
+    let wanted = name.trim().to_lowercase();
+    models().iter().find(|model| model.model == wanted).ok_or_else(|| {
+        let names: Vec<_> = models().iter().map(|model| model.model.as_str()).collect();
+        NoSuchModel { name: name.to_owned(), nearest: nearest(&wanted, &names) }
+    })
 }
 
 /// Names that contain what was asked for, else names that a few slips of the finger lead to.
-fn nearest(wanted: &str) -> Vec<&'static str> {
-    let names = || drives().iter().map(|drive| drive.name.as_str());
+fn nearest(wanted: &str, names: &[&'static str]) -> Vec<&'static str> {
+    let names = || names.iter().copied();
     let containing: Vec<_> = names().filter(|name| !wanted.is_empty() && name.contains(wanted)).collect();
     if !containing.is_empty() {
         return containing.into_iter().take(OFFERED_MAX).collect();

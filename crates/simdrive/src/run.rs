@@ -160,6 +160,11 @@ struct World {
 const SLOT_BITS: u32 = 16;
 
 impl Machine {
+    /// A model as it is, on a host of its own.
+    pub const fn new(model: Model) -> Machine {
+        Machine { model, write_cache: WriteCache::Unchanged, seed: 0, capacity_bytes: None }
+    }
+
     /// Its name as a target.
     pub fn target(&self) -> String {
         format!("sim:{}", self.model.model)

@@ -43,6 +43,8 @@ pub enum Class {
     CloudVolume,
     /// A rotating disk.
     Disk,
+    /// A USB stick or memory card.
+    UsbStick,
 }
 
 impl Class {
@@ -56,6 +58,7 @@ impl Class {
             Class::CloudLocal => "cloud local drive",
             Class::CloudVolume => "cloud volume",
             Class::Disk => "rotating disk",
+            Class::UsbStick => "USB stick",
         }
     }
 }

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `drive` | the name that commands take, equal to the file's |
 //! | `label` | the name as people read it |
-//! | `class` | `enterprise-nvme`, `enterprise-sata`, `consumer-nvme`, `consumer-sata`, `cloud-local`, `cloud-volume`, `disk` |
+//! | `class` | `enterprise-nvme`, `enterprise-sata`, `consumer-nvme`, `consumer-sata`, `cloud-local`, `cloud-volume`, `disk`, `usb-stick` |
 //! | `source`, `source_url` | who measured and published, and where to read it |
 //! | `power_loss_protection` | `yes`, `no` or `unknown` |
 //! | `power_loss_protection_source` | who says so; left out exactly when `unknown` |

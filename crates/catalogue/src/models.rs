@@ -10,6 +10,14 @@ macro_rules! embedded {
 
 /// Every file of `models/`: its name and its text.
 const FILES: &[(&str, &str)] = embedded![
+    "cloud-volume",
+    "consumer-nvme",
+    "consumer-sata",
+    "disk-7200rpm-cache-off",
+    "disk-7200rpm-cache-on",
+    "enterprise-nvme",
+    "enterprise-sata",
+    "usb-stick",
     "crucial-t500-2tb-ext4",
     "gcp-hyperdisk-balanced-1tb-ext4",
     "gcp-local-nvme-x2-raid0-ext4",
@@ -47,4 +55,44 @@ pub fn model_text(name: &str) -> Option<&'static str> {
 /// When it is not of the form that [`crate::model`] describes.
 pub fn parse(text: &str) -> Result<Model, toml::de::Error> {
     toml::from_str(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_and_the_list_agree() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/models");
+        let mut files: Vec<String> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut listed: Vec<String> = FILES.iter().map(|(name, _)| format!("{name}.toml")).collect();
+        files.sort();
+        listed.sort();
+        assert_eq!(files, listed);
+    }
+
+    #[test]
+    fn every_model_reads_and_is_named_as_its_file() {
+        for ((name, _), model) in FILES.iter().zip(models()) {
+            assert_eq!(model.model, *name);
+            assert!(!model.basis.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_drive_of_the_catalogue_has_a_model() {
+        for drive in crate::drives() {
+            let model = crate::find_model(&drive.name).unwrap();
+            assert_eq!(model.fitted_to.as_ref(), Some(&drive.name));
+            assert_eq!((model.class, &model.label), (drive.class, &drive.label));
+        }
+    }
+
+    #[test]
+    fn a_model_survives_writing_and_reading() {
+        for model in models() {
+            assert_eq!(parse(&toml::to_string(model).unwrap()).unwrap(), *model);
+        }
+    }
 }

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use drive::SystemRoot;
-use engine::{Intent, Options, Outcome, Stop, Target};
+use engine::{Intent, Options, Stop, Target};
+use measurement::Outcome;
 use workload::{BlockBytes, Content, Depth, Limit, Pattern, SyncMethod, Test, Work, Workload};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use drive::{Counters, DeviceNumber, SystemRoot};
-use measurement::CpuUse;
+use measurement::{CpuUse, Headline, Progress};
 use rustix::io::Errno;
 use workload::Limit;
 
@@ -18,7 +18,7 @@ use crate::cpu_time::cpu_use;
 use crate::error::EngineError;
 use crate::job::{Bounds, Failure, JobEnd, Stop, Tally};
 use crate::target::read_counters;
-use crate::watch::{Headline, Progress, Watch};
+use crate::watch::Watch;
 
 /// How often a person's display is brought up to date, and a stop is passed on.
 const GLANCE: Duration = Duration::from_millis(100);

@@ -25,7 +25,7 @@ pub enum Blame {
 pub enum EngineError {
     /// A kind of target that this version does not have.
     #[error(
-        "`{given}`: targets of the kind `{scheme}:` do not exist in this version; name a directory, a file, a device under /dev, or null:"
+        "`{given}`: targets of the kind `{scheme}:` do not exist in this version; name a directory, a file, a device under /dev, sim:MODEL, or null:"
     )]
     UnknownScheme {
         /// As the person wrote it.
@@ -254,8 +254,8 @@ mod tests {
             @"no permission to open /dev/sdb; run as a user who may (devices belong to root), or name a directory of your own"
         );
         insta::assert_snapshot!(
-            EngineError::UnknownScheme { given: "sim:x".into(), scheme: "sim".into() },
-            @"`sim:x`: targets of the kind `sim:` do not exist in this version; name a directory, a file, a device under /dev, or null:"
+            EngineError::UnknownScheme { given: "emu:x".into(), scheme: "emu".into() },
+            @"`emu:x`: targets of the kind `emu:` do not exist in this version; name a directory, a file, a device under /dev, sim:MODEL, or null:"
         );
         insta::assert_snapshot!(
             EngineError::AnotherRun { path: "/srv".into() },

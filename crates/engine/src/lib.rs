@@ -45,6 +45,5 @@ mod watch;
 
 pub use error::{Blame, EngineError};
 pub use job::Stop;
-pub use run::{Options, Outcome, run};
+pub use run::{Options, run};
 pub use target::{Intent, Target};
-pub use watch::Progress;

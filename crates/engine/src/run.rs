@@ -2,7 +2,7 @@
 
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
-use measurement::{DeviceProof, Ended, Proof, Skipped, TestResult, WorkloadRecord};
+use measurement::{DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, TestResult, WorkloadRecord};
 use workload::{Area, EngineChoice, Layout, Step, StepProgram, Test, Work, Workload, format_bytes};
 
 use std::time::{Duration, Instant};
@@ -18,7 +18,6 @@ use crate::prepare::{PartSpec, Preparation, Prepared, prepare};
 use crate::stepping::Stepping;
 use crate::target::Target;
 use crate::uring::Uring;
-use crate::watch::{Headline, Progress};
 
 /// A rest is taken in slices, so that a stop is noticed.
 const REST_SLICE: Duration = Duration::from_millis(100);
@@ -32,15 +31,6 @@ pub struct Options {
     pub prepare_time_max: Option<Duration>,
     /// Below which procfs and sysfs are read.
     pub root: SystemRoot,
-}
-
-/// What became of a test.
-#[derive(Debug)]
-pub enum Outcome {
-    /// It ran; also when it was interrupted or failed in the middle, with what was measured until then.
-    Measured(Box<TestResult>),
-    /// It cannot run on this target.
-    Skipped(Skipped),
 }
 
 /// Runs a test. `observe` is called about ten times a second.

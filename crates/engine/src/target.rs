@@ -257,8 +257,8 @@ mod tests {
 
     #[test]
     fn kinds_that_do_not_exist_yet_are_named() {
-        let error = open("sim:samsung-980-1tb", true, false).unwrap_err();
-        assert!(matches!(error, EngineError::UnknownScheme { ref scheme, .. } if scheme == "sim"));
+        let error = open("emu:samsung-980-1tb", true, false).unwrap_err();
+        assert!(matches!(error, EngineError::UnknownScheme { ref scheme, .. } if scheme == "emu"));
         assert_eq!(error.blame(), crate::error::Blame::Usage);
     }
 

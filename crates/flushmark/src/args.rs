@@ -32,6 +32,7 @@ pub enum Command {
     Cache(CacheArgs),
     Host(HostArgs),
     Suites(SuitesArgs),
+    Models(ModelsArgs),
     Catalogue(CatalogueArgs),
 }
 
@@ -43,7 +44,7 @@ Examples:
   flushmark check /var/lib/postgresql
   flushmark check /mnt/new-ssd --fail-on database-log --format json > check.json")]
 pub struct CheckArgs {
-    /// A directory (a test file is made there and removed), a file, a device under /dev, or null:
+    /// A directory (a test file is made there and removed), a file, a device under /dev, a modelled drive sim:MODEL, or null:
     #[arg(default_value = ".")]
     pub path: String,
 
@@ -63,6 +64,7 @@ Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excel
 Examples:
   flushmark run journal --target /var/lib/ceph
   flushmark run slog --target /dev/sdx --destroy-data
+  flushmark run write-cache --target sim:micron-5100-eco-960gb
   flushmark run my-plan.toml --target . --format json > result.json
   flushmark run job.fio --target /mnt/test")]
 pub struct RunArgs {
@@ -70,7 +72,7 @@ pub struct RunArgs {
     #[arg(value_name = "SUITE")]
     pub plan: String,
 
-    /// Where to run: a directory, a file, a device under /dev, or null:
+    /// Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see `flushmark models`), or null:
     #[arg(long, short, value_name = "TARGET")]
     pub target: Option<String>,
 
@@ -194,6 +196,26 @@ pub struct SuitesArgs {
     /// Print this suite's plan, to start one of your own from
     #[arg(value_name = "SUITE")]
     pub suite: Option<String>,
+}
+
+/// Modelled drives: check and run take them as sim:MODEL, in virtual time, where no such drive is at hand
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark models
+  flushmark check sim:consumer-nvme,filesystem=ext4
+  flushmark models consumer-nvme > mine.toml && flushmark run slog --target sim:./mine.toml
+
+Settings after the name, each behind a comma: write-cache=on|off, filesystem=ext4|none,
+capacity=SIZE, seed=N, raid=0|1|5|6 with members=N, chunk=SIZE and journal=on|off.")]
+pub struct ModelsArgs {
+    /// Print this model's parameters, to start one of your own from
+    #[arg(value_name = "MODEL")]
+    pub model: Option<String>,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
 }
 
 /// Published measurements of drives, with their sources

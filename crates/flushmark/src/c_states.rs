@@ -8,7 +8,8 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
-use engine::{EngineError, Intent, Options, Outcome, Target};
+use engine::{EngineError, Intent, Options, Target};
+use measurement::Outcome;
 use measurement::host_document::{CStateEffect, Effect};
 use workload::Plan;
 

@@ -1,9 +1,11 @@
 //! The command line of flushmark: parses, wires the rooms together, prints. What is measured, judged and shown is decided elsewhere.
 
 mod args;
+mod bench;
 mod c_states;
 mod commands;
 mod exit;
+mod modelled;
 mod progress;
 mod session;
 mod signals;
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         args::Command::Cache(cache) => commands::cache::run(&cache),
         args::Command::Host(host) => commands::host::run(&host),
         args::Command::Suites(suites) => commands::suites::run(&suites),
+        args::Command::Models(models) => commands::models::run(&models),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
     };
     exit::code(outcome)

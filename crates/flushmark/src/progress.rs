@@ -25,9 +25,11 @@ enum Display {
 struct Running {
     name: String,
     position: String,
+    warm_up: Duration,
     expected: Option<Duration>,
     later: Duration,
-    begun: Instant,
+    /// When the target's clock began to run for this test, here and there: a model's runs at another pace.
+    begun: Option<(Instant, f64)>,
 }
 
 impl Progress {
@@ -41,9 +43,10 @@ impl Progress {
         let test = Running {
             name: String::new(),
             position: String::new(),
+            warm_up: Duration::ZERO,
             expected: None,
             later: Duration::ZERO,
-            begun: Instant::now(),
+            begun: None,
         };
         Progress { look: *look, display, test }
     }
@@ -54,9 +57,10 @@ impl Progress {
         self.test = Running {
             name: plan.tests[index].name.clone(),
             position: format!("[{}/{}]", index + 1, plan.tests.len()),
+            warm_up: plan.tests[index].work.warm_up().0,
             expected: time(&plan.tests[index]),
             later: plan.tests[index + 1..].iter().filter_map(time).sum(),
-            begun: Instant::now(),
+            begun: None,
         };
         if let Display::Bar(bar) = &self.display {
             bar.set_length(1000);
@@ -67,12 +71,17 @@ impl Progress {
     }
 
     /// The running test's live figures.
-    pub fn live(&mut self, live: &engine::Progress) {
+    pub fn live(&mut self, live: &measurement::Progress) {
         let Display::Bar(bar) = &self.display else { return };
-        let test = &self.test;
-        let share = test.expected.map_or(0.0, |expected| test.begun.elapsed().as_secs_f64() / expected.as_secs_f64());
-        bar.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
-        let left = test.expected.unwrap_or_default().saturating_sub(test.begun.elapsed()) + test.later;
+        let test = &mut self.test;
+        let (begun, from_s) = *test.begun.get_or_insert((Instant::now(), live.elapsed_s));
+        let done_s = (live.elapsed_s + test.warm_up.as_secs_f64()).max(0.0);
+        let expected_s = test.expected.unwrap_or_default().as_secs_f64();
+        bar.set_position(((done_s / expected_s.max(0.001)).clamp(0.0, 1.0) * 1000.0) as u64);
+        let passed_s = live.elapsed_s - from_s;
+        let pace = if passed_s > 0.0 { begun.elapsed().as_secs_f64() / passed_s } else { 1.0 };
+        let left_s = ((expected_s - done_s).max(0.0) + test.later.as_secs_f64()) * pace;
+        let left = Duration::try_from_secs_f64(left_s).unwrap_or(test.later);
         bar.set_message(report::live_line(live.iops, live.commit_p99_us, left, &self.look));
     }
 

@@ -1,22 +1,17 @@
 //! One run: a plan on a target, test by test, into a result document.
 
-use drive::{HostFacts, SystemRoot};
-use engine::{EngineError, Intent, Options, Outcome, Target};
 use judge::Case;
-use measurement::{Ended, RunDocument, Skipped, TargetRecord, TestResult};
-use workload::{Plan, Test, WriteCache};
+use measurement::{Ended, Outcome, RunDocument, TestResult};
+use workload::{Plan, WriteCache};
 
+use crate::bench::{Bench, Wishes};
 use crate::exit::{self, Verdict};
 use crate::progress::Progress;
 use crate::signals::{self, STOP};
-use crate::write_cache::{Arranged, WriteCaches};
 
 /// An opened target with a plan for it.
 pub struct Session {
-    // Before the target: the caches are put back while its claim still holds.
-    caches: WriteCaches,
-    target: Target,
-    options: Options,
+    bench: Bench,
     document: RunDocument,
 }
 
@@ -66,33 +61,24 @@ impl Session {
     ///
     /// # Errors
     /// When the target is wrong, dangerous or out of order.
-    pub fn open(
-        plan: &Plan,
-        given: &str,
-        destroy_data: bool,
-        in_use: bool,
-        options: Options,
-        smoke: bool,
-    ) -> anyhow::Result<Session> {
-        let root: &SystemRoot = &options.root;
-        let target = Target::open(root, given, Intent::of(plan, destroy_data))?;
-        let caches = WriteCaches::of(plan, root, target.place(), in_use)?;
+    pub fn open(plan: &Plan, given: &str, wishes: Wishes, smoke: bool) -> anyhow::Result<Session> {
+        let bench = Bench::open(plan, given, wishes)?;
         let document = RunDocument {
             schema: measurement::document::SCHEMA.to_owned(),
             flushmark: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: now(),
+            started_at: bench.started_at(),
             suite: plan.name.clone(),
             smoke,
-            target: TargetRecord { given: target.given().to_owned(), kind: target.kind_name().to_owned() },
-            host: HostFacts::read(root),
-            drive: target.place().cloned(),
-            drives: records(root, target.place()),
+            target: bench.record(),
+            host: bench.host(),
+            drive: bench.place().cloned(),
+            drives: bench.drives(),
             results: Vec::new(),
             skipped: Vec::new(),
             findings: Vec::new(),
             fitness: std::collections::BTreeMap::new(),
         };
-        Ok(Session { caches, target, options, document })
+        Ok(Session { bench, document })
     }
 
     /// What is known before anything is measured.
@@ -102,9 +88,7 @@ impl Session {
 
     /// What the person should know about how the target was opened.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = self.target.notes();
-        notes.extend(self.caches.notes());
-        notes
+        self.bench.notes()
     }
 
     /// Runs the tests in order. `done` is called after each, because a later one may fail.
@@ -121,48 +105,32 @@ impl Session {
                 break;
             }
             progress.begin(plan, index);
-            let outcome = match self.caches.arrange(test.write_cache) {
-                Ok(Arranged::Run(write_cache)) => {
-                    let test = Test { write_cache, ..test.clone() };
-                    engine::run(&test, &self.target, &self.options, &STOP, &mut |live| progress.live(live))
-                }
-                Ok(Arranged::Skip(because)) => Ok(Outcome::Skipped(Skipped { test: test.name.clone(), because })),
-                Err(cause) => {
-                    error = Some(anyhow::Error::from(cause));
-                    break;
-                }
-            };
-            match outcome {
-                Ok(Outcome::Measured(mut result)) => {
-                    if !self.caches.still(result.workload.write_cache) {
-                        result.workload.write_cache = WriteCache::Unchanged;
-                        result.notes.push("the write cache did not stay as it was set: the drive was reset, or somebody else switched it".to_owned());
-                    }
+            match self.bench.run(test, &mut |live| progress.live(live)) {
+                Ok(Some(Outcome::Measured(result))) => {
                     failed = matches!(result.ended, Ended::Failed { .. });
                     progress.measured(&result);
                     done(&result)?;
                     self.document.results.push(*result);
                 }
-                Ok(Outcome::Skipped(skipped)) => {
+                Ok(Some(Outcome::Skipped(skipped))) => {
                     progress.skipped(&skipped);
                     self.document.skipped.push(skipped);
                 }
-                Err(EngineError::Interrupted) => break,
+                Ok(None) => break,
                 Err(cause) => {
-                    error = Some(anyhow::Error::from(cause));
+                    error = Some(cause);
                     break;
                 }
             }
         }
         progress.finish();
-        let found_on = self.caches.found_on();
-        if let Err(cause) = self.caches.put_back() {
+        let found_on = self.bench.found_on();
+        // Test files are removed before the results are printed: a reader may be slow, or gone.
+        if let Err(cause) = self.bench.close() {
             // Graver than whatever ended the run: the machine is not as it was.
             exit::complain(&format!("{cause}; `flushmark cache restore` tries again"));
             error = error.or_else(|| Some(anyhow::anyhow!("a write cache was not put back")));
         }
-        // Removes the test files before the results are printed: a reader may be slow, or gone.
-        drop(self.target);
         // A smoke run's numbers mean nothing, so nothing is concluded from them.
         if !self.document.smoke {
             let standing = standing(&self.document.results, found_on);
@@ -183,20 +151,8 @@ impl Session {
     }
 }
 
-/// What each drive beneath says of itself. A drive that vanishes meanwhile is noticed by the tests.
-fn records(root: &SystemRoot, place: Option<&drive::Place>) -> Vec<drive::DriveRecord> {
-    let drives = place.and_then(drive::Place::block_device).map(drive::BlockDevice::drives).unwrap_or_default();
-    drives.into_iter().filter_map(|drive| drive::DriveRecord::read(root, drive.disk_device()).ok()).collect()
-}
-
 /// The results under the setting that the caches were found with and have again: what the storage does from now on.
 fn standing(results: &[TestResult], found_on: Option<bool>) -> Vec<TestResult> {
     let stands = |setting: WriteCache| setting.wants_on().is_none_or(|on| Some(on) == found_on);
     results.iter().filter(|result| stands(result.workload.write_cache)).cloned().collect()
-}
-
-/// UTC to the second.
-fn now() -> String {
-    let now = jiff::Timestamp::now();
-    jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }

@@ -26,6 +26,8 @@ fn help() {
       cache      The volatile write cache of a drive: seen, switched, put back
       host       What of this host slows a commit or endangers it, and what to do
       suites     List the built-in suites: what each answers, how long it takes, where it comes from
+      models     Modelled drives: check and run take them as sim:MODEL, in virtual time, where no such
+                 drive is at hand
       catalogue  Published measurements of drives, with their sources
       help       Print this message or the help of the given subcommand(s)
 
@@ -48,7 +50,8 @@ fn help() {
 
     Arguments:
       [PATH]
-              A directory (a test file is made there and removed), a file, a device under /dev, or null:
+              A directory (a test file is made there and removed), a file, a device under /dev, a
+              modelled drive sim:MODEL, or null:
               
               [default: .]
 
@@ -98,7 +101,8 @@ fn help() {
 
     Options:
       -t, --target <TARGET>
-              Where to run: a directory, a file, a device under /dev, or null:
+              Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see
+              `flushmark models`), or null:
 
           --time <TIME>
               Cut every timed test to this, such as 30s or 250ms
@@ -137,6 +141,7 @@ fn help() {
     Examples:
       flushmark run journal --target /var/lib/ceph
       flushmark run slog --target /dev/sdx --destroy-data
+      flushmark run write-cache --target sim:micron-5100-eco-960gb
       flushmark run my-plan.toml --target . --format json > result.json
       flushmark run job.fio --target /mnt/test
     ");

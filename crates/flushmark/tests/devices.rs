@@ -46,7 +46,7 @@ fn a_file_is_overwritten_only_when_that_is_said() {
 fn what_is_no_target_is_wrong_use() {
     for (target, sentence) in [
         ("/dev/null", "/dev/null is a character device: name a directory, a regular file or a block device"),
-        ("sim:samsung-980-1tb", "targets of the kind `sim:` do not exist in this version"),
+        ("emu:samsung-980-1tb", "targets of the kind `emu:` do not exist in this version"),
     ] {
         let run = run_plan(WRITES, target, &["--destroy-data"]);
         assert_eq!(run.code, Some(2), "{target}: {}", run.stderr);

@@ -63,7 +63,7 @@ fn no_such_suite_plan_or_engine() {
 fn a_run_needs_a_target() {
     let run = run(&["run", "journal"]);
     assert_eq!(run.code, Some(2));
-    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: name where to run: --target DIRECTORY, --target /dev/..., or --target null:");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: name where to run: --target DIRECTORY, --target /dev/..., --target sim:MODEL or --target null:");
 }
 
 /// Runs a smoke test as a user without rights; as root, the child becomes one.

@@ -3,7 +3,7 @@
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::{SyncMethod, WriteCache};
 
-use crate::wording::{did, number};
+use crate::wording::{did, number, switch_cache};
 
 /// Below this factor either way the setting makes no difference that two runs of one test could not make.
 const DIFFERENCE_LEAST: f64 = 1.25;
@@ -39,8 +39,7 @@ pub fn cache_setting(results: &[TestResult], label: &str, disks: &[String]) -> O
     let rates =
         format!("{} commits/s off, {} on ({})", number(commit.off.iops), number(commit.on.iops), did(commit.on));
     let lost = unsynced.as_ref().filter(|pair| pair.gain() < UNSYNCED_LOSS);
-    let command =
-        |word: &str| disks.iter().map(|disk| format!("`flushmark cache {word} {disk}`")).collect::<Vec<_>>().join(", ");
+    let command = |word: &str| disks.iter().map(|disk| switch_cache(word, disk)).collect::<Vec<_>>().join(", ");
     let (id, title, advice) = if gain >= DIFFERENCE_LEAST {
         let price = lost.map_or(String::new(), |pair| {
             format!(

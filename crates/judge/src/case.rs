@@ -136,6 +136,11 @@ impl<'a> Case<'a> {
         self.place.map_or_else(|| "PATH".to_owned(), |place| place.path.display().to_string())
     }
 
+    /// Whether the target is a model.
+    pub fn is_modelled(&self) -> bool {
+        self.device().is_some_and(BlockDevice::is_modelled)
+    }
+
     /// Whether the target is a block device without a filesystem.
     pub fn is_raw_device(&self) -> bool {
         self.place.is_some_and(|place| place.kind == PlaceKind::BlockDevice)

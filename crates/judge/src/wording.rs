@@ -40,6 +40,15 @@ fn three_digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// How a person switches the write cache of a drive: by a command, or for a model in the target's name.
+pub(crate) fn switch_cache(setting: &str, disk: &str) -> String {
+    if disk.starts_with("sim:") {
+        format!("`--target {disk},write-cache={setting}`")
+    } else {
+        format!("`flushmark cache {setting} {disk}`")
+    }
+}
+
 /// As a POSIX shell reads it back, so that the line can be pasted.
 pub fn shell_word(text: &str) -> String {
     let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:,=@%+".contains(&byte);

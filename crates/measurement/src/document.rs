@@ -18,7 +18,7 @@ pub const SCHEMA: &str = "flushmark/run/1";
 pub struct TargetRecord {
     /// As the person wrote it.
     pub given: String,
-    /// What it is: `directory`, `file`, `block-device` or `null`.
+    /// What it is: `directory`, `file`, `block-device`, `null` or `model`.
     pub kind: String,
 }
 
@@ -31,6 +31,15 @@ pub struct Skipped {
     pub because: String,
 }
 
+/// What became of a test.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It ran; also when it was interrupted or failed in the middle, with what was measured until then.
+    Measured(Box<TestResult>),
+    /// It cannot run on this target.
+    Skipped(Skipped),
+}
+
 /// One run: every result with what is needed to read it years later.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDocument {
@@ -38,7 +47,7 @@ pub struct RunDocument {
     pub schema: String,
     /// The version that measured.
     pub flushmark: String,
-    /// When it began, UTC, RFC 3339.
+    /// When it began, UTC, RFC 3339. A run on a model takes no real time, and says 1970-01-01T00:00:00Z.
     pub started_at: String,
     /// The plan's name.
     pub suite: String,

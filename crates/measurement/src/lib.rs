@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`histogram`] | a latency distribution that merges without loss and travels as text |
 //! | [`series`] | what happened second by second |
+//! | [`progress`] | what is told of a test while it runs |
 //! | [`steady_state`] | whether a series has settled (SNIA PTS) |
 //! | [`proof`] | what the device saw, against what was claimed |
 //! | [`result`] | one test's result |
@@ -12,7 +13,7 @@
 //! | [`audit`] | a sentence about a host's setting, with its grade |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //!
-//! The engine (and later the models) fill a [`TestResult`]; `judge` reads it; `report` and `store` carry the [`RunDocument`].
+//! The engine and the models (`simdrive`) fill a [`TestResult`]; `judge` reads it; `report` and `store` carry the [`RunDocument`].
 
 pub mod audit;
 pub mod document;
@@ -21,17 +22,19 @@ pub mod finding;
 pub mod histogram;
 pub mod host_document;
 mod json_schema;
+pub mod progress;
 pub mod proof;
 pub mod result;
 pub mod series;
 pub mod steady_state;
 
 pub use audit::{AuditLine, HostGrade};
-pub use document::{RunDocument, Skipped, TargetRecord};
+pub use document::{Outcome, RunDocument, Skipped, TargetRecord};
 pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 pub use histogram::{Histogram, LatencySummary};
 pub use host_document::HostDocument;
+pub use progress::{Headline, Progress};
 pub use proof::{DeviceProof, Proof};
 pub use result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
 pub use series::Series;

@@ -7,6 +7,8 @@ use crate::look::{Look, paint};
 use crate::number::{about_bytes, capacity};
 use crate::prose::hanging;
 
+/// The kind of target that is no part of this machine.
+const MODEL: &str = "model";
 /// Width of the labels on the left.
 const LABEL: usize = 13;
 
@@ -25,7 +27,10 @@ pub fn target_header(target: &TargetRecord, place: Option<&Place>, host: &HostFa
             }
         }
     }
-    lines.add("host", &host_words(host));
+    // A model's host is a part of the model.
+    if target.kind != MODEL {
+        lines.add("host", &host_words(host));
+    }
     look.finish(lines.text)
 }
 
@@ -89,6 +94,7 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
     let kind = match target.kind.as_str() {
         "null" => "takes every request at once: shows the engine's own overhead",
         "block-device" => "block device",
+        MODEL => "a modelled drive, in virtual time",
         other => other,
     };
     let mut words = format!("{}, {kind}", target.given);
@@ -97,7 +103,7 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
         if shown != target.given {
             words = format!("{shown}, {kind}");
         }
-        if let Some(size_bytes) = place.size_bytes {
+        if let Some(size_bytes) = place.size_bytes.filter(|_| target.kind != MODEL) {
             words += &format!(" of {}", about_bytes(size_bytes));
         }
         if let Some(space) = place.space {
@@ -180,7 +186,9 @@ fn cache_words(drive: &BlockDevice) -> String {
     }
     match drive.cache_type.as_deref() {
         Some(own) if drive_says_otherwise(drive) => words += &format!("; the drive itself says `{own}`"),
-        None if has_own_setting(drive.transport) => words += "; the drive's own setting needs root",
+        None if has_own_setting(drive.transport) && !drive.is_modelled() => {
+            words += "; the drive's own setting needs root"
+        }
         Some(_) | None => {}
     }
     words

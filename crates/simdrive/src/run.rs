@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use catalogue::model::{Filesystem, Model};
 use measurement::result::Measured;
-use measurement::{CpuUse, DeviceProof, Ended, Proof, Skipped, TestResult, WorkloadRecord};
+use measurement::{
+    CpuUse, DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, TestResult, WorkloadRecord,
+};
 use workload::{Layout, Limit, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes};
 
 use crate::assembly::{Assembly, Impossible, assemble};
@@ -29,7 +31,7 @@ use crate::host::{Host, JOURNAL_BYTES, Returned};
 use crate::time::Ns;
 use blocks::BlockJob;
 use steps::StepJob;
-use tally::{Counts, Headline, Tally};
+use tally::{Counts, Tally};
 
 /// Events between two looks at the clock outside.
 const EVENTS_PER_LOOK: u32 = 1 << 14;
@@ -45,26 +47,6 @@ pub struct Machine {
     pub seed: u64,
     /// Another capacity than the model's.
     pub capacity_bytes: Option<u64>,
-}
-
-/// What became of a test.
-#[derive(Debug)]
-pub enum Outcome {
-    /// It ran; also when it was interrupted, with what was measured until then.
-    Measured(Box<TestResult>),
-    /// It cannot run on this model.
-    Skipped(Skipped),
-}
-
-/// What a person sees while a test runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
-    /// Virtual seconds of this test so far, warm-up excluded; negative while it warms up.
-    pub elapsed_s: f64,
-    /// Operations per second in the last whole virtual second.
-    pub iops: Option<f64>,
-    /// 99th percentile of the commit (or operation) latency in the last whole virtual second.
-    pub commit_p99_us: Option<f64>,
 }
 
 /// Why a test gave no result.
@@ -258,10 +240,10 @@ impl Machine {
         let room = self.room_bytes()?;
         if bytes > room {
             return Err(NotRun::Skip(format!(
-                "it works on {}, and {} has room for {}",
+                "it works on {}, and {} has room for {:.0} GB",
                 format_bytes(bytes),
                 self.target(),
-                format_bytes(room)
+                room as f64 / 1e9
             )));
         }
         drive.precondition(bytes);
@@ -294,12 +276,16 @@ impl Machine {
             dues: Agenda::new(),
             tally: Tally::new(headline),
         };
-        let mut now = 0;
+        // A new drive that is left alone folds what lies in its one-bit flash.
+        let mut now = match &test.work {
+            Work::Blocks(workload) => ns(workload.rest),
+            Work::Steps(_) => 0,
+        };
         let mut go_on = true;
         let warm_up = ns(test.work.warm_up().0);
         if warm_up > 0 {
-            world.tally.start_at(warm_up);
-            let bounds = Bounds { deadline: Some(warm_up), count: None, until: Until::First };
+            world.tally.start_at(now + warm_up);
+            let bounds = Bounds { deadline: Some(now + warm_up), count: None, until: Until::First };
             (now, go_on) = phase(&mut world, &mut jobs, now, bounds, true, look);
         }
         let start = now;

@@ -10,8 +10,7 @@ use crate::run::Machine;
 pub const SCHEME: &str = "sim:";
 
 /// The keys, with their values, as errors list them.
-const KEYS: &str =
-    "write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, members=N, chunk=SIZE, journal=on|off";
+const KEYS: &str = "write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, members=N, chunk=SIZE, journal=on|off";
 
 /// A target that names no drive.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,8 +75,8 @@ impl<'a> SimTarget<'a> {
                 "write-cache" => machine.write_cache = if on_off()? { WriteCache::On } else { WriteCache::Off },
                 "seed" => machine.seed = value.parse().map_err(|_| bad("a whole number"))?,
                 "filesystem" => {
-                    let names = [Filesystem::None, Filesystem::Ext4];
-                    let named = names.into_iter().find(|filesystem| filesystem.name() == value);
+                    let known = [Filesystem::None, Filesystem::Ext4];
+                    let named = known.into_iter().find(|filesystem| filesystem.name() == value);
                     machine.model.host.filesystem = named.ok_or_else(|| bad("ext4 or none"))?;
                 }
                 "capacity" => machine.capacity_bytes = Some(size()?),
@@ -147,7 +146,8 @@ mod tests {
         let set = machine("sim:micron-5100-eco-960gb,write-cache=off,seed=7,filesystem=ext4,capacity=8GiB").unwrap();
         assert_eq!((set.write_cache, set.seed, set.capacity_bytes), (WriteCache::Off, 7, Some(8 << 30)));
         assert_eq!(set.model.host.filesystem, Filesystem::Ext4);
-        let Parameters::Array(array) = machine("sim:micron-5100-eco-960gb,raid=5,journal=on").unwrap().model.drive else {
+        let Parameters::Array(array) = machine("sim:micron-5100-eco-960gb,raid=5,journal=on").unwrap().model.drive
+        else {
             panic!("no array")
         };
         assert_eq!((array.level, array.members, array.chunk.0, array.journal), (Level::Raid5, 3, 512 << 10, true));

@@ -9,6 +9,7 @@ use workload::{Plan, suites};
 
 use super::{deliver, expect_output, look, print};
 use crate::args::{CheckArgs, FailOn, Format};
+use crate::bench::Wishes;
 use crate::exit::Verdict;
 use crate::progress::Progress;
 use crate::session::Session;
@@ -27,7 +28,8 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
     signals::listen().context("cannot listen to signals")?;
     let options =
         Options { engine: args.common.engine, prepare_time_max: Some(PREPARE_TIME_MAX), ..Options::default() };
-    let session = Session::open(&plan, &args.path, args.common.destroy_data, false, options, false)?;
+    let wishes = Wishes { destroy_data: args.common.destroy_data, in_use: false, options };
+    let session = Session::open(&plan, &args.path, wishes, false)?;
     let text = args.common.format == Format::Text;
     let look = look();
     let mut progress = Progress::new(args.common.quiet, &look);

@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod check;
 pub mod drives;
 pub mod host;
+pub mod models;
 pub mod run;
 pub mod suites;
 

@@ -8,6 +8,7 @@ use workload::{Plan, suites};
 
 use super::{deliver, expect_output, look, print};
 use crate::args::{Format, RunArgs};
+use crate::bench::Wishes;
 use crate::exit::{Verdict, WrongUse};
 use crate::progress::Progress;
 use crate::session::Session;
@@ -26,12 +27,15 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
         plan = plan.smoke();
     }
     let target = args.target.clone().or_else(|| plan.target.clone()).ok_or_else(|| {
-        WrongUse("name where to run: --target DIRECTORY, --target /dev/..., or --target null:".to_owned())
+        WrongUse(
+            "name where to run: --target DIRECTORY, --target /dev/..., --target sim:MODEL or --target null:".to_owned(),
+        )
     })?;
     expect_output(&args.common)?;
     signals::listen().context("cannot listen to signals")?;
     let options = Options { engine: args.common.engine, ..Options::default() };
-    let session = Session::open(&plan, &target, args.common.destroy_data, args.in_use, options, args.smoke)?;
+    let wishes = Wishes { destroy_data: args.common.destroy_data, in_use: args.in_use, options };
+    let session = Session::open(&plan, &target, wishes, args.smoke)?;
     let look = look();
     let mut progress = Progress::new(args.common.quiet, &look);
     if args.common.format == Format::Text {

@@ -18,9 +18,16 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         evidence: symptoms.into_iter().map(|symptom| symptom.evidence).collect(),
         confidence: Confidence::High,
         doubt: None,
-        advice: format!(
-            "Measure again while nothing else uses the drive (`iostat -x 1` shows what does), and for longer: `flushmark run journal --time 60s --target {}`.",
-            case.path()
-        ),
+        advice: if case.is_modelled() {
+            format!(
+                "Nothing disturbs a model, so a longer run tells: `flushmark run journal --time 60s --target {}`.",
+                case.path()
+            )
+        } else {
+            format!(
+                "Measure again while nothing else uses the drive (`iostat -x 1` shows what does), and for longer: `flushmark run journal --time 60s --target {}`.",
+                case.path()
+            )
+        },
     })
 }

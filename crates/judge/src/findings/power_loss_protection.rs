@@ -5,7 +5,7 @@ use measurement::{Confidence, Evidence, Finding, TestResult};
 
 use crate::case::p50_us;
 use crate::physics::{PROTECTED_COMMIT_MOST_US, UNPROTECTED_COMMIT_LEAST_US};
-use crate::wording::{did, flushes, latency, median};
+use crate::wording::{did, flushes, latency, median, switch_cache};
 use crate::{Case, FlushPath};
 
 /// A flush that did any work makes a commit at least this many times as dear as the same write without it.
@@ -75,7 +75,7 @@ fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
     let beside = control
         .map_or(String::new(), |control| format!(", the same write without waiting {}", latency(p50_us(control))));
     let sata = case.drives().iter().any(|drive| matches!(drive.transport, Transport::Sata | Transport::Sas));
-    let disk = case.disk_path();
+    let switch_off = switch_cache("off", &case.disk_path());
     let (confidence, doubt, advice) = if case.raid_controller().is_some() {
         let doubt = "A RAID controller stands between: without a healthy battery it writes through, and so hides what the drive could do.";
         let advice = "See with the maker's tool that the controller's cache is on and its battery healthy, or measure the drive on a plain adapter.".to_owned();
@@ -89,7 +89,7 @@ fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
     } else if sata {
         let doubt = "Some protected SATA drives write out their cache on each flush all the same, as long as it is on (Micron 5100: 671 commits/s, and 25,100 with the cache off).";
         let advice = format!(
-            "If the datasheet promises power-loss protection, switch the cache off with `flushmark cache off {disk}` and measure again; else use a drive that has it where commits matter."
+            "If the datasheet promises power-loss protection, switch the cache off with {switch_off} and measure again; else use a drive that has it where commits matter."
         );
         (Confidence::Medium, Some(doubt), advice)
     } else {

@@ -1,23 +1,11 @@
 //! What jobs count, and the series of virtual seconds.
 
-use measurement::{Histogram, Histograms, Series};
+use measurement::{Headline, Histogram, Histograms, Progress, Series};
 
-use super::Progress;
 use crate::time::Ns;
 
 /// Length of an interval of the series.
 const INTERVAL_NS: Ns = 1_000_000_000;
-
-/// Whose latency a person waits for in a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Headline {
-    /// Of commits that take a call of their own.
-    Commits,
-    /// Of turns of a step program.
-    Turns,
-    /// Of reads and writes.
-    Operations,
-}
 
 /// How much was done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,0 +1,99 @@
+//! A model's facts in the words in which a machine tells its own, so that header and judgement read them as they read real ones.
+
+use std::path::PathBuf;
+
+use catalogue::Class;
+use catalogue::model::{Filesystem, Parameters};
+use drive::{Backing, BlockDevice, DeviceNumber, Mount, MountTable, Place, PlaceKind, Queue, Transport, WriteCache};
+use simdrive::assembly::Impossible;
+use simdrive::device::Identity;
+use simdrive::run::Machine;
+
+/// Where a modelled filesystem is mounted.
+const MOUNT_POINT: &str = "/model";
+
+/// The filesystem and the drive of a machine that a person named as `given`.
+///
+/// # Errors
+/// When the model is impossible.
+pub fn place(given: &str, machine: &Machine) -> Result<Place, Impossible> {
+    let identity = machine.drive(false)?.identity();
+    let model = &machine.model;
+    let device = match &model.drive {
+        Parameters::Array(array) => {
+            let member = BlockDevice { name: "member".to_owned(), ..device(given, machine, &identity) };
+            // Each is a drive of its own.
+            let numbered = |minor| BlockDevice { device: DeviceNumber { major: 0, minor }, ..member.clone() };
+            BlockDevice {
+                transport: Transport::Md,
+                layer: Some(format!("raid{}", array.level.number())),
+                model: None,
+                layers: (1..=array.members).map(numbered).collect(),
+                ..device(given, machine, &identity)
+            }
+        }
+        _ => device(given, machine, &identity),
+    };
+    let mount = match model.host.filesystem {
+        Filesystem::None => None,
+        Filesystem::Ext4 => ext4(&device),
+    };
+    let kind = if mount.is_some() { PlaceKind::Directory } else { PlaceKind::BlockDevice };
+    Ok(Place {
+        path: PathBuf::from(given),
+        kind,
+        device: device.device,
+        mount,
+        size_bytes: (kind == PlaceKind::BlockDevice).then_some(identity.capacity_bytes),
+        backing: Backing::BlockDevice(Box::new(device)),
+        space: None,
+        direct_io: None,
+    })
+}
+
+fn device(given: &str, machine: &Machine, identity: &Identity) -> BlockDevice {
+    BlockDevice {
+        // No device of this machine: those have a driver, which has a number.
+        device: DeviceNumber { major: 0, minor: 0 },
+        path: PathBuf::from(given),
+        name: given.to_owned(),
+        partition: None,
+        transport: transport(machine.model.class),
+        layer: None,
+        model: Some(machine.model.label.clone()),
+        vendor: None,
+        serial: None,
+        firmware: None,
+        size_bytes: Some(identity.capacity_bytes),
+        read_only: Some(false),
+        queue: Queue {
+            logical_block_bytes: Some(512),
+            max_request_bytes: Some(machine.model.host.request_most.0),
+            rotational: Some(identity.rotational),
+            nr_requests: Some(u64::from(identity.queue_depth)),
+            write_cache: Some(if identity.volatile_cache { WriteCache::WriteBack } else { WriteCache::WriteThrough }),
+            fua: Some(identity.fua),
+            counts_io: Some(true),
+            ..Queue::default()
+        },
+        cache_type: None,
+        backing_file: None,
+        layers: Vec::new(),
+        holders: Vec::new(),
+    }
+}
+
+/// As a distribution mounts it.
+fn ext4(device: &BlockDevice) -> Option<Mount> {
+    let line = format!("1 0 0:0 / {MOUNT_POINT} rw,relatime - ext4 {} rw\n", device.path.display());
+    MountTable::parse(line.as_bytes()).ok()?.mounts().first().cloned()
+}
+
+const fn transport(class: Class) -> Transport {
+    match class {
+        Class::EnterpriseNvme | Class::ConsumerNvme | Class::CloudLocal => Transport::Nvme,
+        Class::EnterpriseSata | Class::ConsumerSata | Class::Disk => Transport::Sata,
+        Class::CloudVolume => Transport::Virtio,
+        Class::UsbStick => Transport::Usb,
+    }
+}

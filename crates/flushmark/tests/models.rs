@@ -1,0 +1,96 @@
+//! Modelled drives as targets: every suite on them, the same document twice, refusals.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::run;
+
+/// One drive of each kind: flash without and with protection, one-bit flash, a disk, a stick, a volume, an array.
+const EACH_KIND: [&str; 6] = [
+    "sim:seagate-nytro-1351-3840gb",
+    "sim:consumer-nvme,filesystem=ext4,seed=3",
+    "sim:disk-7200rpm-cache-on",
+    "sim:usb-stick",
+    "sim:cloud-volume",
+    "sim:enterprise-sata,raid=5,members=3,journal=on,capacity=64GiB",
+];
+
+#[test]
+fn two_runs_of_any_suite_give_the_same_bytes() {
+    for target in EACH_KIND {
+        for suite in workload::suites::all() {
+            let args = ["run", &suite.name, "--time", "1s", "--quiet", "--format", "json", "--target", target];
+            let (one, other) = (run(&args), run(&args));
+            assert_eq!(one.code, Some(0), "{} on {target}: {}", suite.name, one.stderr);
+            assert_eq!(one.stdout, other.stdout, "{} on {target}", suite.name);
+            assert_eq!(one.document()["target"]["kind"], "model");
+        }
+        let args = ["check", "--quiet", "--format", "json", target];
+        assert_eq!(run(&args).stdout, run(&args).stdout, "{target}");
+    }
+}
+
+#[test]
+fn another_seed_gives_other_offsets_and_nearly_the_same_figures() {
+    let of = |target| {
+        let run = run(&["run", "journal", "--quiet", "--format", "json", "--target", target]);
+        run.document()["results"][0].clone()
+    };
+    let (one, other) = (of("sim:disk-7200rpm-cache-off"), of("sim:disk-7200rpm-cache-off,seed=1"));
+    let iops = |result: &serde_json::Value| result["iops"].as_f64().unwrap();
+    assert_ne!(one["histograms"], other["histograms"]);
+    assert!((iops(&one) / iops(&other) - 1.0).abs() < 0.1, "{} {}", iops(&one), iops(&other));
+}
+
+#[test]
+fn a_model_of_one_s_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mine.toml");
+    std::fs::write(&path, run(&["models", "kioxia-cd6-3840gb"]).stdout).unwrap();
+    let target = |path: &std::path::Path| format!("sim:{}", path.display());
+    let mine = run(&["run", "journal", "--quiet", "--format", "json", "--target", &target(&path)]);
+    let built_in = run(&["run", "journal", "--quiet", "--format", "json", "--target", "sim:kioxia-cd6-3840gb"]);
+    assert_eq!(mine.document()["results"], built_in.document()["results"]);
+
+    let model = std::fs::read_to_string(&path).unwrap();
+    let refused = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let refused = run(&["check", &target(&path)]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
+        refused.said(&path, "FILE")
+    };
+    insta::assert_snapshot!(refused(&model.replace("mb_per_s = 5000.0", "mb_per_s = 0.0")), @"flushmark: the model `kioxia-cd6-3840gb` is impossible: link.mb_per_s has to be above zero, not 0");
+    insta::assert_snapshot!(refused(&model.replace("dies = 32", "dice = 32")), @"
+    flushmark: FILE does not read as a model: TOML parse error at line 12, column 1
+       |
+    12 | [drive]
+       | ^^^^^^^
+    unknown field `dice`, expected one of `dies`, `channels`, `channel_mb_per_s`, `program`, `program_us`, `read_us`, `erase_us`, `programs_per_block`, `spare_percent`, `slc`
+    ");
+}
+
+#[test]
+fn refusals() {
+    let refused = |args: &[&str]| {
+        let run = run(args);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{}", run.stderr);
+        run.stderr.trim_end().to_owned()
+    };
+    insta::assert_snapshot!(refused(&["check", "sim:samsung-908-1tb"]), @"flushmark: there is no model called `samsung-908-1tb`, but `samsung-980-1tb`; `flushmark models` lists them all");
+    insta::assert_snapshot!(refused(&["models", "enterprise"]), @"flushmark: there is no model called `enterprise`, but `enterprise-nvme` and `enterprise-sata`; `flushmark models` lists them all");
+    insta::assert_snapshot!(refused(&["check", "sim:usb-stick,raid=1,members=1"]), @"flushmark: the model `usb-stick` is impossible: RAID 1 needs 2 drives at least, not 1");
+    insta::assert_snapshot!(refused(&["check", "sim:usb-stick", "--engine", "psync"]), @"flushmark: --engine chooses how calls reach this machine's kernel, and a model has its own; leave it out");
+}
+
+#[test]
+fn a_workload_larger_than_the_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = common::plan(
+        directory.path(),
+        "[[test]]\nname = \"much\"\npattern = \"randwrite\"\nblock = \"4KiB\"\nsize = \"2TiB\"\n",
+    );
+    let run = run(&["run", &plan, "--quiet", "--target", "sim:micron-5100-eco-960gb"]);
+    assert_eq!(run.code, Some(2));
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: much: it works on 2 TiB, and sim:micron-5100-eco-960gb has room for 960 GB");
+}

@@ -1,0 +1,76 @@
+//! What can be modelled.
+
+use catalogue::Model;
+
+use crate::look::{Look, paint};
+use crate::prose::hanging;
+
+/// Every model: its name, what it stands for, what its parameters rest on.
+pub fn models(models: &[Model], look: &Look) -> String {
+    let mut text = String::new();
+    let (fitted, generic): (Vec<_>, Vec<_>) = models.iter().partition(|model| model.fitted_to.is_some());
+    let width = models.iter().map(|model| model.model.len()).max().unwrap_or_default();
+    for (heading, group) in [("One of each kind", generic), ("Drives that somebody measured", fitted)] {
+        text += &format!("{}\n", paint(look.palette.strong, heading));
+        for model in group {
+            let words = format!("{}: {}", model.label, model.basis);
+            text += &hanging(&format!("  {:<width$}  ", model.model), width + 4, &words, look.columns());
+        }
+        text += "\n";
+    }
+    text += "Run one: flushmark check sim:MODEL. See one: flushmark models MODEL.\n";
+    look.finish(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_models() {
+        insta::assert_snapshot!(models(catalogue::models(), &Look::plain()), @"
+        One of each kind
+          cloud-volume                     Generic cloud volume: typical of offers of 500 GB with
+                                           provisioned speed: half a millisecond a small write, 6000
+                                           commands and 250 MB a second by contract
+          consumer-nvme                    Generic consumer NVMe drive: typical of its class: PCIe 4.0,
+                                           three-bit flash, a large part of it written one bit a cell, no
+                                           capacitors, 1 TB; a flush writes the journal of the mapping
+                                           table, 1 to 4 ms
+          consumer-sata                    Generic consumer SATA drive: typical of its class: three-bit
+                                           flash, a part of it written one bit a cell, no capacitors, 1 TB;
+                                           a flush takes 1 to 5 ms and cannot be queued
+          disk-7200rpm-cache-off           Generic 7200 rpm disk, cache off: typical of datasheets: a turn
+                                           of 8.33 ms, a mean seek of 8.5 ms, 0.3 ms for a settled write,
+                                           250 MB/s outside and 120 inside, 256 MiB of cache; as shipped
+                                           with the cache off
+          disk-7200rpm-cache-on            Generic 7200 rpm disk, cache on: typical of datasheets: a turn of
+                                           8.33 ms, a mean seek of 8.5 ms, 0.3 ms for a settled write, 250
+                                           MB/s outside and 120 inside, 256 MiB of cache; as shipped with
+                                           the cache on
+          enterprise-nvme                  Generic enterprise NVMe drive: typical of its class: PCIe 4.0,
+                                           three-bit flash, capacitors, 3.84 TB; a write is acknowledged
+                                           after 10 to 25 µs, a flush costs one command
+          enterprise-sata                  Generic enterprise SATA drive: typical of its class: three-bit
+                                           flash, capacitors, 960 GB; like most it tells a volatile cache,
+                                           and a flush costs one command that cannot be queued
+          usb-stick                        Generic USB stick: typical of flashbench's surveys: whole blocks
+                                           of 2 MiB are mapped, 4 are kept open, one command at a time
+
+        Drives that somebody measured
+          crucial-t500-2tb-ext4            Crucial T500 2 TB, ext4: 12 published rows
+          gcp-hyperdisk-balanced-1tb-ext4  Google Cloud Hyperdisk Balanced 1 TB, ext4: 12 published rows
+          gcp-local-nvme-x2-raid0-ext4     Google Cloud local NVMe, two in RAID 0, ext4: 12 published rows
+          intel-710-sata                   Intel SSD 710: 15 published rows
+          kioxia-cd6-3840gb                Kioxia CD6 3840 GB: 1 published row
+          micron-5100-eco-960gb            Micron 5100 ECO 960 GB: 27 published rows
+          samsung-950-pro-nvme             Samsung 950 PRO: 3 published rows
+          samsung-980-1tb                  Samsung 980 1 TB: 1 published row
+          samsung-990-pro-ext4             Samsung 990 PRO, ext4: 12 published rows
+          samsung-pm9a3-ext4               Samsung PM9A3, ext4: 12 published rows
+          seagate-nytro-1351-3840gb        Seagate Nytro 1351 3840 GB: 8 published rows
+
+        Run one: flushmark check sim:MODEL. See one: flushmark models MODEL.
+        ");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod command;
 mod docs;
+mod fit;
 mod rig;
 mod test;
 mod versus;
@@ -26,6 +27,8 @@ enum Task {
     },
     /// Write the generated files anew: docs/plan.md, schemas/*.json
     Docs,
+    /// Fit a model to the published rows of its drive, and say how well it does
+    Fit(fit::Options),
     /// Real kernels above drives that this machine does not have; needs root for the packages only
     Rig {
         #[command(subcommand)]
@@ -54,6 +57,7 @@ fn main() -> anyhow::Result<()> {
     match Args::parse().task {
         Task::Test { rigs } => test::run(rigs),
         Task::Docs => docs::write(),
+        Task::Fit(options) => fit::run(&options),
         Task::Rig { rig: Rig::Qemu(options) } => {
             test::install(&rig::PACKAGES)?;
             let outcome = rig::run(&options)?;

@@ -33,6 +33,7 @@ pub enum Command {
     Host(HostArgs),
     Suites(SuitesArgs),
     Models(ModelsArgs),
+    Fit(FitArgs),
     Catalogue(CatalogueArgs),
 }
 
@@ -216,6 +217,33 @@ pub struct ModelsArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+}
+
+/// Make a model of a drive from a measured result of check or run
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark check /srv --output here.json
+  flushmark fit here.json > mine.toml
+  flushmark run write-cache --target sim:./mine.toml
+
+The model goes to stdout, how well it does to stderr.")]
+pub struct FitArgs {
+    /// The result document (JSON)
+    #[arg(value_name = "RESULT.json")]
+    pub result: PathBuf,
+
+    /// Start from this model (default: the one that comes nearest of those that are attached in the same way)
+    #[arg(long, value_name = "MODEL")]
+    pub like: Option<String>,
+
+    /// The model's name
+    #[arg(long, value_name = "NAME", default_value = "mine")]
+    pub name: String,
+
+    /// Only the model
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// Published measurements of drives, with their sources

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         args::Command::Host(host) => commands::host::run(&host),
         args::Command::Suites(suites) => commands::suites::run(&suites),
         args::Command::Models(models) => commands::models::run(&models),
+        args::Command::Fit(fit) => commands::fit::run(&fit),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
     };
     exit::code(outcome)

@@ -192,7 +192,7 @@ pub struct TestResult {
     pub test: String,
     /// What was done.
     pub workload: WorkloadRecord,
-    /// The interface that carried it: `psync`, `io_uring`, `libaio` or `null`.
+    /// The interface that carried it: `psync`, `io_uring`, `libaio`, `null`, or `sim` for a model.
     pub engine: String,
     /// Seconds measured, warm-up excluded.
     pub elapsed_s: f64,

@@ -3,6 +3,7 @@
 mod ceph_disk;
 mod commits;
 mod fsync_study;
+mod probe;
 mod read_scaling;
 mod slog;
 mod tests;
@@ -28,6 +29,7 @@ pub fn run_page(plan: &Plan, document: &RunDocument, look: &Look) -> String {
         Table::CephDisk => ceph_disk::table(results, look),
         Table::WriteCache => write_cache::table(results, look),
         Table::ReadScaling => read_scaling::table(results, look),
+        Table::Probe => probe::table(results, look),
     };
     let smoke = if document.smoke {
         "\nA smoke run: it shows that everything works, and its numbers mean nothing.\n"

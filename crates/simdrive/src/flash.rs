@@ -33,7 +33,7 @@ use page_map::{NONE, PageMap, Slot, Unit};
 /// A word line that was not filled is written out after this long: no firmware keeps data in volatile memory for good.
 const LINGER_NS: Ns = 10_000_000;
 /// Superblocks that a scaled-down drive is still divided into, so that its spare part stays a matter of percent.
-const SUPERBLOCKS_LEAST: u64 = 200;
+const SUPERBLOCKS_LEAST: u64 = 400;
 
 /// What the flash is made of.
 #[derive(Debug, Clone, Copy)]
@@ -171,11 +171,14 @@ impl Flash {
     pub fn new(mut shape: Shape, channels: u32, channel_speed: Speed, read_us: f64, track_contents: bool) -> Flash {
         let stripe = u64::from(shape.dies) * u64::from(shape.multi.units);
         let programs = (shape.units / SUPERBLOCKS_LEAST / stripe).clamp(2, u64::from(shape.programs_per_block));
+        // Erasing keeps its share of the time.
+        shape.erase_ns = shape.erase_ns * programs / u64::from(shape.programs_per_block);
         shape.programs_per_block = programs as u32;
         let superblock = stripe * programs;
         let physical = (shape.units as f64 * (1.0 + shape.spare)) as u64;
         let slc_units = shape.slc.map(|slc| shape.dies * slc.program.units * shape.programs_per_block);
-        let count = physical.div_ceil(superblock) + u64::from(Blocks::RESERVE);
+        let data = shape.units.div_ceil(superblock);
+        let count = (physical.div_ceil(superblock) + u64::from(Blocks::RESERVE)).max(data + u64::from(Blocks::LEAST));
         Flash {
             dies: Dies::new(shape.dies, channels, channel_speed, from_us(read_us)),
             map: PageMap::new(),
@@ -608,3 +611,6 @@ impl Flash {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

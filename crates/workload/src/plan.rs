@@ -42,11 +42,13 @@ pub enum Table {
     WriteCache,
     /// Reads by depth.
     ReadScaling,
+    /// What differs between the tests, and how the rate goes with it.
+    Probe,
 }
 
 impl Table {
     /// Every form, in the order in which the reference lists them.
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 9] = [
         Table::Tests,
         Table::Slog,
         Table::FsyncStudy,
@@ -55,6 +57,7 @@ impl Table {
         Table::CephDisk,
         Table::WriteCache,
         Table::ReadScaling,
+        Table::Probe,
     ];
 
     /// The name as plans write it.
@@ -68,6 +71,7 @@ impl Table {
             Table::CephDisk => "ceph-disk",
             Table::WriteCache => "write-cache",
             Table::ReadScaling => "read-scaling",
+            Table::Probe => "probe",
         }
     }
 

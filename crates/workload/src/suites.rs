@@ -12,8 +12,22 @@ macro_rules! suites {
 }
 
 /// All of them, in the order in which a person should read them.
-const SUITES: [Suite; 9] =
-    suites!["quick", "journal", "ceph-disk", "slog", "wal", "commits", "fsync-study", "write-cache", "read-scaling",];
+const SUITES: [Suite; 14] = suites![
+    "quick",
+    "journal",
+    "ceph-disk",
+    "slog",
+    "wal",
+    "commits",
+    "fsync-study",
+    "write-cache",
+    "read-scaling",
+    "open-blocks",
+    "erase-block",
+    "cache-size",
+    "flush-cost",
+    "fill",
+];
 
 /// Every built-in plan.
 pub fn all() -> Vec<Plan> {
@@ -73,7 +87,7 @@ mod tests {
         assert_eq!(count("journal"), 1);
         assert_eq!(count("slog"), 15);
         assert_eq!(count("fsync-study"), 2 * 3 * 6 * 2);
-        assert_eq!(count("write-cache"), 2 * (2 * 2 * 3 + 3));
+        assert_eq!(count("write-cache"), 2 * (2 * 2 * 3 + 3 + 3));
         assert_eq!(count("read-scaling"), 5 + 2);
         assert_eq!(count("wal"), 16 + 4);
         assert_eq!(named("slog").unwrap().table, Table::Slog);

@@ -51,8 +51,10 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Superblocks beyond capacity and spare part: three are open at a time, and collecting needs one to move to.
-    pub const RESERVE: u32 = 5;
+    /// Superblocks beyond capacity and spare part, in place of those that are only half filled at a time, so that the spare part is one of data.
+    pub const RESERVE: u32 = 2;
+    /// Superblocks beyond capacity without which nothing can be moved: three are open at a time, and collecting needs some to move to.
+    pub const LEAST: u32 = 6;
     /// With fewer free ones, collecting begins.
     const LOW: usize = 4;
     /// With fewer free ones, nothing is opened for the host before one is freed.

@@ -1,0 +1,69 @@
+//! How well a model does what was measured.
+
+use crate::columns::{Cell, Column, Columns};
+use crate::look::{Look, paint};
+use crate::number::rate;
+
+/// A test, as it was measured and as it is modelled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitRow {
+    /// The test's name.
+    pub test: String,
+    /// Operations a second.
+    pub measured: f64,
+    /// Of the model.
+    pub modelled: f64,
+    /// Whether that is near enough.
+    pub holds: bool,
+}
+
+/// From which model the fit began, what it turned, and how near it came.
+pub fn fit_page(like: &str, turned: &[(&'static str, f64, f64)], rows: &[FitRow], look: &Look) -> String {
+    let mut text = format!("Started from `{like}`.\n");
+    let mut table = Columns::new([Column::left("parameter"), Column::right("was"), Column::right("is")]);
+    for (path, from, to) in turned {
+        table.row([Cell::from(*path), Cell::from(from.to_string()), Cell::from(to.to_string())]);
+    }
+    if turned.is_empty() {
+        text += "Nothing had to be changed.\n";
+    } else {
+        text += &format!("\n{}", table.render(look));
+    }
+    let mut table = Columns::new([
+        Column::left("test"),
+        Column::right("measured"),
+        Column::right("modelled"),
+        Column::right("off by"),
+        Column::left(""),
+    ]);
+    for row in rows {
+        table.row([
+            Cell::from(row.test.clone()),
+            Cell::from(rate(row.measured)),
+            Cell::from(rate(row.modelled)),
+            Cell::from(format!("{:+.1} %", (row.modelled / row.measured - 1.0) * 100.0)),
+            Cell::from(if row.holds { "" } else { "too far" }),
+        ]);
+    }
+    text += &format!("\n{}", table.render(look));
+    let far = rows.iter().filter(|row| !row.holds).count();
+    if far > 0 {
+        let words = "What is too far off was disturbed when it was measured, or is done by a part that this model has not.";
+        text += &format!("\n{}\n", paint(look.palette.warning, words));
+    }
+    look.finish(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fit() {
+        let row = |test: &str, measured, modelled, holds| FitRow { test: test.to_owned(), measured, modelled, holds };
+        let rows = [row("write", 25_100.0, 25_400.0, true), row("read", 6_000.0, 9_000.0, false)];
+        let turned = [("drive.flush.journal_us", 1200.0, 1730.0), ("drive.flash.dies", 16.0, 8.0)];
+        insta::assert_snapshot!(fit_page("consumer-nvme", &turned, &rows, &Look::plain()), @"");
+        insta::assert_snapshot!(fit_page("consumer-nvme", &[], &rows[..1], &Look::plain()), @"");
+    }
+}

@@ -1,0 +1,64 @@
+//! What differs between the tests of a probe, and how the rate goes with it.
+
+use measurement::TestResult;
+use workload::format_bytes;
+
+use crate::columns::{Cell, Column, Columns};
+use crate::look::{Glyphs, Look};
+use crate::number::{about_bytes, latency, rate, throughput};
+
+/// Cells of the longest bar.
+const BAR: f64 = 24.0;
+
+/// Something that tests may differ in: its heading, and how it stands in one.
+type Aspect = (&'static str, fn(&TestResult) -> String);
+
+const ASPECTS: [Aspect; 6] = [
+    ("pattern", |result| result.workload.pattern.map_or_else(String::new, |pattern| pattern.name().to_owned())),
+    ("size", |result| format_bytes(result.workload.block_bytes)),
+    ("places", |result| result.workload.streams.to_string()),
+    ("writes a sync", |result| result.workload.sync_every.to_string()),
+    ("on", |result| about_bytes(result.workload.size_bytes)),
+    ("written", |result| about_bytes(written(result))),
+];
+
+fn written(result: &TestResult) -> u64 {
+    result.proof.writes * result.workload.block_bytes
+}
+
+/// The columns that differ, then the rate with a bar, and the latency of what a person waits for.
+pub(super) fn table(results: &[TestResult], look: &Look) -> String {
+    // What was written says something only where tests do not run for a time.
+    let counted = results.iter().any(|result| result.workload.rest_s > 0.0);
+    let differs = |aspect: &&Aspect| {
+        let mut seen = results.iter().map(aspect.1);
+        let first = seen.next();
+        (aspect.0 != "written" || counted) && seen.any(|other| Some(&other) != first.as_ref())
+    };
+    let aspects: Vec<&Aspect> = ASPECTS.iter().filter(differs).collect();
+    let synced = results.iter().any(|result| result.sync_us.is_some());
+    let heads = aspects.iter().map(|(name, _)| if *name == "pattern" { Column::left(*name) } else { Column::right(*name) });
+    let figures = [
+        Column::right("IOPS"),
+        Column::right("MiB/s"),
+        Column::left(""),
+        Column::right(if synced { "sync p50" } else { "p50" }),
+        Column::right(if synced { "sync p99" } else { "p99" }),
+    ];
+    let mut table = Columns::new(heads.chain(figures).collect::<Vec<_>>());
+    let most = results.iter().map(|result| result.mib_per_s).fold(0.0, f64::max);
+    let block = if look.glyphs == Glyphs::Ascii { "#" } else { "█" };
+    for result in results {
+        let us = if synced { result.sync_us } else { result.headline_us() };
+        let bar = block.repeat((result.mib_per_s / most.max(f64::MIN_POSITIVE) * BAR).round().max(1.0) as usize);
+        let figures = [
+            Cell::from(rate(result.iops)),
+            Cell::from(throughput(result.mib_per_s)),
+            Cell::from(bar),
+            Cell::maybe(us, |us| latency(us.p50)),
+            Cell::maybe(us, |us| latency(us.p99)),
+        ];
+        table.row(aspects.iter().map(|(_, of)| Cell::from(of(result))).chain(figures).collect::<Vec<_>>());
+    }
+    table.render(look)
+}

@@ -1,0 +1,135 @@
+//! Finds a model's parameters from figures that somebody measured.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`knobs`] | the parameters that may be turned, and their ranges |
+//! | [`measured`] | the samples of a result document, and what is missing or contradicts in it |
+//! | this one | the search |
+//!
+//! The search turns one knob after the other by ever smaller factors, as long as the figures come nearer: the errors' squares as logarithms, so that
+//! half as fast and twice as fast weigh the same, and what is off by more than 30 % weighs more. Each turn away from where the fit began costs something, too, by how far
+//! the parameter may well differ between drives of a class: few figures do not make a drive that nobody builds. It is deterministic. A knob that changes nothing in
+//! the figures stays as it was: it was not measured.
+
+pub mod knobs;
+pub mod measured;
+
+use catalogue::Model;
+
+use crate::run::Machine;
+use crate::sample::{Comparison, ERROR_MOST, NoComparison, Sample, compare};
+use knobs::{KNOBS, Knob};
+
+/// By how much knobs are turned, pass by pass.
+const FACTORS: [f64; 6] = [1.6, 1.25, 1.1, 1.04, 1.1, 1.02];
+/// Knobs of which one takes what the other gives, so that turning one alone never gets further: against each other, or (`true`) both the same way.
+const COUPLED: [(&str, &str, bool); 9] = [
+    ("drive.flash.dies", "drive.flash.program_us", true),
+    ("drive.flash.dies", "drive.flash.read_us", true),
+    ("drive.link.read_us", "drive.flash.read_us", false),
+    ("drive.link.command_us", "drive.link.write_us", false),
+    ("drive.flush.command_us", "drive.flush.journal_us", false),
+    ("drive.flush.command_us", "drive.flash.program_us", false),
+    ("drive.flush.journal_us", "drive.flash.program_us", false),
+    ("drive.flush.journal_us", "drive.flush.map_page_us", false),
+    ("drive.seek_mean_us", "drive.write_settle_us", false),
+];
+/// Passes that a fit takes.
+pub const PASSES: usize = FACTORS.len();
+/// A turn has to improve the misfit by this share, or it is chance.
+const GAIN_LEAST: f64 = 0.003;
+/// What figures measured twice differ by: one standard deviation.
+const FIGURE_SPREAD: f64 = 0.03;
+/// How much more an error beyond the limit weighs.
+const EXCESS_WEIGHT: f64 = 20.0;
+
+/// A model that was fitted.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// The model.
+    pub model: Model,
+    /// How well it does.
+    pub comparisons: Vec<Comparison>,
+    /// The knobs that were turned: which, from where, to where.
+    pub turned: Vec<(&'static str, f64, f64)>,
+}
+
+/// Fits a model to samples, starting from its present parameters. `progress` is told the misfit after each pass.
+///
+/// # Errors
+/// When the model as it is cannot run a sample's test.
+pub fn fit(start: &Model, samples: &[Sample], progress: &mut dyn FnMut(f64)) -> Result<Fitted, NoComparison> {
+    let mut best = start.clone();
+    let mut least = misfit(&best, samples)?;
+    let cost = |model: &Model| FIGURE_SPREAD.powi(2) * strangeness(start, model) / samples.len().max(1) as f64;
+    let single = KNOBS.iter().map(|knob| vec![(knob, true)]);
+    let coupled = COUPLED.iter().filter_map(|(one, other, together)| {
+        let knob = |path: &str| KNOBS.iter().find(|knob| knob.path == path);
+        Some(vec![(knob(one)?, true), (knob(other)?, *together)])
+    });
+    let moves: Vec<Vec<(&Knob, bool)>> = single.chain(coupled).collect();
+    for factor in FACTORS {
+        for knobs in &moves {
+            for factor in [factor, 1.0 / factor] {
+                // On in the direction that helps.
+                while let Some(turned) = turn(&best, knobs, factor) {
+                    // A turn may make the model impossible; then it is none.
+                    let Ok(misfit) = misfit(&turned, samples).map(|misfit| misfit + cost(&turned)) else { break };
+                    if misfit >= least * (1.0 - GAIN_LEAST) {
+                        break;
+                    }
+                    (best, least) = (turned, misfit);
+                }
+            }
+        }
+        progress(least);
+    }
+    let comparisons = compare(&Machine::new(best.clone()), samples)?;
+    let turned = KNOBS.iter().filter_map(|knob| {
+        let (from, to) = (knob.get(start)?, knob.get(&best)?);
+        (from != to).then_some((knob.path, from, to))
+    });
+    Ok(Fitted { turned: turned.collect(), model: best, comparisons })
+}
+
+/// The model with knobs turned by a factor, or where it says `false` by its inverse; `None` where one stands at the end of its range or is none of this model's.
+fn turn(model: &Model, knobs: &[(&Knob, bool)], factor: f64) -> Option<Model> {
+    let mut turned = model.clone();
+    for (knob, same_way) in knobs {
+        let factor = if *same_way { factor } else { 1.0 / factor };
+        let value = knob.get(model)?;
+        let mut to = value.max(knob.range.0) * factor;
+        if knob.whole && to.round() == value {
+            to = if factor > 1.0 { value + 1.0 } else { value - 1.0 };
+        }
+        knob.set(&mut turned, to);
+        if knob.get(&turned) == Some(value) {
+            return None;
+        }
+    }
+    Some(turned)
+}
+
+/// How far the knobs of a model stand from where they were: the sum of squares, each in its own standard deviations.
+fn strangeness(start: &Model, model: &Model) -> f64 {
+    let squares = KNOBS.iter().filter_map(|knob| {
+        let (from, to) = (knob.get(start)?.max(knob.range.0), knob.get(model)?.max(knob.range.0));
+        (from > 0.0 && to > 0.0).then(|| ((to / from).ln() / knob.spread.ln()).powi(2))
+    });
+    squares.sum()
+}
+
+/// How far a model is from samples: the mean of squared logarithms.
+///
+/// # Errors
+/// When the model cannot run one.
+pub fn misfit(model: &Model, samples: &[Sample]) -> Result<f64, NoComparison> {
+    let comparisons = compare(&Machine::new(model.clone()), samples)?;
+    let limit = (1.0 + ERROR_MOST).ln();
+    let weigh = |comparison: &Comparison| {
+        let off = (comparison.modelled.max(1e-9) / comparison.sample.figure.value()).ln().abs();
+        let excess = if comparison.holds() { 0.0 } else { (off - limit).max(0.0) };
+        off * off + EXCESS_WEIGHT * excess * excess
+    };
+    Ok(comparisons.iter().map(weigh).sum::<f64>() / samples.len().max(1) as f64)
+}

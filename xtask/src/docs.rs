@@ -10,6 +10,7 @@ pub fn write() -> anyhow::Result<()> {
     let run = serde_json::to_value(measurement::document::json_schema())?;
     let files = [
         ("docs/plan.md", workload::plan::reference()),
+        ("docs/models.md", crate::reproduce::page()?),
         ("schemas/plan-1.json", pretty(&workload::plan::json_schema())?),
         ("schemas/run-1.json", pretty(&run)?),
         ("schemas/host-1.json", pretty(&serde_json::to_value(measurement::host_document::json_schema())?)?),

@@ -3,6 +3,7 @@
 mod command;
 mod docs;
 mod fit;
+mod reproduce;
 mod rig;
 mod test;
 mod versus;
@@ -25,10 +26,12 @@ enum Task {
         #[arg(long)]
         rigs: bool,
     },
-    /// Write the generated files anew: docs/plan.md, schemas/*.json
+    /// Write the generated files anew: docs/plan.md, docs/models.md, schemas/*.json
     Docs,
     /// Fit a model to the published rows of its drive, and say how well it does
     Fit(fit::Options),
+    /// Every published table out of the models: published figure, modelled figure, error; the page docs/models.md
+    Reproduce,
     /// Real kernels above drives that this machine does not have; needs root for the packages only
     Rig {
         #[command(subcommand)]
@@ -58,6 +61,7 @@ fn main() -> anyhow::Result<()> {
         Task::Test { rigs } => test::run(rigs),
         Task::Docs => docs::write(),
         Task::Fit(options) => fit::run(&options),
+        Task::Reproduce => reproduce::run(),
         Task::Rig { rig: Rig::Qemu(options) } => {
             test::install(&rig::PACKAGES)?;
             let outcome = rig::run(&options)?;

@@ -138,6 +138,7 @@ impl Session {
                 .with_drives(&self.document.drives);
             let (mut findings, fitness) = (judge::findings(&case), judge::fitness(&case));
             findings.extend(judge::cache_setting(&self.document.results, &case.drive_label(), &case.disk_paths()));
+            findings.extend(judge::probes(&case));
             self.document.findings = findings;
             self.document.fitness = fitness;
         }

@@ -6,6 +6,7 @@
 //! | [`findings()`] | what do the numbers and facts say? One file each under `findings/` |
 //! | [`fitness()`] | what is this storage good for? |
 //! | [`cache_setting()`] | is a drive better off with its write cache off or on? |
+//! | [`probes()`] | what does a drive show of its inside? One file a probe under `probes/` |
 //! | [`drives()`] | where drive, kernel and filesystems contradict each other; how a drive fares |
 //! | [`audit()`] | what of the host slows a commit or endangers it? One file a subject under `audit/` |
 //! | [`nearest()`] | which published drives does it resemble? |
@@ -34,6 +35,7 @@ mod flush_path;
 mod nearest;
 mod noise;
 mod physics;
+mod probes;
 mod wording;
 
 #[cfg(test)]
@@ -49,4 +51,5 @@ pub use findings::findings;
 pub use fitness::fitness;
 pub use flush_path::FlushPath;
 pub use nearest::{Compared, Nearest, nearest};
+pub use probes::probes;
 pub use wording::shell_word;

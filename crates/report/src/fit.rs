@@ -48,7 +48,8 @@ pub fn fit_page(like: &str, turned: &[(&'static str, f64, f64)], rows: &[FitRow]
     text += &format!("\n{}", table.render(look));
     let far = rows.iter().filter(|row| !row.holds).count();
     if far > 0 {
-        let words = "What is too far off was disturbed when it was measured, or is done by a part that this model has not.";
+        let words =
+            "What is too far off was disturbed when it was measured, or is done by a part that this model has not.";
         text += &format!("\n{}\n", paint(look.palette.warning, words));
     }
     look.finish(text)
@@ -63,7 +64,25 @@ mod tests {
         let row = |test: &str, measured, modelled, holds| FitRow { test: test.to_owned(), measured, modelled, holds };
         let rows = [row("write", 25_100.0, 25_400.0, true), row("read", 6_000.0, 9_000.0, false)];
         let turned = [("drive.flush.journal_us", 1200.0, 1730.0), ("drive.flash.dies", 16.0, 8.0)];
-        insta::assert_snapshot!(fit_page("consumer-nvme", &turned, &rows, &Look::plain()), @"");
-        insta::assert_snapshot!(fit_page("consumer-nvme", &[], &rows[..1], &Look::plain()), @"");
+        insta::assert_snapshot!(fit_page("consumer-nvme", &turned, &rows, &Look::plain()), @"
+        Started from `consumer-nvme`.
+
+          parameter                was    is
+          drive.flush.journal_us  1200  1730
+          drive.flash.dies          16     8
+
+          test   measured  modelled   off by
+          write    25,100    25,400   +1.2 %
+          read      6,000     9,000  +50.0 %  too far
+
+        What is too far off was disturbed when it was measured, or is done by a part that this model has not.
+        ");
+        insta::assert_snapshot!(fit_page("consumer-nvme", &[], &rows[..1], &Look::plain()), @"
+        Started from `consumer-nvme`.
+        Nothing had to be changed.
+
+          test   measured  modelled  off by
+          write    25,100    25,400  +1.2 %
+        ");
     }
 }

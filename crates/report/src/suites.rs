@@ -59,13 +59,34 @@ mod tests {
             What do fsync and fdatasync cost after small and large writes, and do more committers help?
             from: Small Datum (Mark Callaghan), "SSDs, power loss protection and fsync latency", January
                   2026
-        write-cache   30 tests, 5 min 15 s
+        write-cache   36 tests, 6 min 18 s
             Is this drive faster with its write cache off or on, for durable writes and for others?
             from: Ceph performance wiki (yourcmc.ru), section on the write cache: Micron 5100, Seagate Nytro
                   1351
         read-scaling  7 tests, 1 min 14 s
             How do reads grow with the depth: how much of the drive's parallelism is there to be used?
             from: Ceph performance wiki (yourcmc.ru), read tables of the Micron 5100 and Seagate Nytro 1351
+        open-blocks   32 tests, 1 min 20 s
+            To how many places can this drive append at once before it collapses? Sticks and cards to one to
+            ten, SSDs to more than are tried here.
+            from: Arnd Bergmann's flashbench, --open-au; LWN, "Optimizing Linux with cheap flash drives"
+                  (2011)
+        erase-block   12 tests, 54 s
+            Does this drive map whole erase blocks, and of which size? Partitions and filesystems should be
+            aligned to it.
+            from: Arnd Bergmann's flashbench, alignment and erase block tests; LWN, "Optimizing Linux with
+                  cheap flash drives" (2011)
+        cache-size    11 tests, 3 min 10 s
+            How much does this drive's write cache hold, and after how much does a long write slow down?
+            from: flushmark; the long write is how reviews of SSDs show the one-bit cache
+        flush-cost    22 tests, 1 min 17 s
+            What does a flush cost by itself, and what does each write before it add?
+            from: flushmark
+        fill          7 tests, 14 min
+            How much slower are random writes the fuller this drive is, and how much spare flash does that
+            tell of?
+            from: SNIA Solid State Storage Performance Test Specification 2.0.2, steady state; Xiang and
+                  Kurkoski (2010) for what spare flash does
 
         Run one: flushmark run SUITE --target DIRECTORY. See one: flushmark suites SUITE.
         "#);

@@ -187,7 +187,7 @@ fn cache_words(drive: &BlockDevice) -> String {
     match drive.cache_type.as_deref() {
         Some(own) if drive_says_otherwise(drive) => words += &format!("; the drive itself says `{own}`"),
         None if has_own_setting(drive.transport) && !drive.is_modelled() => {
-            words += "; the drive's own setting needs root"
+            words += "; the drive's own setting needs root";
         }
         Some(_) | None => {}
     }

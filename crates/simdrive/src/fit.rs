@@ -6,7 +6,7 @@
 //! | [`measured`] | the samples of a result document, and what is missing or contradicts in it |
 //! | this one | the search |
 //!
-//! The search turns one knob after the other by ever smaller factors, as long as the figures come nearer: the errors' squares as logarithms, so that
+//! The search turns one knob after the other by ever smaller factors, as long as the figures come nearer: the errors' squares as logarithms (large ones singly), so that
 //! half as fast and twice as fast weigh the same, and what is off by more than 30 % weighs more. Each turn away from where the fit began costs something, too, by how far
 //! the parameter may well differ between drives of a class: few figures do not make a drive that nobody builds. It is deterministic. A knob that changes nothing in
 //! the figures stays as it was: it was not measured.
@@ -40,6 +40,8 @@ pub const PASSES: usize = FACTORS.len();
 const GAIN_LEAST: f64 = 0.003;
 /// What figures measured twice differ by: one standard deviation.
 const FIGURE_SPREAD: f64 = 0.03;
+/// From here on an error's weight grows no faster than itself (Huber): sources repeat tests, and some repetitions differ by 70 %.
+const OUTLIER: f64 = 0.1;
 /// How much more an error beyond the limit weighs.
 const EXCESS_WEIGHT: f64 = 20.0;
 
@@ -87,7 +89,7 @@ pub fn fit(start: &Model, samples: &[Sample], progress: &mut dyn FnMut(f64)) -> 
     let comparisons = compare(&Machine::new(best.clone()), samples)?;
     let turned = KNOBS.iter().filter_map(|knob| {
         let (from, to) = (knob.get(start)?, knob.get(&best)?);
-        (from != to).then_some((knob.path, from, to))
+        from.total_cmp(&to).is_ne().then_some((knob.path, from, to))
     });
     Ok(Fitted { turned: turned.collect(), model: best, comparisons })
 }
@@ -99,7 +101,7 @@ fn turn(model: &Model, knobs: &[(&Knob, bool)], factor: f64) -> Option<Model> {
         let factor = if *same_way { factor } else { 1.0 / factor };
         let value = knob.get(model)?;
         let mut to = value.max(knob.range.0) * factor;
-        if knob.whole && to.round() == value {
+        if knob.whole && to.round().total_cmp(&value).is_eq() {
             to = if factor > 1.0 { value + 1.0 } else { value - 1.0 };
         }
         knob.set(&mut turned, to);
@@ -129,7 +131,8 @@ pub fn misfit(model: &Model, samples: &[Sample]) -> Result<f64, NoComparison> {
     let weigh = |comparison: &Comparison| {
         let off = (comparison.modelled.max(1e-9) / comparison.sample.figure.value()).ln().abs();
         let excess = if comparison.holds() { 0.0 } else { (off - limit).max(0.0) };
-        off * off + EXCESS_WEIGHT * excess * excess
+        let robust = if off < OUTLIER { off * off } else { OUTLIER * (2.0 * off - OUTLIER) };
+        robust + EXCESS_WEIGHT * excess * excess
     };
     Ok(comparisons.iter().map(weigh).sum::<f64>() / samples.len().max(1) as f64)
 }

@@ -115,6 +115,6 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_answered_with_the_names() {
-        insta::assert_snapshot!(unknown("slgo"), @"`slgo` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling) nor a file");
+        insta::assert_snapshot!(unknown("slgo"), @"`slgo` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill) nor a file");
     }
 }

@@ -41,7 +41,11 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
             format!("{} declares no volatile cache, so the kernel sends no flush{price}.", case.drive_label()),
             if usb { Confidence::Low } else { Confidence::High },
             doubt,
-            format!("Nothing to do if that is true; `{}` asks the drive itself.", query(case)),
+            if case.is_modelled() {
+                "Nothing to do: that is how this drive is modelled.".to_owned()
+            } else {
+                format!("Nothing to do if that is true; `{}` asks the drive itself.", query(case))
+            },
         )
     };
     Some(Finding {

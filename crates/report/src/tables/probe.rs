@@ -37,7 +37,8 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     };
     let aspects: Vec<&Aspect> = ASPECTS.iter().filter(differs).collect();
     let synced = results.iter().any(|result| result.sync_us.is_some());
-    let heads = aspects.iter().map(|(name, _)| if *name == "pattern" { Column::left(*name) } else { Column::right(*name) });
+    let heads =
+        aspects.iter().map(|(name, _)| if *name == "pattern" { Column::left(name) } else { Column::right(name) });
     let figures = [
         Column::right("IOPS"),
         Column::right("MiB/s"),

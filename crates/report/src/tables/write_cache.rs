@@ -88,6 +88,9 @@ mod golden {
         randwrite 4 KiB, depth 1    none    IOPS      66,667     66,667       1 x
         randwrite 4 KiB, depth 1    fsync   IOPS      22,222        487    45.7 x
         randwrite 4 KiB, depth 1    o_sync  IOPS      21,053        449    46.8 x
+        randwrite 4 KiB, depth 32   none    IOPS   1,066,667  1,066,667       1 x
+        randwrite 4 KiB, depth 32   fsync   IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 32   o_sync  IOPS     336,842      7,191    46.8 x
         randwrite 4 KiB, depth 128  none    IOPS   3,233,529  3,233,529       1 x
         randwrite 4 KiB, depth 128  fsync   IOPS      22,222        487    45.7 x
         randwrite 4 KiB, depth 128  o_sync  IOPS   1,021,114     21,799    46.8 x

@@ -36,7 +36,7 @@ fn unknown_fields() {
 #[test]
 fn the_top_of_a_plan() {
     insta::assert_snapshot!(error("name = 3\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: name: 3 is not a text in quotes");
-    insta::assert_snapshot!(error("table = \"none\"\n[[test]]\npattern = \"write\"\n"), @r#"plan.toml:1: table: "none" is not one of tests, slog, fsync-study, wal, commits, ceph-disk, write-cache, read-scaling"#);
+    insta::assert_snapshot!(error("table = \"none\"\n[[test]]\npattern = \"write\"\n"), @r#"plan.toml:1: table: "none" is not one of tests, slog, fsync-study, wal, commits, ceph-disk, write-cache, read-scaling, probe"#);
     insta::assert_snapshot!(error("defaults = 3\n"), @"plan.toml:1: defaults: 3 is not a table, written [defaults]");
     insta::assert_snapshot!(error("[[defaults]]\ndepth = 1\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: defaults: a list is not a table, written [defaults]");
 }

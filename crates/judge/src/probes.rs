@@ -1,0 +1,56 @@
+//! What a drive shows of its inside when it is asked the right way: one file a probe, each a suite of that name. Each looks for results that differ in the one thing that
+//! it varies, and so reads any plan that varies it.
+
+mod cache_size;
+mod erase_block;
+mod fill;
+mod flush_cost;
+mod open_blocks;
+
+use measurement::{Finding, TestResult};
+use workload::{Layout, Pattern, SyncMethod, WriteCache};
+
+use crate::Case;
+
+/// What the results of probes tell. Empty where nothing was varied.
+pub fn probes(case: &Case<'_>) -> Vec<Finding> {
+    let label = &case.drive_label();
+    let results = case.results;
+    let found = [
+        open_blocks::judge(results, label),
+        erase_block::judge(results, label),
+        cache_size::cache(results, label),
+        cache_size::long_write(results, label),
+        flush_cost::judge(results, label),
+        fill::judge(results, label, drive_bytes(case)),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// The capacity of the drive beneath, where it is one drive and the target is all of it.
+fn drive_bytes(case: &Case<'_>) -> Option<u64> {
+    let device = case.device().filter(|device| device.layers.is_empty() && device.partition.is_none())?;
+    case.is_raw_device().then_some(device.size_bytes)?
+}
+
+/// Results of writes of one kind that are not synced and bypass the page cache, one setting of the drive's cache.
+fn unsynced_writes(results: &[TestResult], pattern: Pattern) -> impl Iterator<Item = &TestResult> {
+    results.iter().filter(move |result| {
+        let work = &result.workload;
+        work.pattern == Some(pattern)
+            && work.sync == Some(SyncMethod::None)
+            && work.jobs == 1
+            && work.direct
+            && work.rate.is_none()
+            && matches!(work.layout, None | Some(Layout::Overwrite))
+            && work.write_cache == WriteCache::Unchanged
+            && result.iops > 0.0
+    })
+}
+
+/// Bytes that a test wrote.
+fn written_bytes(result: &TestResult) -> f64 {
+    (result.proof.writes * result.workload.block_bytes) as f64
+}
+
+const MIB: f64 = (1 << 20) as f64;

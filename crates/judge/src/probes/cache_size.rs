@@ -1,0 +1,168 @@
+//! What a drive's caches hold: the buffer that takes bursts, and the flash that is written one bit a cell.
+
+use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::Pattern;
+
+use super::{MIB, unsynced_writes, written_bytes};
+use crate::wording::number;
+
+/// Fewer bursts show no knee.
+const BURSTS_LEAST: usize = 5;
+/// The medium is slower than the link if what is added to a burst goes at less than this share of the first bytes' speed.
+const SLOWER: f64 = 0.9;
+/// Two neighbouring speeds that differ by less belong to one state.
+const SAME: f64 = 0.06;
+/// A long write that ends slower than this share of its beginning has left a cache.
+const FALLEN: f64 = 0.7;
+/// Seconds without which a long write shows nothing.
+const LONG_S: usize = 10;
+
+/// A burst: bytes and the seconds that they took.
+type Burst = (f64, f64);
+
+pub(super) fn cache(results: &[TestResult], label: &str) -> Option<Finding> {
+    let rested = unsynced_writes(results, Pattern::Write).filter(|result| result.workload.rest_s > 0.0);
+    let mut bursts: Vec<(u32, u64, Burst)> = rested
+        .map(|result| (result.workload.depth, result.workload.block_bytes, (written_bytes(result), result.elapsed_s)))
+        .collect();
+    let (depth, block, _) = *bursts.first()?;
+    bursts.retain(|burst| (burst.0, burst.1) == (depth, block));
+    let mut bursts: Vec<Burst> = bursts.into_iter().map(|burst| burst.2).collect();
+    bursts.sort_by(|one, other| one.0.total_cmp(&other.0));
+    bursts.dedup_by(|one, other| one.0.total_cmp(&other.0).is_eq());
+    if bursts.len() < BURSTS_LEAST {
+        return None;
+    }
+    let last = bursts.last()?;
+    let finding = |title, evidence, confidence, advice: &str| Finding {
+        id: "cache-size".to_owned(),
+        title,
+        evidence,
+        confidence,
+        doubt: None,
+        advice: advice.to_owned(),
+    };
+    Some(match knee(&bursts) {
+        Some(Knee { cache_bytes, fast, slow }) => finding(
+            format!(
+                "{label} takes bursts at {} MB/s until {} MiB wait in its cache, then at {} MB/s.",
+                number(fast / 1e6),
+                number(cache_bytes / MIB),
+                number(slow / 1e6)
+            ),
+            vec![
+                Evidence::number("cache size", cache_bytes.round(), "bytes"),
+                Evidence::number("into the cache", fast / 1e6, "MB/s"),
+                Evidence::number("behind it", slow / 1e6, "MB/s"),
+            ],
+            Confidence::Medium,
+            "Expect the second speed of anything larger; and of what waits in a cache without power-loss protection, that much is lost at a power cut.",
+        ),
+        None => finding(
+            format!(
+                "No write cache shows on {label}: a burst of {} MiB is as fast as a short one.",
+                number(last.0 / MIB)
+            ),
+            vec![
+                Evidence::number("longest burst", last.0, "bytes"),
+                Evidence::number("its speed", last.0 / last.1 / 1e6, "MB/s"),
+            ],
+            Confidence::Medium,
+            "The medium keeps up with the link, or there is no cache; `flushmark run flush-cost` shows what a flush finds to do.",
+        ),
+    })
+}
+
+struct Knee {
+    cache_bytes: f64,
+    /// Bytes a second into the cache.
+    fast: f64,
+    /// Bytes a second behind it.
+    slow: f64,
+}
+
+/// Behind the knee, what was written is what the medium took in that time and what waits in the cache.
+fn knee(bursts: &[Burst]) -> Option<Knee> {
+    // Speed of what each burst has more than the one before: free of what every burst costs once.
+    let speeds: Vec<f64> = bursts.windows(2).map(|pair| (pair[1].0 - pair[0].0) / (pair[1].1 - pair[0].1)).collect();
+    let fast = *speeds.first()?;
+    let plateau = (1..speeds.len().saturating_sub(1))
+        .find(|&index| speeds[index + 1] < fast * SLOWER && (speeds[index] / speeds[index + 1] - 1.0).abs() < SAME)?;
+    let slow = speeds[plateau + 1];
+    let (bytes, seconds) = bursts[plateau + 1];
+    let cache_bytes = bytes - slow * seconds;
+    (cache_bytes > 0.0).then_some(Knee { cache_bytes, fast, slow })
+}
+
+pub(super) fn long_write(results: &[TestResult], label: &str) -> Option<Finding> {
+    let longest = unsynced_writes(results, Pattern::Write)
+        .filter(|result| result.workload.rest_s > 0.0 && result.series.iops.len() >= LONG_S)
+        .max_by(|one, other| written_bytes(one).total_cmp(&written_bytes(other)))?;
+    let block = longest.workload.block_bytes as f64;
+    let speeds: Vec<f64> = longest.series.iops.iter().map(|iops| iops * block).collect();
+    let (bytes, fast, slow) = fall(&speeds, longest.series.interval_s)?;
+    Some(Finding {
+        id: "one-bit-cache".to_owned(),
+        title: format!(
+            "After {} GiB a long write on {label} falls from {} to {} MB/s.",
+            number(bytes / MIB / 1024.0),
+            number(fast / 1e6),
+            number(slow / 1e6)
+        ),
+        evidence: vec![
+            Evidence::number("written until then", bytes.round(), "bytes"),
+            Evidence::number("before", fast / 1e6, "MB/s"),
+            Evidence::number("after", slow / 1e6, "MB/s"),
+        ],
+        confidence: Confidence::Medium,
+        doubt: Some("How much of such a cache is free depends on how full the drive is and how long it rested; heat slows drives, too.".to_owned()),
+        advice: "Plan with the second speed: most consumer drives write one bit a cell first and fold it into several later, and a drive that is nearly full has hardly any of that.".to_owned(),
+    })
+}
+
+/// Bytes after which the speed falls for good, the speed before and the one after.
+fn fall(speeds: &[f64], interval_s: f64) -> Option<(f64, f64, f64)> {
+    let fast = median(&speeds[..3]);
+    let slow = median(&speeds[speeds.len() * 3 / 4..]);
+    if slow >= fast * FALLEN {
+        return None;
+    }
+    let middle = f64::midpoint(fast, slow);
+    let at = speeds.iter().position(|speed| *speed < middle)?;
+    // An interval on the way down was fast for a part of it.
+    let fast_s: f64 = speeds[..=at].iter().map(|speed| ((speed - slow) / (fast - slow)).clamp(0.0, 1.0)).sum();
+    Some((fast_s * interval_s * fast, fast, slow))
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_knee_tells_the_size() {
+        let (cache, fast, slow) = (8.0 * MIB, 6e9, 2.5e9);
+        let seconds = |bytes: f64| {
+            let full = cache / (1.0 - slow / fast);
+            1e-4 + if bytes < full { bytes / fast } else { full / fast + (bytes - full) / slow }
+        };
+        let bursts: Vec<Burst> = (20..30).map(|power| f64::from(1u32 << power)).map(|b| (b, seconds(b))).collect();
+        let knee = knee(&bursts).unwrap();
+        assert!((knee.cache_bytes / cache - 1.0).abs() < 0.05, "{}", knee.cache_bytes / MIB);
+        assert!((knee.slow / slow - 1.0).abs() < 0.01);
+        let straight: Vec<Burst> = bursts.iter().map(|(bytes, _)| (*bytes, bytes / fast)).collect();
+        assert!(super::knee(&straight).is_none());
+    }
+
+    #[test]
+    fn a_fall_within_a_second() {
+        let (bytes, fast, slow) = fall(&[5.0, 5.0, 5.0, 5.0, 3.5, 2.0, 2.0, 2.0, 2.0, 2.0], 1.0).unwrap();
+        assert_eq!((bytes, fast, slow), (22.5, 5.0, 2.0));
+        assert_eq!(fall(&[5.0; 12], 1.0), None);
+    }
+}

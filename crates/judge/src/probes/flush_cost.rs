@@ -1,0 +1,101 @@
+//! What a flush costs by itself, and what each write before it adds.
+
+use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::{Layout, Pattern, format_bytes};
+
+use crate::wording::latency;
+
+/// Fewer points show no slope.
+const POINTS_LEAST: usize = 4;
+/// A flush that takes less, whatever was written before, is a formality.
+const FREE_MOST_US: f64 = 200.0;
+/// A flush after much that takes less than this many times as long as one after little costs what it costs by itself.
+const FIXED_MOST: f64 = 1.5;
+/// What a scattered write adds is told from bursts of about this many writes: enough to show, too few to hit the same page of the mapping table again.
+const SCATTERED: u32 = 64;
+
+/// Writes before a flush, and its mean time in microseconds.
+type Point = (u32, f64);
+
+pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
+    let (row, block_bytes) = points(results, Pattern::Write)?;
+    let scattered = points(results, Pattern::RandWrite).map(|(scattered, _)| scattered);
+    let (first, last) = (row.first()?, row.last()?);
+    let slowest = row.iter().chain(scattered.iter().flatten()).map(|point| point.1).fold(0.0, f64::max);
+    let each_us = scattered.as_deref().and_then(|scattered| each_scattered_us(&row, scattered));
+    let after = |(writes, _): &Point| match u64::from(*writes) * block_bytes {
+        bytes if *writes == 1 => format!("one write of {}", format_bytes(bytes)),
+        bytes => format!("{} in a row", format_bytes(bytes)),
+    };
+    let mut evidence = vec![
+        Evidence::number(format!("flush after {}", after(first)), first.1, "us"),
+        Evidence::number(format!("flush after {}", after(last)), last.1, "us"),
+    ];
+    if let Some(last) = scattered.as_ref().and_then(|scattered| scattered.last()) {
+        evidence.push(Evidence::number(format!("flush after {} scattered writes", last.0), last.1, "us"));
+    }
+    evidence.extend(each_us.map(|us| Evidence::number("each scattered write adds", us, "us")));
+    let (title, advice) = if slowest < FREE_MOST_US {
+        (
+            format!("A flush on {label} is a formality: {} at most, whatever was written before.", latency(slowest)),
+            "Nothing to do: protected drives are like that. Where the datasheet promises no protection, `flushmark verify` shows whether it is one.",
+        )
+    } else if slowest < first.1 * FIXED_MOST {
+        (
+            format!("A flush on {label} costs {} by itself; what was written before adds little.", latency(first.1)),
+            "Commit more at once: one flush for many transactions costs hardly more than for one (group commit, `commit_delay`, larger batches).",
+        )
+    } else {
+        (
+            format!(
+                "A flush on {label} costs {} after {} and {} after the most that was tried.",
+                latency(first.1),
+                after(first),
+                latency(slowest)
+            ),
+            "Keep little unflushed: what else writes to this drive makes each commit wait, so let it write through or flush often.",
+        )
+    };
+    Some(Finding {
+        id: "flush-cost".to_owned(),
+        title,
+        evidence,
+        confidence: Confidence::High,
+        doubt: None,
+        advice: advice.to_owned(),
+    })
+}
+
+/// One job, one write at a time, everything the same but how many writes share a sync.
+fn points(results: &[TestResult], pattern: Pattern) -> Option<(Vec<Point>, u64)> {
+    let fits = |result: &&TestResult| {
+        let work = &result.workload;
+        work.pattern == Some(pattern)
+            && work.sync.is_some_and(|sync| sync.call().is_some())
+            && (work.depth, work.jobs, work.streams) == (1, 1, 1)
+            && work.direct
+            && work.rate.is_none()
+            && matches!(work.layout, None | Some(Layout::Overwrite))
+    };
+    let mut of_pattern = results.iter().filter(fits);
+    let first = &of_pattern.clone().next()?.workload;
+    let mut points: Vec<Point> = of_pattern
+        .by_ref()
+        .filter(|result| {
+            let work = &result.workload;
+            (work.block_bytes, work.sync, work.write_cache) == (first.block_bytes, first.sync, first.write_cache)
+        })
+        .filter_map(|result| Some((result.workload.sync_every, result.sync_us?.mean)))
+        .collect();
+    points.sort_by_key(|(writes, _)| *writes);
+    points.dedup_by_key(|(writes, _)| *writes);
+    (points.len() >= POINTS_LEAST).then_some((points, first.block_bytes))
+}
+
+/// The difference that scattering makes, shared among the writes.
+fn each_scattered_us(row: &[Point], scattered: &[Point]) -> Option<f64> {
+    let at = |points: &[Point]| points.iter().find(|point| point.0 >= SCATTERED).copied();
+    let (row, scattered) = (at(row)?, at(scattered)?);
+    let each = (scattered.1 - row.1) / f64::from(scattered.0 - 1);
+    (row.0 == scattered.0 && each > 0.0).then_some(each)
+}

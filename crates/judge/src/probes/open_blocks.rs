@@ -1,0 +1,86 @@
+//! To how many places a drive appends at once before it collapses.
+
+use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::Pattern;
+
+use super::unsynced_writes;
+use crate::wording::number;
+
+/// Fewer points show no knee.
+const POINTS_LEAST: usize = 4;
+/// What is slower than that share of what was before has collapsed; noise and larger requests make less of a difference.
+const COLLAPSED: f64 = 0.6;
+
+pub(super) fn judge(results: &[TestResult], label: &str) -> Option<Finding> {
+    let mut points: Vec<(u32, f64)> = unsynced_writes(results, Pattern::Write)
+        .filter(|result| result.workload.depth == 1 && result.workload.rest_s == 0.0)
+        .map(|result| (result.workload.streams, result.mib_per_s))
+        .collect();
+    points.sort_by_key(|(places, _)| *places);
+    points.dedup_by_key(|(places, _)| *places);
+    let (most, slowest) = (points.last()?.0, points.iter().map(|point| point.1).fold(f64::MAX, f64::min));
+    if points.len() < POINTS_LEAST {
+        return None;
+    }
+    let finding = |title, evidence, confidence, advice: &str| Finding {
+        id: "open-blocks".to_owned(),
+        title,
+        evidence,
+        confidence,
+        doubt: None,
+        advice: advice.to_owned(),
+    };
+    let Some(knee) = knee(&points) else {
+        return Some(finding(
+            format!("{label} appends to {most} places at once without collapsing: its translation layer maps pages."),
+            vec![
+                Evidence::number("at one place", points[0].1, "MiB/s"),
+                Evidence::number("slowest of all numbers of places", slowest, "MiB/s"),
+            ],
+            Confidence::Medium,
+            "Nothing to do: filesystems and databases append to fewer places.",
+        ));
+    };
+    let (before, after) = (points[knee - 1], points[knee]);
+    let up_to = if after.0 == before.0 + 1 { String::new() } else { format!(" to {}", after.0 - 1) };
+    Some(finding(
+        format!(
+            "{label} appends to {}{up_to} places at once; at {} it falls from {} to {} MiB/s.",
+            before.0,
+            after.0,
+            number(before.1),
+            number(after.1)
+        ),
+        vec![
+            Evidence::number("open blocks", before.0.into(), ""),
+            Evidence::number(format!("at {} places", before.0), before.1, "MiB/s"),
+            Evidence::number(format!("at {} places", after.0), after.1, "MiB/s"),
+        ],
+        if after.0 == before.0 + 1 { Confidence::High } else { Confidence::Medium },
+        "Write to fewer places at once: a filesystem that writes in logs and lets their number be set (F2FS, `active_logs=`), no database.",
+    ))
+}
+
+/// The first point from which on everything is collapsed, and before which nothing is.
+fn knee(points: &[(u32, f64)]) -> Option<usize> {
+    (1..points.len()).find(|&knee| {
+        let (before, after) = points.split_at(knee);
+        let fast = before.iter().map(|point| point.1).fold(f64::MAX, f64::min);
+        after.iter().all(|point| point.1 < fast * COLLAPSED)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_knee_is_where_everything_after_is_slow() {
+        let speeds =
+            |speeds: &[f64]| knee(&speeds.iter().enumerate().map(|(n, v)| (n as u32 + 1, *v)).collect::<Vec<_>>());
+        assert_eq!(speeds(&[12.0, 11.0, 12.0, 0.6, 0.5, 0.6]), Some(3));
+        assert_eq!(speeds(&[12.0, 11.0, 3.0, 12.0, 11.0]), None, "one slow moment is no knee");
+        assert_eq!(speeds(&[500.0, 480.0, 450.0, 420.0]), None);
+        assert_eq!(speeds(&[12.0, 0.5]), Some(1));
+    }
+}

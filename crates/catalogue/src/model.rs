@@ -328,6 +328,18 @@ pub struct Volume {
     pub burst: Bytes,
     /// A flush's round trip; it waits for what runs ahead of the contract, too.
     pub flush_us: f64,
+    /// Whether it takes writes with forced unit access, as NVMe does and virtio-blk does not: there the host sends a flush after the write.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub fua: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 /// Several drives as one.

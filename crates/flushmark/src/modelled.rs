@@ -58,7 +58,7 @@ fn device(given: &str, machine: &Machine, identity: &Identity) -> BlockDevice {
         path: PathBuf::from(given),
         name: given.to_owned(),
         partition: None,
-        transport: transport(machine.model.class),
+        transport: transport(machine.model.class, identity),
         layer: None,
         model: Some(machine.model.label.clone()),
         vendor: None,
@@ -89,10 +89,12 @@ fn ext4(device: &BlockDevice) -> Option<Mount> {
     MountTable::parse(line.as_bytes()).ok()?.mounts().first().cloned()
 }
 
-const fn transport(class: Class) -> Transport {
+const fn transport(class: Class, identity: &Identity) -> Transport {
     match class {
         Class::EnterpriseNvme | Class::ConsumerNvme | Class::CloudLocal => Transport::Nvme,
         Class::EnterpriseSata | Class::ConsumerSata | Class::Disk => Transport::Sata,
+        // virtio-blk has no FUA.
+        Class::CloudVolume if identity.fua => Transport::Nvme,
         Class::CloudVolume => Transport::Virtio,
         Class::UsbStick => Transport::Usb,
     }

@@ -20,6 +20,8 @@ use crate::run::Machine;
 use crate::sample::{Comparison, ERROR_MOST, NoComparison, Sample, compare};
 use knobs::{KNOBS, Knob};
 
+/// Figures that are as near as this are the same.
+const NOTHING_LEFT: f64 = 1e-5;
 /// By how much knobs are turned, pass by pass.
 const FACTORS: [f64; 6] = [1.6, 1.25, 1.1, 1.04, 1.1, 1.02];
 /// Knobs of which one takes what the other gives, so that turning one alone never gets further: against each other, or (`true`) both the same way.
@@ -72,6 +74,9 @@ pub fn fit(start: &Model, samples: &[Sample], progress: &mut dyn FnMut(f64)) -> 
     let moves: Vec<Vec<(&Knob, bool)>> = single.chain(coupled).collect();
     for factor in FACTORS {
         for knobs in &moves {
+            if least < NOTHING_LEFT {
+                break;
+            }
             for factor in [factor, 1.0 / factor] {
                 // On in the direction that helps.
                 while let Some(turned) = turn(&best, knobs, factor) {

@@ -318,7 +318,8 @@ impl Machine {
     }
 }
 
-/// Lets jobs run until each has reached the bounds and nothing is in flight. When that was, and whether the person let it.
+/// Lets jobs run until each has reached the bounds and nothing of theirs is in flight; a drive may go on by itself. When that was, and whether the person
+/// let it.
 fn phase(
     world: &mut World,
     jobs: &mut [Box<dyn Job>],
@@ -334,7 +335,8 @@ fn phase(
     for job in jobs.iter_mut() {
         job.begin(start, bounds, warm_up, world);
     }
-    loop {
+    let mut running = jobs.len();
+    while running > 0 {
         let next = match (world.host.next_event(), world.dues.next_at()) {
             (Some(one), Some(other)) => one.min(other),
             (Some(one), None) | (None, Some(one)) => one,
@@ -346,10 +348,14 @@ fn phase(
         world.host.advance(now, &mut returned);
         for Returned { tag, at } in returned.drain(..) {
             let step = Step::Returned { slot: tag & ((1 << SLOT_BITS) - 1), at };
-            jobs[(tag >> SLOT_BITS) as usize].go_on(step, world);
+            let job = &mut jobs[(tag >> SLOT_BITS) as usize];
+            job.go_on(step, world);
+            running -= usize::from(job.is_done());
         }
         while let Some((at, job)) = world.dues.take(now) {
-            jobs[job as usize].go_on(Step::Due { at }, world);
+            let job = &mut jobs[job as usize];
+            job.go_on(Step::Due { at }, world);
+            running -= usize::from(job.is_done());
         }
         until_look -= 1;
         if until_look == 0 {
@@ -361,6 +367,7 @@ fn phase(
         }
     }
     debug_assert!(jobs.iter().all(|job| job.is_done()), "nothing happens any more, and a job waits");
+    debug_assert!(running == 0, "a job ended twice");
     (now, go_on)
 }
 

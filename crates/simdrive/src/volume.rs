@@ -20,6 +20,7 @@ use crate::time::{Ns, Speed, from_us};
 pub struct Volume {
     capacity_bytes: u64,
     queue_depth: u32,
+    fua: bool,
     write: Ns,
     read: Ns,
     flush: Ns,
@@ -55,6 +56,7 @@ impl Volume {
         Volume {
             capacity_bytes,
             queue_depth: parameters.queue_depth,
+            fua: parameters.fua,
             write: from_us(parameters.write_us),
             read: from_us(parameters.read_us),
             flush: from_us(parameters.flush_us),
@@ -110,7 +112,7 @@ impl Device for Volume {
         Identity {
             capacity_bytes: self.capacity_bytes,
             volatile_cache: true,
-            fua: true,
+            fua: self.fua,
             queue_depth: self.queue_depth,
             rotational: false,
             switchable: false,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalogue::model::{Filesystem, Model, Parameters};
+use catalogue::model::{Filesystem, Fua, Model, Parameters};
 use catalogue::{Class, models};
 use drive::{Place, Transport};
 use measurement::{Ended, RunDocument, TestResult, WorkloadRecord};
@@ -15,6 +15,8 @@ use crate::sample::{Figure, NoComparison, Sample};
 
 /// Virtual time of a sample's test, at most: what takes longer to show is not in a short measurement anyway.
 const TIME_MOST_S: f64 = 5.0;
+/// Operations that a sample's test simulates, about: a fit runs it hundreds of times.
+const OPS_MOST: f64 = 30_000.0;
 /// Two measurements of one test that differ by more are no measurements of one drive.
 const REPEATED_MOST: f64 = 2.0;
 /// How much faster than the same write without a sync a commit may seem by chance.
@@ -157,8 +159,9 @@ fn sample(result: &TestResult) -> Option<Sample> {
     workload.streams = Streams::new(record.streams.into()).ok()?;
     workload.size = Area::Bytes(record.size_bytes);
     workload.seed = record.seed;
-    workload.limit = Limit::Time(Duration::try_from_secs_f64(result.elapsed_s.clamp(0.1, TIME_MOST_S)).ok()?);
-    workload.warm_up = WarmUp(Duration::from_millis(100));
+    let time_s = result.elapsed_s.min(TIME_MOST_S).min(OPS_MOST / result.iops);
+    workload.limit = Limit::Time(Duration::try_from_secs_f64(time_s.max(0.02)).ok()?);
+    workload.warm_up = WarmUp(Duration::from_millis(10));
     let test = Test { name: result.test.clone(), work: Work::Blocks(workload), write_cache: record.write_cache };
     Some(Sample { test, figure: Figure::Iops(result.iops), span: (result.iops, result.iops) })
 }
@@ -177,7 +180,11 @@ pub fn start(document: &RunDocument, samples: &[Sample]) -> Result<Model, Unfit>
         test: document.suite.clone(),
         because: "there is no model of a drive that is attached in this way".to_owned(),
     }));
-    let fitting = |model: &&Model| transports.iter().all(|transport| is_attached_by(model.class, *transport));
+    let fitting = |model: &&Model| {
+        // One drive is no array.
+        let is_array = matches!(model.drive, Parameters::Array(_));
+        is_array == (transports.len() > 1) && transports.iter().all(|transport| is_attached_by(model.class, *transport))
+    };
     let candidates: Vec<&Model> = models().iter().filter(fitting).collect();
     let candidates = if candidates.is_empty() { models().iter().collect() } else { candidates };
     for candidate in candidates {
@@ -192,11 +199,18 @@ pub fn start(document: &RunDocument, samples: &[Sample]) -> Result<Model, Unfit>
     nearest.map(|(_, model)| model)
 }
 
-/// A model on the filesystem of a place, of its size.
+/// A model on the filesystem of a place, of its size and with or without FUA as its drive.
 pub fn alike(model: &Model, place: Option<&Place>) -> Model {
     let mut model = model.clone();
     let Some(place) = place else { return model };
     model.host.filesystem = if place.mount.is_some() { Filesystem::Ext4 } else { Filesystem::None };
+    let no_fua =
+        place.block_device().is_some_and(|device| device.drives().iter().any(|drive| drive.queue.fua == Some(false)));
+    match &mut model.drive {
+        Parameters::SolidState(drive) if no_fua => drive.fua = Fua::Absent,
+        Parameters::Volume(drive) => drive.fua = !no_fua,
+        _ => {}
+    }
     let size_bytes = place.block_device().map(drive::BlockDevice::drives).and_then(|drives| {
         let [drive] = drives.as_slice() else { return None };
         // Of a partition the size is its own.

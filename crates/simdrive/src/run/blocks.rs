@@ -301,7 +301,7 @@ impl Job for BlockJob {
     }
 
     fn is_done(&self) -> bool {
-        self.in_flight() == 0 && self.syncing_since.is_none()
+        self.ending && self.in_flight() == 0 && self.syncing_since.is_none()
     }
 
     fn stop(&mut self) {

@@ -34,6 +34,7 @@ pub enum Command {
     Suites(SuitesArgs),
     Models(ModelsArgs),
     Fit(FitArgs),
+    Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
 }
 
@@ -244,6 +245,20 @@ pub struct FitArgs {
     /// Only the model
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// Play through on models what goes wrong in storage, step by step
+#[derive(Debug, Parser)]
+pub struct ExplainArgs {
+    /// What to explain
+    #[arg(value_enum)]
+    pub subject: Subject,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Subject {
+    /// A power cut in the middle of a stripe of RAID 5, a lost disk, and a ruined block that nobody wrote
+    RaidWriteHole,
 }
 
 /// Published measurements of drives, with their sources

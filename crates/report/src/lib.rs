@@ -33,6 +33,7 @@ mod prose;
 mod suites;
 mod tables;
 mod target;
+mod write_hole;
 
 #[cfg(test)]
 mod samples;
@@ -49,6 +50,7 @@ pub use progress::{done_line, live_line};
 pub use suites::suites;
 pub use tables::run_page;
 pub use target::target_header;
+pub use write_hole::write_hole_page;
 
 use measurement::RunDocument;
 

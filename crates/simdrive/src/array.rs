@@ -35,6 +35,8 @@ pub struct Array {
     busy: Vec<u64>,
     waiting: VecDeque<u32>,
     next_mirror: usize,
+    /// How far the members' clocks are ahead: the array is up again only when the journal has been written out, and counts no time until then.
+    lead: Ns,
     done: Vec<Completion>,
     scratch: Vec<Completion>,
     activity: Activity,
@@ -43,14 +45,34 @@ pub struct Array {
 struct Journal {
     drive: Box<dyn Device>,
     head: u64,
-    /// What was journalled and is not known to be on the members.
+    /// What was journalled and is not known to be safe on the members, in the journal's order.
     entries: Vec<Entry>,
 }
 
 struct Entry {
     part: u32,
-    safe: bool,
+    stage: Stage,
     writes: Vec<Write>,
+}
+
+/// How far a journal's entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// On its way into the journal.
+    OnItsWay,
+    /// Safe in the journal; the members are being changed.
+    Safe,
+    /// The members have acknowledged the change, which may still be in their caches.
+    OnMembers,
+    /// This flush of the host makes the members' change safe.
+    Covered { by: u32 },
+}
+
+impl Entry {
+    /// Whether it belongs to this part, which is not over yet: numbers of parts are used again.
+    const fn is_of(&self, part: u32) -> bool {
+        self.part == part && matches!(self.stage, Stage::OnItsWay | Stage::Safe)
+    }
 }
 
 /// A request of the host, and how many parts of it are still to be done.
@@ -111,6 +133,7 @@ impl Array {
             busy: Vec::new(),
             waiting: VecDeque::new(),
             next_mirror: 0,
+            lead: 0,
             done: Vec::new(),
             scratch: Vec::new(),
             activity: Activity::default(),
@@ -180,8 +203,10 @@ impl Array {
             }
             let offset = journal.head;
             journal.head += bytes;
-            journal.entries.push(Entry { part: index, safe: false, writes });
-            journal.drive.submit(now, Request { id: index, op: Op::Write, offset, bytes, fua: true, stamp: 0 });
+            journal.entries.push(Entry { part: index, stage: Stage::OnItsWay, writes });
+            journal
+                .drive
+                .submit(now + self.lead, Request { id: index, op: Op::Write, offset, bytes, fua: true, stamp: 0 });
         }
     }
 
@@ -242,7 +267,7 @@ impl Array {
         let fua = op == Op::Write && self.requests.get(parent).request.fua;
         self.parts.get_mut(part).outstanding += 1;
         let Write { offset, bytes, stamp, .. } = write;
-        self.members[member].submit(now, Request { id: part, op, offset, bytes, fua, stamp });
+        self.members[member].submit(now + self.lead, Request { id: part, op, offset, bytes, fua, stamp });
     }
 
     fn member_done(&mut self, now: Ns, index: u32) {
@@ -256,7 +281,8 @@ impl Array {
             Phase::ReadsOld => self.write_stripe(now, index),
             Phase::Journals => {
                 if let Some(journal) = &mut self.journal {
-                    journal.entries.iter_mut().filter(|entry| entry.part == index).for_each(|entry| entry.safe = true);
+                    let entry = journal.entries.iter_mut().find(|entry| entry.is_of(index));
+                    entry.into_iter().for_each(|entry| entry.stage = Stage::Safe);
                 }
                 self.write_members(now, index);
             }
@@ -267,7 +293,15 @@ impl Array {
     fn part_done(&mut self, now: Ns, index: u32) {
         let Part { parent, offset, .. } = self.parts.remove(index);
         if let Some(journal) = &mut self.journal {
-            journal.entries.retain(|entry| entry.part != index);
+            // Without contents nobody reads the journal again.
+            let volatile = self.tracks_contents && self.members[0].identity().volatile_cache;
+            if volatile {
+                let entry = journal.entries.iter_mut().find(|entry| entry.is_of(index));
+                entry.into_iter().for_each(|entry| entry.stage = Stage::OnMembers);
+            } else {
+                journal.entries.retain(|entry| !entry.is_of(index));
+            }
+            journal.entries.retain(|entry| entry.stage != Stage::Covered { by: parent });
         }
         if self.layout.parities() > 0 {
             let stripe = offset / self.layout.stripe_bytes();
@@ -312,7 +346,7 @@ impl Device for Array {
     }
 
     fn set_write_cache(&mut self, now: Ns, on: bool) {
-        self.members.iter_mut().for_each(|member| member.set_write_cache(now, on));
+        self.members.iter_mut().for_each(|member| member.set_write_cache(now + self.lead, on));
     }
 
     fn precondition(&mut self, bytes: u64) {
@@ -326,7 +360,11 @@ impl Device for Array {
             let outstanding = self.members.len() as u32;
             let part = self.parts.insert(Part { parent, offset: 0, bytes: 0, phase: Phase::Last, outstanding });
             for member in &mut self.members {
-                member.submit(now, Request { id: part, ..request });
+                member.submit(now + self.lead, Request { id: part, ..request });
+            }
+            let entries = self.journal.iter_mut().flat_map(|journal| &mut journal.entries);
+            for entry in entries.filter(|entry| entry.stage == Stage::OnMembers) {
+                entry.stage = Stage::Covered { by: parent };
             }
             return;
         }
@@ -341,20 +379,20 @@ impl Device for Array {
 
     fn next_event(&self) -> Option<Ns> {
         let journal = self.journal.iter().map(|journal| &journal.drive);
-        self.members.iter().chain(journal).filter_map(|member| member.next_event()).min()
+        self.members.iter().chain(journal).filter_map(|member| member.next_event()).min().map(|at| at - self.lead)
     }
 
     fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
             let mut completions = std::mem::take(&mut self.scratch);
             for member in &mut self.members {
-                member.advance(at, &mut completions);
+                member.advance(at + self.lead, &mut completions);
             }
             if let Some(journal) = &mut self.journal {
-                journal.drive.advance(at, &mut completions);
+                journal.drive.advance(at + self.lead, &mut completions);
             }
             for completion in completions.drain(..) {
-                self.member_done(completion.at, completion.id);
+                self.member_done(completion.at - self.lead, completion.id);
             }
             self.scratch = completions;
         }
@@ -363,23 +401,33 @@ impl Device for Array {
 
     /// All members lose power in the same moment. The journal is read at the next start: what is safe in it is written again.
     fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
-        self.members.iter_mut().for_each(|member| member.power_cut(now, chance));
+        let cut = now + self.lead;
+        self.members.iter_mut().for_each(|member| member.power_cut(cut, chance));
         self.requests = Slab::new();
         self.parts = Slab::new();
         self.busy.clear();
         self.waiting.clear();
         let Some(journal) = &mut self.journal else { return };
-        journal.drive.power_cut(now, chance);
-        let mut done = Vec::new();
-        for entry in std::mem::take(&mut journal.entries).into_iter().filter(|entry| entry.safe) {
+        journal.drive.power_cut(cut, chance);
+        let mut ready = cut;
+        let mut carry_out = |member: &mut Box<dyn Device>, request: Request| {
+            member.submit(ready, request);
+            while let Some(at) = member.next_event() {
+                ready = at;
+                member.advance(at, &mut Vec::new());
+            }
+        };
+        for entry in std::mem::take(&mut journal.entries).into_iter().filter(|entry| entry.stage != Stage::OnItsWay) {
             for Write { member, offset, bytes, stamp } in entry.writes {
-                let member = &mut self.members[member];
-                member.submit(now, Request { id: 0, op: Op::Write, offset, bytes, fua: false, stamp });
-                while let Some(at) = member.next_event() {
-                    member.advance(at, &mut done);
-                }
+                let request = Request { id: 0, op: Op::Write, offset, bytes, fua: false, stamp };
+                carry_out(&mut self.members[member], request);
             }
         }
+        // Only then the journal may be written over.
+        for member in &mut self.members {
+            carry_out(member, Request { id: 0, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 });
+        }
+        self.lead = ready - now;
     }
 
     fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {

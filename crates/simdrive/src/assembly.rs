@@ -28,6 +28,16 @@ pub struct Assembly {
     pub capacity_bytes: Option<u64>,
     /// Whether contents are kept, for power cuts. A drive that is only measured keeps none.
     pub track_contents: bool,
+    /// Its number among the members of an array. Nothing keeps the platters of several disks in step.
+    pub number: u32,
+}
+
+impl Assembly {
+    /// Share of a turn by which a disk's platters are ahead of the first one's: far from each other for neighbours, whatever their number.
+    fn ahead(&self) -> f64 {
+        const GOLDEN: f64 = 0.618_033_988_749_895;
+        (f64::from(self.number) * GOLDEN).fract()
+    }
 }
 
 /// Bytes that a drive of this marketing capacity has.
@@ -51,7 +61,7 @@ pub fn assemble(name: &str, parameters: &Parameters, assembly: Assembly) -> Resu
         Parameters::Disk(parameters) => {
             let capacity = assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
             check_disk(parameters, capacity).map_err(impossible)?;
-            Ok(Box::new(Disk::new(parameters, capacity, assembly.track_contents)))
+            Ok(Box::new(Disk::new(parameters, capacity, assembly.ahead(), assembly.track_contents)))
         }
         Parameters::Stick(parameters) => {
             let capacity = assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
@@ -69,9 +79,9 @@ pub fn assemble(name: &str, parameters: &Parameters, assembly: Assembly) -> Resu
             // The capacity asked for is the array's.
             let share = |bytes: u64| bytes.div_ceil(layout.stripe_bytes()) * layout.chunk;
             let member = Assembly { capacity_bytes: assembly.capacity_bytes.map(share), ..assembly };
-            let members =
-                (0..array.members).map(|_| assemble(name, &array.member, member)).collect::<Result<_, _>>()?;
-            let journal = array.journal.then(|| assemble(name, &array.member, member)).transpose()?;
+            let one = |number| assemble(name, &array.member, Assembly { number, ..member });
+            let members = (0..array.members).map(one).collect::<Result<_, _>>()?;
+            let journal = array.journal.then(|| one(array.members)).transpose()?;
             Ok(Box::new(Array::new(layout, members, journal, assembly.track_contents)))
         }
     }

@@ -89,11 +89,11 @@ enum Event {
 }
 
 impl Disk {
-    /// A new disk. The parameters have been checked.
-    pub fn new(parameters: &model::Disk, capacity_bytes: u64, track_contents: bool) -> Disk {
+    /// A new disk, whose platters are `ahead` by that share of a turn. The parameters have been checked.
+    pub fn new(parameters: &model::Disk, capacity_bytes: u64, ahead: f64, track_contents: bool) -> Disk {
         Disk {
             capacity_bytes,
-            geometry: Geometry::new(parameters, capacity_bytes),
+            geometry: Geometry::new(parameters, capacity_bytes, ahead),
             settle: settle(parameters),
             command: from_us(parameters.command_us),
             link: Speed::from_mb_per_s(parameters.link_mb_per_s),
@@ -209,12 +209,18 @@ impl Disk {
         self.agenda.enter(ends, Event::ArmFree);
     }
 
-    /// An older write of the same place has to reach the medium first.
-    fn before_it(&self, index: usize) -> usize {
-        let chosen = self.cached[index];
-        let overlaps =
-            |older: &Request| older.offset < chosen.offset + chosen.bytes && chosen.offset < older.offset + older.bytes;
-        self.cached.iter().position(overlaps).unwrap_or(index)
+    /// An older write of the same place has to reach the medium first, and before that what is older than that one.
+    fn before_it(&self, mut index: usize) -> usize {
+        loop {
+            let chosen = self.cached[index];
+            let overlaps = |older: &Request| {
+                older.offset < chosen.offset + chosen.bytes && chosen.offset < older.offset + older.bytes
+            };
+            match self.cached.iter().take(index).position(overlaps) {
+                Some(older) => index = older,
+                None => return index,
+            }
+        }
     }
 
     /// Seek and rotation to where a request begins. A write that is smaller than a sector of the medium reads it first and waits for a turn more.

@@ -341,8 +341,10 @@ impl Flash {
         self.programs.clear();
         self.waiting_bytes = 0;
         self.last_end = 0;
-        // What was half written is not written to again.
-        for stream in [Stream::HostMulti, Stream::HostSlc, Stream::Moved] {
+        // A word line that was being filled is written with what is there, and what the host's blocks have left is not used: nobody knows how far the last program came. Where units are moved
+        // to, the originals are still there, so that the controller goes on in that block; without it, cuts one after the other would use up all free blocks.
+        self.program_in_idle_time(self.shape.multi);
+        for stream in [Stream::HostMulti, Stream::HostSlc] {
             if let Some(open) = self.open[stream as usize].take()
                 && self.blocks.close(open.block, open.next)
             {
@@ -595,10 +597,13 @@ impl Flash {
     fn program_in_idle_time(&mut self, program: Program) {
         let stream = Stream::Moved as usize;
         if let Some(open) = &mut self.open[stream] {
+            if open.waiting > 0 {
+                open.next += program.units - open.waiting;
+            }
             open.waiting = 0;
             open.to_erase = 0;
             if let Some(contents) = &mut self.contents {
-                let first = self.blocks.slot(open.block, open.next - program.units);
+                let first = self.blocks.slot(open.block, open.next.saturating_sub(program.units));
                 contents.programmed(first, program.units, 0, 0);
             }
             if open.next >= self.blocks.capacity(open.block) {

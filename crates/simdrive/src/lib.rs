@@ -13,6 +13,7 @@
 //! | [`array`] | several drives as one, RAID 0, 1, 5, 6 |
 //! | [`assembly`] | from parameters to a drive, impossible ones refused |
 //! | [`host`] | system calls, page cache, journal, block layer |
+//! | [`write_hole`] | the RAID write hole, played through |
 //! | [`target`] | `sim:MODEL,...` as a person writes it |
 //! | [`run`] | a test on a model: the engine's loops in virtual time |
 //! | [`events`], [`slab`], [`time`] | the clockwork |
@@ -38,3 +39,4 @@ pub mod stick;
 pub mod target;
 pub mod time;
 pub mod volume;
+pub mod write_hole;

@@ -157,7 +157,7 @@ impl Machine {
     /// # Errors
     /// When the parameters are impossible.
     pub fn drive(&self, track_contents: bool) -> Result<Box<dyn Device>, Impossible> {
-        let assembly = Assembly { capacity_bytes: self.capacity_bytes, track_contents };
+        let assembly = Assembly { capacity_bytes: self.capacity_bytes, track_contents, number: 0 };
         let mut drive = assemble(&self.model.model, &self.model.drive, assembly)?;
         if let Some(on) = self.write_cache.wants_on() {
             drive.set_write_cache(0, on);

@@ -26,6 +26,8 @@ pub struct Spot {
 #[derive(Debug, Clone)]
 pub struct Geometry {
     turn: Ns,
+    /// Share of a turn by which the platters are ahead of the clock.
+    ahead: f64,
     zones: Vec<Zone>,
     tracks: u64,
     seek_track: f64,
@@ -42,7 +44,7 @@ struct Zone {
 
 impl Geometry {
     /// Of a model's disk.
-    pub fn new(disk: &model::Disk, capacity_bytes: u64) -> Geometry {
+    pub fn new(disk: &model::Disk, capacity_bytes: u64, ahead: f64) -> Geometry {
         let turn_s = 60.0 / disk.rpm;
         let mean_track = f64::midpoint(disk.outer_mb_per_s, disk.inner_mb_per_s) * 1e6 * turn_s;
         let tracks = (capacity_bytes as f64 / mean_track).ceil().max(ZONES as f64);
@@ -60,6 +62,7 @@ impl Geometry {
         let turn = (turn_s * 1e9) as Ns;
         Geometry {
             turn,
+            ahead,
             zones,
             tracks: first_track,
             seek_track: disk.seek_track_us * 1e3,
@@ -94,7 +97,7 @@ impl Geometry {
 
     /// How long until an angle passes under the head, from `now`. What passed a moment ago, less than a thousandth of a turn, is caught: rounding must not cost a turn.
     pub fn rotation(&self, now: Ns, angle: f64) -> Ns {
-        let present = (now % self.turn) as f64 / self.turn as f64;
+        let present = (now % self.turn) as f64 / self.turn as f64 + self.ahead;
         let ahead = (angle - present).rem_euclid(1.0);
         if ahead > 0.999 { 0 } else { (ahead * self.turn as f64) as Ns }
     }
@@ -134,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_mean_seek_is_the_one_of_the_datasheet() {
-        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000);
+        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.0);
         let n = 200;
         let track = |i: u64| i * geometry.tracks / n;
         let total: u64 =
@@ -145,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_outer_edge_is_faster() {
-        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000);
+        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.0);
         let speed = |offset| {
             let spot = geometry.spot(offset);
             spot.track_bytes as f64 * 1e3 / geometry.turn() as f64
@@ -155,7 +158,7 @@ mod tests {
 
     #[test]
     fn rotation_is_within_a_turn() {
-        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000);
+        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.0);
         for now in [0, 1_000_000, 123_456_789] {
             for angle in [0.0, 0.3, 0.99] {
                 assert!(geometry.rotation(now, angle) < geometry.turn());

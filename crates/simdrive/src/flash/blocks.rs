@@ -172,6 +172,7 @@ impl Blocks {
     /// Takes the least worn free superblock. Whether it has to be erased first.
     pub fn open(&mut self, cells: Cells) -> (u32, bool) {
         // There is always one: collecting keeps some back, and the reserve is larger than what is open at once.
+        debug_assert!(!self.free.is_empty(), "no superblock is free");
         let index = self.free.pop().map_or(0, |Reverse((_, index))| index);
         let capacity = self.capacity as usize;
         let block = &mut self.all[index as usize];

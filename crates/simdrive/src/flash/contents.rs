@@ -1,6 +1,6 @@
 //! What units hold, for those who want to know what a power cut leaves. A drive that is only measured keeps none of this.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -77,9 +77,23 @@ impl Contents {
         self.cells.remove(&slot);
     }
 
-    /// Forgets what is in the flash for good.
+    /// Forgets what is in the flash for good, and what was written to the same unit before: one-bit flash overtakes multi-bit flash.
     pub fn settle(&mut self, now: Ns) {
-        self.pending.retain(|pending| pending.program.is_none_or(|(_, end)| end > now));
+        let is_settled = |pending: &Pending| pending.program.is_some_and(|(_, end)| end <= now);
+        if !self.pending.iter().any(is_settled) {
+            return;
+        }
+        let mut settled = HashSet::new();
+        let mut left: Vec<Pending> = Vec::new();
+        for pending in self.pending.drain(..).rev() {
+            if is_settled(&pending) {
+                settled.insert(pending.unit);
+            } else if !settled.contains(&pending.unit) {
+                left.push(pending);
+            }
+        }
+        left.reverse();
+        self.pending = left;
     }
 
     /// Takes back what a power cut at `now` takes. `protected`: capacitors write out all that has arrived. `slot_of` finds where a unit lies.

@@ -4,7 +4,7 @@ use catalogue::model::{self, Level, Parameters};
 
 use crate::array::Array;
 use crate::array::layout::Layout;
-use crate::device::Device;
+use crate::device::{Device, SECTOR_BYTES};
 use crate::disk::Disk;
 use crate::flash::contents::UNIT_BYTES;
 use crate::solid_state::SolidState;
@@ -87,14 +87,62 @@ pub fn assemble(name: &str, parameters: &Parameters, assembly: Assembly) -> Resu
     }
 }
 
-/// A number that has to be above zero.
+/// Far beyond any drive, and still far from where a clock of nanoseconds overflows.
+const NUMBER_MOST: f64 = 1e9;
+/// Parts of each kind that a drive may have: what is more is a slip of the finger, and would take its memory.
+const PARTS_MOST: u32 = 65_536;
+/// Drives of an array.
+const MEMBERS_MOST: u32 = 64;
+
+/// A number that has to be above zero. As a speed, a thousandth of a MB/s is the least.
 fn above_zero(what: &str, value: f64) -> Result<(), String> {
-    if value > 0.0 && value.is_finite() { Ok(()) } else { Err(format!("{what} has to be above zero, not {value}")) }
+    if value.is_nan() || value <= 0.0 {
+        return Err(format!("{what} has to be above zero, not {value}"));
+    }
+    if (0.001..=NUMBER_MOST).contains(&value) { Ok(()) } else { Err(format!("{what} cannot be {value:e}")) }
 }
 
 /// A number that may be zero.
 fn not_negative(what: &str, value: f64) -> Result<(), String> {
-    if value >= 0.0 && value.is_finite() { Ok(()) } else { Err(format!("{what} cannot be {value}")) }
+    if (0.0..=NUMBER_MOST).contains(&value) { Ok(()) } else { Err(format!("{what} cannot be {value}")) }
+}
+
+/// A number of parts.
+fn parts(what: &str, value: u32) -> Result<(), String> {
+    match value {
+        0 => Err(format!("{what} has to be above zero, not 0")),
+        1..=PARTS_MOST => Ok(()),
+        _ => Err(format!("{what} cannot be {value}, more than {PARTS_MOST}")),
+    }
+}
+
+/// A size of sectors.
+fn some_bytes(what: &str, bytes: u64) -> Result<(), String> {
+    if bytes >= SECTOR_BYTES && bytes.is_multiple_of(SECTOR_BYTES) {
+        Ok(())
+    } else {
+        Err(format!("{what} has to be a multiple of 512 bytes, not {}", workload::format_bytes(bytes)))
+    }
+}
+
+/// Checks the host of a model.
+///
+/// # Errors
+/// When it is impossible.
+pub fn check_host(name: &str, host: &model::Host) -> Result<(), Impossible> {
+    let checked = || {
+        not_negative("host.call_us", host.call_us)?;
+        not_negative("host.sync_us", host.sync_us)?;
+        above_zero("host.tick_us", host.tick_us)?;
+        if host.request_most.0 < UNIT_BYTES || !host.request_most.0.is_multiple_of(UNIT_BYTES) {
+            return Err(format!(
+                "host.request_most has to be a multiple of 4 KiB, not {}",
+                workload::format_bytes(host.request_most.0)
+            ));
+        }
+        Ok(())
+    };
+    checked().map_err(|what| Impossible { model: name.to_owned(), what })
 }
 
 fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), String> {
@@ -121,7 +169,7 @@ fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), Str
         ("flash.channels", flash.channels),
         ("flash.programs_per_block", flash.programs_per_block),
     ] {
-        above_zero(what, f64::from(value))?;
+        parts(what, value)?;
     }
     let unit = |what: &str, bytes: model::Bytes| {
         if bytes.0 == 0 || !bytes.0.is_multiple_of(UNIT_BYTES) {
@@ -175,11 +223,11 @@ fn check_disk(disk: &model::Disk, capacity: u64) -> Result<(), String> {
         ("outer_mb_per_s", disk.outer_mb_per_s),
         ("inner_mb_per_s", disk.inner_mb_per_s),
         ("link_mb_per_s", disk.link_mb_per_s),
-        ("queue_depth", f64::from(disk.queue_depth)),
-        ("capacity", capacity as f64),
     ] {
         above_zero(what, value)?;
     }
+    parts("queue_depth", disk.queue_depth)?;
+    some_bytes("capacity", capacity)?;
     for (what, value) in [
         ("seek_track_us", disk.seek_track_us),
         ("write_settle_us", disk.write_settle_us),
@@ -201,11 +249,11 @@ fn check_stick(stick: &model::Stick, capacity: u64) -> Result<(), String> {
         ("write_mb_per_s", stick.write_mb_per_s),
         ("read_mb_per_s", stick.read_mb_per_s),
         ("copy_mb_per_s", stick.copy_mb_per_s),
-        ("open_blocks", f64::from(stick.open_blocks)),
-        ("block", stick.block.0 as f64),
     ] {
         above_zero(what, value)?;
     }
+    parts("open_blocks", stick.open_blocks)?;
+    some_bytes("block", stick.block.0)?;
     not_negative("command_us", stick.command_us)?;
     not_negative("erase_us", stick.erase_us)?;
     let blocks = capacity / stick.block.0;
@@ -221,12 +269,12 @@ fn check_volume(volume: &model::Volume, capacity: u64) -> Result<(), String> {
         ("link_mb_per_s", volume.link_mb_per_s),
         ("sustained_mb_per_s", volume.sustained_mb_per_s),
         ("iops_most", volume.iops_most),
-        ("unit", volume.unit.0 as f64),
-        ("queue_depth", f64::from(volume.queue_depth)),
-        ("capacity", capacity as f64),
     ] {
         above_zero(what, value)?;
     }
+    parts("queue_depth", volume.queue_depth)?;
+    some_bytes("unit", volume.unit.0)?;
+    some_bytes("capacity", capacity)?;
     for (what, value) in [("write_us", volume.write_us), ("read_us", volume.read_us), ("flush_us", volume.flush_us)] {
         not_negative(what, value)?;
     }
@@ -242,6 +290,9 @@ fn check_array(array: &model::Array) -> Result<(), String> {
     if array.members < least {
         return Err(format!("RAID {} needs {least} drives at least, not {}", array.level.number(), array.members));
     }
+    if array.members > MEMBERS_MOST {
+        return Err(format!("an array of {} drives is not simulated, at most one of {MEMBERS_MOST}", array.members));
+    }
     if array.chunk.0 == 0 || !array.chunk.0.is_multiple_of(UNIT_BYTES) {
         return Err(format!("chunk has to be a multiple of 4 KiB, not {}", workload::format_bytes(array.chunk.0)));
     }
@@ -252,4 +303,119 @@ fn check_array(array: &model::Array) -> Result<(), String> {
         return Err("an array of arrays is not simulated".to_owned());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use catalogue::model::{Array, Bytes, Slc};
+
+    use super::*;
+
+    /// What is said of a built-in model after a change.
+    fn refused(name: &str, change: impl FnOnce(&mut Parameters)) -> String {
+        let mut parameters = catalogue::find_model(name).unwrap().drive.clone();
+        change(&mut parameters);
+        assemble("mine", &parameters, Assembly::default()).err().expect("a refusal").to_string()
+    }
+
+    fn ssd(change: impl FnOnce(&mut model::SolidState)) -> String {
+        refused("consumer-nvme", |parameters| {
+            let Parameters::SolidState(drive) = parameters else { unreachable!("it is one") };
+            change(drive);
+        })
+    }
+
+    fn disk(change: impl FnOnce(&mut model::Disk)) -> String {
+        refused("disk-7200rpm-cache-on", |parameters| {
+            let Parameters::Disk(drive) = parameters else { unreachable!("it is one") };
+            change(drive);
+        })
+    }
+
+    fn stick(change: impl FnOnce(&mut model::Stick)) -> String {
+        refused("usb-stick", |parameters| {
+            let Parameters::Stick(drive) = parameters else { unreachable!("it is one") };
+            change(drive);
+        })
+    }
+
+    fn raid(level: Level, members: u32, chunk: u64, journal: bool) -> String {
+        refused("enterprise-sata", |parameters| {
+            let member = Box::new(parameters.clone());
+            *parameters = Parameters::Array(Array { level, members, chunk: Bytes(chunk), journal, member });
+        })
+    }
+
+    #[test]
+    fn every_built_in_model_is_possible() {
+        for model in catalogue::models() {
+            assemble(&model.model, &model.drive, Assembly::default()).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    #[test]
+    fn impossible_solid_state_drives() {
+        insta::assert_snapshot!(ssd(|drive| drive.link.mb_per_s = 0.0), @"the model `mine` is impossible: link.mb_per_s has to be above zero, not 0");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.channel_mb_per_s = -1.0), @"the model `mine` is impossible: flash.channel_mb_per_s has to be above zero, not -1");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.program_us = f64::NAN), @"the model `mine` is impossible: flash.program_us has to be above zero, not NaN");
+        insta::assert_snapshot!(ssd(|drive| drive.flush.journal_us = -5.0), @"the model `mine` is impossible: flush.journal_us cannot be -5");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.dies = 0), @"the model `mine` is impossible: flash.dies has to be above zero, not 0");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.dies = 4_000_000_000), @"the model `mine` is impossible: flash.dies cannot be 4000000000, more than 65536");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.program_us = 1e300), @"the model `mine` is impossible: flash.program_us cannot be 1e300");
+        insta::assert_snapshot!(ssd(|drive| drive.link.mb_per_s = 1e-300), @"the model `mine` is impossible: link.mb_per_s cannot be 1e-300");
+        insta::assert_snapshot!(ssd(|drive| drive.link.queue_depth = 0), @"the model `mine` is impossible: link.queue_depth has to be above zero, not 0");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.program = Bytes(5000)), @"the model `mine` is impossible: flash.program has to be a multiple of 4 KiB, not 5000 B");
+        insta::assert_snapshot!(ssd(|drive| drive.cache.size = Bytes(4096)), @"the model `mine` is impossible: cache.size has to hold two programs of 96 KiB at least, not 4 KiB");
+        insta::assert_snapshot!(ssd(|drive| drive.capacity_gb = 0.001), @"the model `mine` is impossible: a capacity of 0 B is too small for 16 dies that program 96 KiB at once");
+        insta::assert_snapshot!(ssd(|drive| drive.capacity_gb = 100_000.0), @"the model `mine` is impossible: it has more than 14 TB, beyond what is simulated");
+        let slc = |size, free, program| {
+            move |drive: &mut model::SolidState| {
+                drive.flash.slc =
+                    Some(Slc { size: Bytes(size), free: Bytes(free), program: Bytes(program), program_us: 1.0 });
+            }
+        };
+        insta::assert_snapshot!(ssd(slc(1 << 30, 2 << 30, 16 << 10)), @"the model `mine` is impossible: flash.slc.free cannot be more than flash.slc.size");
+        insta::assert_snapshot!(ssd(slc(1 << 30, 1 << 30, 256 << 10)), @"the model `mine` is impossible: flash.slc.program cannot be larger than flash.program: one bit a cell holds no more than several");
+    }
+
+    #[test]
+    fn other_impossible_drives() {
+        insta::assert_snapshot!(disk(|disk| disk.rpm = 0.0), @"the model `mine` is impossible: rpm has to be above zero, not 0");
+        insta::assert_snapshot!(disk(|disk| disk.seek_track_us = 20_000.0), @"the model `mine` is impossible: seek_track_us cannot be longer than seek_mean_us");
+        insta::assert_snapshot!(disk(|disk| disk.inner_mb_per_s = 300.0), @"the model `mine` is impossible: inner_mb_per_s cannot be above outer_mb_per_s: tracks are longer outside");
+        insta::assert_snapshot!(stick(|stick| stick.open_blocks = 20_000), @"the model `mine` is impossible: it keeps 20000 blocks open and has 15258");
+        insta::assert_snapshot!(stick(|stick| stick.open_blocks = 0), @"the model `mine` is impossible: open_blocks has to be above zero, not 0");
+        insta::assert_snapshot!(stick(|stick| stick.block = Bytes(0)), @"the model `mine` is impossible: block has to be a multiple of 512 bytes, not 0 B");
+        insta::assert_snapshot!(stick(|stick| stick.copy_mb_per_s = 0.0), @"the model `mine` is impossible: copy_mb_per_s has to be above zero, not 0");
+        let volume = refused("cloud-volume", |parameters| {
+            let Parameters::Volume(volume) = parameters else { unreachable!("it is one") };
+            volume.iops_most = 0.0;
+        });
+        insta::assert_snapshot!(volume, @"the model `mine` is impossible: iops_most has to be above zero, not 0");
+    }
+
+    #[test]
+    fn impossible_arrays() {
+        insta::assert_snapshot!(raid(Level::Raid5, 2, 64 << 10, false), @"the model `mine` is impossible: RAID 5 needs 3 drives at least, not 2");
+        insta::assert_snapshot!(raid(Level::Raid5, 1000, 64 << 10, false), @"the model `mine` is impossible: an array of 1000 drives is not simulated, at most one of 64");
+        insta::assert_snapshot!(raid(Level::Raid0, 2, 1000, false), @"the model `mine` is impossible: chunk has to be a multiple of 4 KiB, not 1000 B");
+        insta::assert_snapshot!(raid(Level::Raid1, 2, 64 << 10, true), @"the model `mine` is impossible: a journal closes the write hole of RAID 5 and 6; other levels have none");
+        let nested = refused("gcp-local-nvme-x2-raid0-ext4", |parameters| {
+            let Parameters::Array(array) = parameters else { unreachable!("it is one") };
+            *array.member = Parameters::Array(array.clone());
+        });
+        insta::assert_snapshot!(nested, @"the model `mine` is impossible: an array of arrays is not simulated");
+    }
+
+    #[test]
+    fn impossible_hosts() {
+        let host = |change: &dyn Fn(&mut model::Host)| {
+            let mut host = model::Host::default();
+            change(&mut host);
+            check_host("mine", &host).unwrap_err().to_string()
+        };
+        insta::assert_snapshot!(host(&|host| host.request_most = Bytes(0)), @"the model `mine` is impossible: host.request_most has to be a multiple of 4 KiB, not 0 B");
+        insta::assert_snapshot!(host(&|host| host.call_us = -1.0), @"the model `mine` is impossible: host.call_us cannot be -1");
+        insta::assert_snapshot!(host(&|host| host.tick_us = 0.0), @"the model `mine` is impossible: host.tick_us has to be above zero, not 0");
+    }
 }

@@ -22,7 +22,7 @@ use measurement::{
 };
 use workload::{Layout, Limit, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes};
 
-use crate::assembly::{Assembly, Impossible, assemble};
+use crate::assembly::{Assembly, Impossible, assemble, check_host};
 use crate::device::{Activity, Device};
 use crate::events::Agenda;
 use crate::host::block_layer::BlockLayer;
@@ -158,6 +158,7 @@ impl Machine {
     /// When the parameters are impossible.
     pub fn drive(&self, track_contents: bool) -> Result<Box<dyn Device>, Impossible> {
         let assembly = Assembly { capacity_bytes: self.capacity_bytes, track_contents, number: 0 };
+        check_host(&self.model.model, &self.model.host)?;
         let mut drive = assemble(&self.model.model, &self.model.drive, assembly)?;
         if let Some(on) = self.write_cache.wants_on() {
             drive.set_write_cache(0, on);

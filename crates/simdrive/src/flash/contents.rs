@@ -130,3 +130,34 @@ impl Contents {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::rand_core::SeedableRng as _;
+
+    use super::*;
+
+    #[test]
+    fn a_write_that_was_overtaken_does_not_come_back() {
+        let mut contents = Contents::default();
+        let unit = |stamp| [stamp; SECTORS];
+        // The older one goes to multi-bit flash until 1000, the newer one to one-bit flash until 300.
+        contents.write(7, 0, unit(0), unit(1), 100);
+        contents.write(7, 9, unit(1), unit(2), 200);
+        contents.programmed(0, 1, 150, 1000);
+        contents.programmed(9, 1, 250, 300);
+        contents.settle(400);
+        contents.cut(500, false, &mut Xoshiro256PlusPlus::seed_from_u64(0), |_| Some(9));
+        assert_eq!(contents.at(9), unit(2));
+    }
+
+    #[test]
+    fn what_was_not_programmed_is_lost_without_capacitors() {
+        for (protected, left) in [(true, 1), (false, 0)] {
+            let mut contents = Contents::default();
+            contents.write(7, 0, [0; SECTORS], [1; SECTORS], 100);
+            contents.cut(500, protected, &mut Xoshiro256PlusPlus::seed_from_u64(0), |_| Some(0));
+            assert_eq!(contents.at(0), [left; SECTORS]);
+        }
+    }
+}

@@ -8,7 +8,10 @@ use crate::time::Ns;
 /// Future events of one kind.
 #[derive(Debug, Clone)]
 pub struct Agenda<E> {
-    entries: BinaryHeap<Reverse<Entry<E>>>,
+    /// The next one, apart: where one thing happens after the other, the heap is never touched.
+    next: Option<Entry<E>>,
+    /// All others.
+    later: BinaryHeap<Reverse<Entry<E>>>,
     entered: u64,
 }
 
@@ -48,35 +51,41 @@ impl<E> Default for Agenda<E> {
 impl<E> Agenda<E> {
     /// Nothing is going to happen.
     pub const fn new() -> Agenda<E> {
-        Agenda { entries: BinaryHeap::new(), entered: 0 }
+        Agenda { next: None, later: BinaryHeap::new(), entered: 0 }
     }
 
     /// Enters an event.
     #[inline]
     pub fn enter(&mut self, at: Ns, event: E) {
-        let order = self.entered;
+        let entry = Entry { at, order: self.entered, event };
         self.entered += 1;
-        self.entries.push(Reverse(Entry { at, order, event }));
+        match &mut self.next {
+            None => self.next = Some(entry),
+            Some(next) if at < next.at => self.later.push(Reverse(std::mem::replace(next, entry))),
+            Some(_) => self.later.push(Reverse(entry)),
+        }
     }
 
     /// When the next event happens.
     #[inline]
     pub fn next_at(&self) -> Option<Ns> {
-        self.entries.peek().map(|Reverse(entry)| entry.at)
+        self.next.as_ref().map(|entry| entry.at)
     }
 
     /// Takes the next event, if it happens at or before `now`.
     #[inline]
     pub fn take(&mut self, now: Ns) -> Option<(Ns, E)> {
-        if self.next_at()? > now {
-            return None;
+        let entry = self.next.take_if(|entry| entry.at <= now)?;
+        if let Some(Reverse(later)) = self.later.pop() {
+            self.next = Some(later);
         }
-        self.entries.pop().map(|Reverse(entry)| (entry.at, entry.event))
+        Some((entry.at, entry.event))
     }
 
     /// Forgets everything: the power went.
     pub fn clear(&mut self) {
-        self.entries.clear();
+        self.next = None;
+        self.later.clear();
     }
 }
 

@@ -381,19 +381,26 @@ impl Flash {
     /// Gives a unit its next place.
     #[inline]
     fn place(&mut self, stream: Stream, unit: Unit, ready: Ns) -> Slot {
-        let mut open = match self.open[stream as usize] {
-            Some(open) => open,
-            None => self.open_block(stream, ready),
+        if self.open[stream as usize].is_none() {
+            let opened = self.open_block(stream, ready);
+            self.open[stream as usize] = Some(opened);
+        }
+        // Changed where it lies: copied out and back, it costs a tenth of a simulated write.
+        let (block, next) = match &mut self.open[stream as usize] {
+            Some(open) => {
+                let next = open.next;
+                open.next += 1;
+                open.waiting += 1;
+                open.ready = open.ready.max(ready);
+                (open.block, next)
+            }
+            None => (0, 0),
         };
-        let slot = self.blocks.slot(open.block, open.next);
+        let slot = self.blocks.slot(block, next);
+        self.blocks.fill(block, next, unit);
         if let Some(old) = self.map.set(unit, slot) {
             self.release(old);
         }
-        self.blocks.fill(open.block, open.next, unit);
-        open.next += 1;
-        open.waiting += 1;
-        open.ready = open.ready.max(ready);
-        self.open[stream as usize] = Some(open);
         slot
     }
 

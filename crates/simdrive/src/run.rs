@@ -193,7 +193,7 @@ impl Machine {
         let jobs = (0..jobs as u32)
             .map(|job| {
                 let (file, start) = if on_filesystem { (job as usize, 0) } else { (0, u64::from(job) * size) };
-                Box::new(BlockJob::new(workload, self.seed, job, file, start..start + size)) as Box<dyn Job>
+                BlockJob::new(workload, self.seed, job, file, start..start + size)
             })
             .collect();
         let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
@@ -221,8 +221,7 @@ impl Machine {
         let jobs = u64::from(program.jobs.get());
         let drive = self.prepared(test, size * jobs)?;
         let files = (0..jobs).flat_map(|job| steps::files(program, job * size)).collect();
-        let job = |job| Box::new(StepJob::new(program, self.seed, job)) as Box<dyn Job>;
-        let jobs = (0..program.jobs.get()).map(job).collect();
+        let jobs = (0..program.jobs.get()).map(|job| StepJob::new(program, self.seed, job)).collect();
         let mut record = WorkloadRecord::of(test);
         record.seed = program.seed.wrapping_add(self.seed);
         Ok(self.measure(test, record, drive, files, jobs, Headline::Turns, false, look))
@@ -259,13 +258,13 @@ impl Machine {
     }
 
     #[expect(clippy::too_many_arguments, reason = "what the two kinds of work have in common")]
-    fn measure(
+    fn measure<J: Job>(
         &self,
         test: &Test,
         record: WorkloadRecord,
         drive: Box<dyn Device>,
         files: Vec<File>,
-        mut jobs: Vec<Box<dyn Job>>,
+        mut jobs: Vec<J>,
         headline: Headline,
         writes_are_commits: bool,
         look: &mut dyn FnMut(&Progress) -> bool,
@@ -321,9 +320,9 @@ impl Machine {
 
 /// Lets jobs run until each has reached the bounds and nothing of theirs is in flight; a drive may go on by itself. When that was, and whether the person
 /// let it.
-fn phase(
+fn phase<J: Job>(
     world: &mut World,
-    jobs: &mut [Box<dyn Job>],
+    jobs: &mut [J],
     start: Ns,
     bounds: Bounds,
     warm_up: bool,
@@ -363,11 +362,11 @@ fn phase(
             until_look = EVENTS_PER_LOOK;
             if go_on && !look(&world.tally.progress(now)) {
                 go_on = false;
-                jobs.iter_mut().for_each(|job| job.stop());
+                jobs.iter_mut().for_each(J::stop);
             }
         }
     }
-    debug_assert!(jobs.iter().all(|job| job.is_done()), "nothing happens any more, and a job waits");
+    debug_assert!(jobs.iter().all(J::is_done), "nothing happens any more, and a job waits");
     debug_assert!(running == 0, "a job ended twice");
     (now, go_on)
 }

@@ -89,6 +89,8 @@ pub struct BlockLayer {
     flush_in_flight: bool,
     sequences_in_data: u32,
     completions: Vec<Completion>,
+    /// The device's next event, asked once for each change instead of once for each look.
+    next_event: Option<Ns>,
 }
 
 impl BlockLayer {
@@ -110,6 +112,7 @@ impl BlockLayer {
             flush_in_flight: false,
             sequences_in_data: 0,
             completions: Vec::new(),
+            next_event: None,
         }
     }
 
@@ -150,13 +153,16 @@ impl BlockLayer {
 
     /// When something is going to happen.
     #[inline]
-    pub fn next_event(&self) -> Option<Ns> {
-        self.device.next_event()
+    pub const fn next_event(&self) -> Option<Ns> {
+        self.next_event
     }
 
     /// Advances to `now`; the owners of bios that are done are put into `done`.
     #[inline]
     pub fn advance(&mut self, now: Ns, done: &mut Vec<u32>) {
+        if self.next_event.is_none_or(|next| next > now) && self.pending.is_empty() {
+            return;
+        }
         let mut completions = std::mem::take(&mut self.completions);
         self.device.advance(now, &mut completions);
         for completion in completions.drain(..) {
@@ -170,6 +176,7 @@ impl BlockLayer {
         if !self.pending.is_empty() {
             self.kick(now);
         }
+        self.next_event = self.device.next_event();
     }
 
     /// A piece gets a tag, or waits for one.
@@ -209,6 +216,7 @@ impl BlockLayer {
         self.sequences_in_data += u32::from(in_sequence);
         let Tagged { op, offset, bytes, fua, stamp, .. } = *self.tags.get(tag);
         self.device.submit(now, Request { id: tag, op, offset, bytes, fua, stamp });
+        self.next_event = self.device.next_event();
     }
 
     fn wait_for_flush(&mut self, now: Ns, tag: u32) {
@@ -229,6 +237,7 @@ impl BlockLayer {
         std::mem::swap(&mut self.pending, &mut self.running);
         let flush = Request { id: FLUSH_ID, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 };
         self.device.submit(now, flush);
+        self.next_event = self.device.next_event();
     }
 
     fn flushed(&mut self, now: Ns, done: &mut Vec<u32>) {

@@ -42,6 +42,8 @@ pub struct BlockJob {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     begun: Ns,
+    /// When the write ended behind which a sync is linked.
+    written: Ns,
     kind: Kind,
 }
 
@@ -49,10 +51,8 @@ struct Slot {
 enum Kind {
     Read,
     Write,
-    /// The sync that is linked behind this slot's write, which ended then.
-    LinkedSync {
-        written: Ns,
-    },
+    /// The sync that is linked behind this slot's write.
+    LinkedSync,
     Sync,
 }
 
@@ -92,7 +92,7 @@ impl BlockJob {
             gaps: None,
             due: 0.0,
             bounds: Bounds { deadline: None, count: Some(0), until: workload::Until::First },
-            slots: vec![Slot { begun: 0, kind: Kind::Sync }; depth as usize + 1],
+            slots: vec![Slot { begun: 0, written: 0, kind: Kind::Sync }; depth as usize + 1],
             free: Vec::new(),
             unsynced: 0,
             commit_begun: 0,
@@ -183,7 +183,9 @@ impl BlockJob {
             self.stamp += 1;
             Call::Write { file, offset, bytes, durable, stamp: self.stamp }
         };
-        self.slots[slot as usize] = Slot { begun, kind: if reads { Kind::Read } else { Kind::Write } };
+        let slot_now = &mut self.slots[slot as usize];
+        slot_now.begun = begun;
+        slot_now.kind = if reads { Kind::Read } else { Kind::Write };
         world.host.call(now, self.tag(slot), call);
     }
 
@@ -194,7 +196,8 @@ impl BlockJob {
     fn sync(&mut self, now: Ns, world: &mut World) {
         self.syncing_since = Some(now);
         let slot = self.sync_slot();
-        self.slots[slot as usize] = Slot { begun: now, kind: Kind::Sync };
+        self.slots[slot as usize].begun = now;
+        self.slots[slot as usize].kind = Kind::Sync;
         let data_only = self.workload.sync == SyncMethod::Fdatasync;
         world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
     }
@@ -254,7 +257,6 @@ impl Job for BlockJob {
         self.fill(now, world);
     }
 
-    #[inline]
     fn go_on(&mut self, step: Step, world: &mut World) {
         let (slot, at) = match step {
             Step::Returned { slot, at } => (slot, at),
@@ -267,20 +269,23 @@ impl Job for BlockJob {
                 return;
             }
         };
-        let Slot { begun, kind } = self.slots[slot as usize];
+        let begun = self.slots[slot as usize].begun;
+        let kind = self.slots[slot as usize].kind;
         let bytes = self.region.block_bytes;
         match kind {
             Kind::Read => world.tally.read(at - begun, bytes),
             Kind::Write => {
                 world.tally.write(at - begun, bytes);
                 if let Some(call) = self.workload.sync.linked_call() {
-                    self.slots[slot as usize].kind = Kind::LinkedSync { written: at };
+                    self.slots[slot as usize].written = at;
+                    self.slots[slot as usize].kind = Kind::LinkedSync;
                     let data_only = call == workload::SyncCall::Fdatasync;
                     world.host.call(at, self.tag(slot), Call::Sync { file: self.file, data_only });
                     return;
                 }
             }
-            Kind::LinkedSync { written } => {
+            Kind::LinkedSync => {
+                let written = self.slots[slot as usize].written;
                 world.tally.sync(at - written);
                 world.tally.commit(at - begun);
             }

@@ -14,7 +14,7 @@ pub fn measure(row: &Row, setup: &[&str], target: &str, seconds: u32, cpu: u32) 
     let mut args =
         vec!["--name=row", "--bs=4k", "--size=1g", "--time_based=1", "--norandommap=1", "--output-format=json"];
     args.extend([runtime.as_str(), allowed.as_str()]);
-    if row.rig != Rig::Null {
+    if !matches!(row.rig, Rig::Null | Rig::Model) {
         args.extend(["--direct=1", filename.as_str()]);
     }
     args.extend(row.work);

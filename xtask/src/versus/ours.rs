@@ -1,29 +1,43 @@
 //! Our side, through the command that a user types.
 
+use std::time::Instant;
+
 use anyhow::Context as _;
 use serde_json::Value;
 
 use super::Sample;
-use super::rows::Row;
+use super::rows::{Rig, Row};
 use crate::command::{output, root};
+
+/// Virtual seconds that are simulated in about a second.
+const MODEL_SECONDS: u32 = 100;
 
 /// Runs flushmark on a row's plan.
 pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
     let directory = tempfile::tempdir()?;
     let plan = directory.path().join("row.toml");
+    // A model's seconds are its own: so many of them take about one of ours.
+    let seconds = if row.rig == Rig::Model { seconds * MODEL_SECONDS } else { seconds };
     std::fs::write(&plan, format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan))?;
     let (plan, cpu) = (plan.to_string_lossy(), cpu.to_string());
     let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
     let binary = target_dir.join("release/flushmark");
     let binary = binary.to_string_lossy();
     let args = ["-c", &cpu, &binary, "run", &plan, "--target", target, "--destroy-data", "--quiet", "--format", "json"];
-    let document: Value = serde_json::from_str(&output("taskset", &args)?).context("flushmark printed no JSON")?;
+    let begun = Instant::now();
+    let text = output("taskset", &args)?;
+    let wall_s = begun.elapsed().as_secs_f64();
+    let document: Value = serde_json::from_str(&text).context("flushmark printed no JSON")?;
     let result = &document["results"][0];
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let latency = if result["commit_us"].is_null() { &result["write_us"] } else { &result["commit_us"] };
-    let cpu_s = number(&result["cpu"]["user_s"]) + number(&result["cpu"]["system_s"]);
+    let cpu_s = match row.rig {
+        // Pinned to one processor, which it never leaves idle: start and end of the program are in it.
+        Rig::Model => wall_s,
+        _ => number(&result["cpu"]["user_s"]) + number(&result["cpu"]["system_s"]),
+    };
     Ok(Sample {
-        iops: number(&result["iops"]),
+        iops: if row.rig == Rig::Model { number(&result["ops"]) / wall_s } else { number(&result["iops"]) },
         p50_us: number(&latency["p50"]),
         cpu_s_per_million: cpu_s / number(&result["ops"]) * 1e6,
     })

@@ -26,6 +26,7 @@ impl Rigs {
     pub fn target(&self, rig: Rig) -> &str {
         match rig {
             Rig::Null => "null:",
+            Rig::Model => "sim:enterprise-nvme",
             Rig::Zram => &self.zram.device,
             Rig::Loop => &self.image.device,
         }

@@ -9,6 +9,8 @@ pub enum Rig {
     Zram,
     /// A loop device on a file in memory.
     Loop,
+    /// A modelled drive on our side, nothing on the other: what a simulated operation costs.
+    Model,
 }
 
 /// One row.
@@ -85,7 +87,7 @@ const fn depth(
 }
 
 /// All of them.
-pub const ROWS: [Row; 7] = [
+pub const ROWS: [Row; 8] = [
     Row {
         name: "null, depth 1",
         rig: Rig::Null,
@@ -93,6 +95,16 @@ pub const ROWS: [Row; 7] = [
         work: &["--rw=randwrite"],
         fio: &[&["--ioengine=null"]],
         iops_ratio: 5.0,
+        commits: false,
+        bare: None,
+    },
+    Row {
+        name: "enterprise model, fsync=1",
+        rig: Rig::Model,
+        plan: "pattern = \"randwrite\"\nsync = \"fsync\"",
+        work: &["--rw=randwrite", "--fsync=1"],
+        fio: &[&["--ioengine=null"]],
+        iops_ratio: 1.5,
         commits: false,
         bare: None,
     },

@@ -137,12 +137,13 @@ impl BlockLayer {
                 return;
             }
         }
-        let pieces = bio.bytes.div_ceil(self.request_most).max(1);
-        let index = self.bios.insert(Open { owner: bio.owner, pieces: pieces as u32 });
-        if pieces == 1 {
+        if bio.bytes <= self.request_most {
+            let index = self.bios.insert(Open { owner: bio.owner, pieces: 1 });
             self.enter(now, Queued { bio: index, request: bio });
             return;
         }
+        let pieces = bio.bytes.div_ceil(self.request_most);
+        let index = self.bios.insert(Open { owner: bio.owner, pieces: pieces as u32 });
         for piece in 0..pieces {
             let start = piece * self.request_most;
             let bytes = self.request_most.min(bio.bytes - start);
@@ -195,27 +196,21 @@ impl BlockLayer {
         let in_sequence = post_flush || request.preflush;
         let is_flush = request.op == Op::Flush;
         let step = if request.preflush || is_flush { Step::PreFlush } else { Step::Data { in_sequence } };
-        let tag = self.tags.insert(Tagged {
-            bio,
-            op: request.op,
-            offset: request.offset,
-            bytes: request.bytes,
-            fua: request.fua && self.fua,
-            post_flush,
-            stamp: request.stamp,
-            step,
-        });
+        let Bio { op, offset, bytes, stamp, .. } = request;
+        let fua = request.fua && self.fua;
+        let tag = self.tags.insert(Tagged { bio, op, offset, bytes, fua, post_flush, stamp, step });
         match step {
-            Step::Data { in_sequence } => self.send_data(now, tag, in_sequence),
+            Step::Data { in_sequence } => {
+                self.sequences_in_data += u32::from(in_sequence);
+                self.send(now, Request { id: tag, op, offset, bytes, fua, stamp });
+            }
             Step::PreFlush | Step::PostFlush => self.wait_for_flush(now, tag),
         }
     }
 
     #[inline]
-    fn send_data(&mut self, now: Ns, tag: u32, in_sequence: bool) {
-        self.sequences_in_data += u32::from(in_sequence);
-        let Tagged { op, offset, bytes, fua, stamp, .. } = *self.tags.get(tag);
-        self.device.submit(now, Request { id: tag, op, offset, bytes, fua, stamp });
+    fn send(&mut self, now: Ns, request: Request) {
+        self.device.submit(now, request);
         self.next_event = self.device.next_event();
     }
 
@@ -236,8 +231,7 @@ impl BlockLayer {
         self.flush_in_flight = true;
         std::mem::swap(&mut self.pending, &mut self.running);
         let flush = Request { id: FLUSH_ID, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 };
-        self.device.submit(now, flush);
-        self.next_event = self.device.next_event();
+        self.send(now, flush);
     }
 
     fn flushed(&mut self, now: Ns, done: &mut Vec<u32>) {
@@ -249,7 +243,9 @@ impl BlockLayer {
             let request = self.tags.get_mut(tag);
             if request.step == Step::PreFlush && request.op != Op::Flush {
                 request.step = Step::Data { in_sequence: true };
-                self.send_data(now, tag, true);
+                let Tagged { op, offset, bytes, fua, stamp, .. } = *request;
+                self.sequences_in_data += 1;
+                self.send(now, Request { id: tag, op, offset, bytes, fua, stamp });
             } else {
                 self.finish(now, tag, done);
             }

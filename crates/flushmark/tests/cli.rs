@@ -28,6 +28,8 @@ fn help() {
       suites     List the built-in suites: what each answers, how long it takes, where it comes from
       models     Modelled drives: check and run take them as sim:MODEL, in virtual time, where no such
                  drive is at hand
+      fit        Make a model of a drive from a measured result of check or run
+      explain    Play through on models what goes wrong in storage, step by step
       catalogue  Published measurements of drives, with their sources
       help       Print this message or the help of the given subcommand(s)
 

@@ -129,6 +129,40 @@ mod tests {
     fn the_explanation() {
         let model = catalogue::find_model("disk-7200rpm-cache-off").unwrap();
         let hole = simdrive::write_hole::play(model).unwrap();
-        insta::assert_snapshot!(write_hole_page(&hole, &model.label, &Look::plain()), @"");
+        insta::assert_snapshot!(write_hole_page(&hole, &model.label, &Look::plain()), @"
+        The RAID write hole
+          RAID 5 on three disks (each modelled as Generic 7200 rpm disk, cache off). A stripe holds a block
+          A on one disk, a block B on the next, and on the third their parity P = A + B, added bit by bit
+          without carrying. Whichever disk is lost, its block is the sum of the other two. Here a block is
+          shown as four bits.
+
+        Step by step
+          1. At first all is well.
+             disk 1: A 0011   disk 2: B 0101   disk 3: P 0110
+          2. A program overwrites A with 1001. B is not touched by anybody. The array reads the old A and P,
+             works out the new parity, and writes both: two disks, two platters, two moments.
+             10.2 ms after the write began the new A is on its disk, 16.6 ms after it the new P. The write
+             is acknowledged after 16.6 ms.
+          3. The power goes 13.4 ms after the write began: between the two.
+             disk 1: A 1001 new   disk 2: B 0101   disk 3: P 0110, wrong
+             A + B is no longer P. Nothing shows: as long as all disks live, nobody reads P.
+          4. The disk with B is lost, before a resync has read the stripe and mended P.
+          5. The array works B out from what is left: A + P = 1001 + 0110 = 1111.
+             B was 0101. Nobody wrote it, and it is ruined: that is the hole.
+
+        How often
+          The power was cut at 200 moments of the update, one run each, and the disk with B lost afterwards.
+          Without a journal, B was ruined in 77 of them.
+
+        What closes it
+          A journal: data and parity are written to a drive of its own first, and only when they are safe
+          there the stripe is changed. After a cut, what the journal holds is written again. The same cuts
+          with a journal on a fourth disk ruined B in 0 of 200 runs. Its price here: the write takes 18.6 ms
+          instead of 16.6 ms; on a protected SSD it is hardly seen.
+          With Linux's md: `mdadm --create ... --write-journal /dev/SSD`, or `--consistency-policy=ppl`,
+          which keeps a partial parity on the members instead (RAID 5 only). Hardware controllers keep it in
+          memory with a battery; ZFS never overwrites a stripe. A resync after the crash mends P while all
+          disks live, and a bitmap tells it where; neither helps when the disk is lost with the power.
+        ");
     }
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`block_layer`] | requests, tags, the flush machinery |
 //! | [`journal`] | the filesystem's journal: what `fsync` adds |
-//! | [`file`] | page cache and metadata of one file |
+//! | [`mod@file`] | page cache and metadata of one file |
 //! | this one | system calls, step by step, in virtual time |
 //!
 //! Processor time is a constant for each call; every job has a processor of its own.

@@ -10,7 +10,7 @@
 //! | [`disk`] | a rotating disk |
 //! | [`stick`] | a USB stick that maps whole blocks |
 //! | [`volume`] | a cloud's volume |
-//! | [`array`] | several drives as one, RAID 0, 1, 5, 6 |
+//! | [`mod@array`] | several drives as one, RAID 0, 1, 5, 6 |
 //! | [`assembly`] | from parameters to a drive, impossible ones refused |
 //! | [`host`] | system calls, page cache, journal, block layer |
 //! | [`write_hole`] | the RAID write hole, played through |

@@ -94,6 +94,14 @@ impl Bounds {
         Bounds { deadline: limit.time().map(|time| start + ns(time)), count: limit.count(), until }
     }
 
+    /// How many operations a job may issue: a count that ends it is not overshot by what is in flight.
+    pub fn most(&self) -> u64 {
+        match (self.count, self.deadline, self.until) {
+            (None, ..) | (Some(_), Some(_), Until::Both) => u64::MAX,
+            (Some(count), ..) => count,
+        }
+    }
+
     /// Whether a job that has done so many operations ends at `now`.
     #[inline]
     pub fn reached(&self, now: Ns, ops: u64) -> bool {

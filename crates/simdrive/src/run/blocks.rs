@@ -32,6 +32,8 @@ pub struct BlockJob {
     commit_begun: Ns,
     syncing_since: Option<Ns>,
     until_renewal: u64,
+    /// Operations that may still be issued.
+    left: u64,
     ops: u64,
     ending: bool,
     waits_for_due: bool,
@@ -98,6 +100,7 @@ impl BlockJob {
             commit_begun: 0,
             syncing_since: None,
             until_renewal: u64::MAX,
+            left: 0,
             ops: 0,
             ending: true,
             waits_for_due: false,
@@ -143,7 +146,7 @@ impl BlockJob {
                     due
                 }
             };
-            if self.sync_is_due() {
+            if self.sync_is_due() || self.left == 0 {
                 return;
             }
             if self.until_renewal == 0 {
@@ -162,6 +165,7 @@ impl BlockJob {
 
     #[inline]
     fn issue(&mut self, slot: u32, now: Ns, begun: Ns, world: &mut World) {
+        self.left -= 1;
         let workload = &self.workload;
         let offset = self.order.next();
         let reads = !workload.pattern.writes() || (workload.pattern.is_mixed() && self.mix.next_reads());
@@ -247,6 +251,7 @@ impl Job for BlockJob {
         self.free = (0..self.depth).rev().collect();
         self.unsynced = 0;
         self.syncing_since = None;
+        self.left = bounds.most();
         self.ops = 0;
         self.ending = false;
         self.waits_for_due = false;

@@ -24,7 +24,7 @@ pub struct Tally {
     headline: Headline,
     read: Histogram,
     write: Histogram,
-    sync: Histogram,
+    sync: Recorder,
     commit: Histogram,
     /// Headline latencies of the present interval; in the histograms above only when it is over.
     fresh: Fresh,
@@ -37,9 +37,42 @@ pub struct Tally {
 /// Latencies of one interval, by kind.
 #[derive(Default)]
 struct Fresh {
-    read: Histogram,
-    write: Histogram,
-    commit: Histogram,
+    read: Recorder,
+    write: Recorder,
+    commit: Recorder,
+}
+
+/// A histogram that is told of equal latencies once: in virtual time the same one comes many times in a row.
+#[derive(Default)]
+struct Recorder {
+    histogram: Histogram,
+    latest: Ns,
+    times: u64,
+}
+
+impl Recorder {
+    #[inline]
+    fn record(&mut self, latency: Ns) {
+        if latency == self.latest {
+            self.times += 1;
+        } else {
+            self.tell();
+            self.latest = latency;
+            self.times = 1;
+        }
+    }
+
+    fn tell(&mut self) {
+        if self.times > 0 {
+            self.histogram.record_n(self.latest, self.times);
+            self.times = 0;
+        }
+    }
+
+    fn finish(mut self) -> Histogram {
+        self.tell();
+        self.histogram
+    }
 }
 
 impl Tally {
@@ -49,7 +82,7 @@ impl Tally {
             headline,
             read: Histogram::new(),
             write: Histogram::new(),
-            sync: Histogram::new(),
+            sync: Recorder::default(),
             commit: Histogram::new(),
             fresh: Fresh::default(),
             start: 0,
@@ -100,11 +133,16 @@ impl Tally {
 
     #[cold]
     fn end_interval(&mut self) {
+        let fresh = std::mem::take(&mut self.fresh);
+        let (read, write, commit) = (fresh.read.finish(), fresh.write.finish(), fresh.commit.finish());
+        self.read.merge(&read);
+        self.write.merge(&write);
+        self.commit.merge(&commit);
         let headline = match self.headline {
-            Headline::Commits | Headline::Turns => self.fresh.commit.clone(),
+            Headline::Commits | Headline::Turns => commit,
             Headline::Operations => {
-                let mut both = self.fresh.read.clone();
-                both.merge(&self.fresh.write);
+                let mut both = read;
+                both.merge(&write);
                 both
             }
         };
@@ -118,14 +156,6 @@ impl Tally {
         self.series.commit_p99_us.push(us(0.99));
         self.ops_before = ops;
         self.interval_end += INTERVAL_NS;
-        self.merge_fresh();
-    }
-
-    fn merge_fresh(&mut self) {
-        let fresh = std::mem::take(&mut self.fresh);
-        self.read.merge(&fresh.read);
-        self.write.merge(&fresh.write);
-        self.commit.merge(&fresh.commit);
     }
 
     /// How far it is.
@@ -140,11 +170,13 @@ impl Tally {
     /// Everything, when the measurement ended at `now`.
     pub fn finish(mut self, now: Ns, writes_are_commits: bool) -> (Counts, Histograms, Series) {
         self.advance(now);
-        self.merge_fresh();
+        self.read.merge(&self.fresh.read.finish());
+        self.write.merge(&self.fresh.write.finish());
+        self.commit.merge(&self.fresh.commit.finish());
         let some = |histogram: Histogram| (!histogram.is_empty()).then_some(histogram);
         let write = some(self.write);
         let commit = if writes_are_commits { write.clone() } else { some(self.commit) };
-        let histograms = Histograms { read: some(self.read), write, sync: some(self.sync), commit };
+        let histograms = Histograms { read: some(self.read), write, sync: some(self.sync.finish()), commit };
         (self.counts, histograms, self.series)
     }
 }

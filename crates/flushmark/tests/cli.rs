@@ -45,6 +45,10 @@ fn help() {
       4  I/O or system error; what was measured until then has been printed
       130, 143  interrupted (Ctrl-C, kill); what was measured until then has been printed
     ");
+}
+
+#[test]
+fn help_of_check_and_run() {
     insta::assert_snapshot!(shown(&["check", "--help"]), @"
     What a commit costs here, in under a minute, with nothing destroyed and no root
 

@@ -26,6 +26,8 @@ const JOURNAL_BLOCK_BYTES: u64 = 4096;
 pub struct Array {
     layout: Layout,
     members: Vec<Box<dyn Device>>,
+    /// What waits for each member, which takes only so many commands at once, and how many it has.
+    queues: Vec<Queue>,
     journal: Option<Journal>,
     lost: Vec<bool>,
     tracks_contents: bool,
@@ -40,6 +42,13 @@ pub struct Array {
     done: Vec<Completion>,
     scratch: Vec<Completion>,
     activity: Activity,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Queue {
+    waiting: VecDeque<Request>,
+    in_flight: u32,
+    most: u32,
 }
 
 struct Journal {
@@ -101,6 +110,8 @@ enum Phase {
     ReadsOld,
     /// Writes the journal.
     Journals,
+    /// Flushes the journal's drive, where that has a volatile cache and no forced unit access.
+    FlushesJournal,
     /// The last round: when it is over, the part is done.
     Last,
 }
@@ -125,6 +136,10 @@ impl Array {
         Array {
             layout,
             lost: vec![false; members.len()],
+            queues: members
+                .iter()
+                .map(|member| Queue { most: member.identity().queue_depth, ..Queue::default() })
+                .collect(),
             members,
             journal: journal.map(|drive| Journal { drive, head: 0, entries: Vec::new() }),
             tracks_contents,
@@ -210,6 +225,11 @@ impl Array {
         }
     }
 
+    fn journal_needs_flush(&self) -> bool {
+        let identity = self.journal.as_ref().map(|journal| journal.drive.identity());
+        identity.is_some_and(|identity| identity.volatile_cache && !identity.fua)
+    }
+
     fn write_members(&mut self, now: Ns, index: u32) {
         self.parts.get_mut(index).phase = Phase::Last;
         for write in self.member_writes(index) {
@@ -267,7 +287,26 @@ impl Array {
         let fua = op == Op::Write && self.requests.get(parent).request.fua;
         self.parts.get_mut(part).outstanding += 1;
         let Write { offset, bytes, stamp, .. } = write;
-        self.members[member].submit(now + self.lead, Request { id: part, op, offset, bytes, fua, stamp });
+        self.submit_to(now, member, Request { id: part, op, offset, bytes, fua, stamp });
+    }
+
+    fn submit_to(&mut self, now: Ns, member: usize, request: Request) {
+        let queue = &mut self.queues[member];
+        if queue.in_flight < queue.most {
+            queue.in_flight += 1;
+            self.members[member].submit(now + self.lead, request);
+        } else {
+            queue.waiting.push_back(request);
+        }
+    }
+
+    /// A member has ended a command, and takes the next one.
+    fn next_of(&mut self, now: Ns, member: usize) {
+        let queue = &mut self.queues[member];
+        match queue.waiting.pop_front() {
+            Some(request) => self.members[member].submit(now + self.lead, request),
+            None => queue.in_flight -= 1,
+        }
     }
 
     fn member_done(&mut self, now: Ns, index: u32) {
@@ -276,10 +315,20 @@ impl Array {
         if part.outstanding > 0 {
             return;
         }
-        match part.phase {
+        let phase = part.phase;
+        match phase {
             Phase::Queued => {}
             Phase::ReadsOld => self.write_stripe(now, index),
-            Phase::Journals => {
+            Phase::Journals if self.journal_needs_flush() => {
+                let part = self.parts.get_mut(index);
+                part.phase = Phase::FlushesJournal;
+                part.outstanding = 1;
+                if let Some(journal) = &mut self.journal {
+                    let flush = Request { id: index, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 };
+                    journal.drive.submit(now + self.lead, flush);
+                }
+            }
+            Phase::Journals | Phase::FlushesJournal => {
                 if let Some(journal) = &mut self.journal {
                     let entry = journal.entries.iter_mut().find(|entry| entry.is_of(index));
                     entry.into_iter().for_each(|entry| entry.stage = Stage::Safe);
@@ -292,6 +341,7 @@ impl Array {
 
     fn part_done(&mut self, now: Ns, index: u32) {
         let Part { parent, offset, .. } = self.parts.remove(index);
+        let is_write = self.requests.get(parent).request.op == Op::Write;
         if let Some(journal) = &mut self.journal {
             // Without contents nobody reads the journal again.
             let volatile = self.tracks_contents && self.members[0].identity().volatile_cache;
@@ -303,7 +353,8 @@ impl Array {
             }
             journal.entries.retain(|entry| entry.stage != Stage::Covered { by: parent });
         }
-        if self.layout.parities() > 0 {
+        // Reads and flushes hold no stripe.
+        if is_write && self.layout.parities() > 0 {
             let stripe = offset / self.layout.stripe_bytes();
             self.busy.retain(|busy| *busy != stripe);
             if let Some(place) = self
@@ -342,11 +393,13 @@ const fn plain(piece: Piece) -> Write {
 impl Device for Array {
     fn identity(&self) -> Identity {
         let member = self.members[0].identity();
-        Identity { capacity_bytes: self.layout.capacity(member.capacity_bytes), ..member }
+        let queue_depth = self.queues.iter().map(|queue| queue.most).sum();
+        Identity { capacity_bytes: self.layout.capacity(member.capacity_bytes), queue_depth, ..member }
     }
 
     fn set_write_cache(&mut self, now: Ns, on: bool) {
-        self.members.iter_mut().for_each(|member| member.set_write_cache(now + self.lead, on));
+        let journal = self.journal.iter_mut().map(|journal| &mut journal.drive);
+        self.members.iter_mut().chain(journal).for_each(|drive| drive.set_write_cache(now + self.lead, on));
     }
 
     fn precondition(&mut self, bytes: u64) {
@@ -359,8 +412,8 @@ impl Device for Array {
             let parent = self.requests.insert(Parent { request, since: now, parts: 1 });
             let outstanding = self.members.len() as u32;
             let part = self.parts.insert(Part { parent, offset: 0, bytes: 0, phase: Phase::Last, outstanding });
-            for member in &mut self.members {
-                member.submit(now + self.lead, Request { id: part, ..request });
+            for member in 0..self.members.len() {
+                self.submit_to(now, member, Request { id: part, ..request });
             }
             let entries = self.journal.iter_mut().flat_map(|journal| &mut journal.entries);
             for entry in entries.filter(|entry| entry.stage == Stage::OnMembers) {
@@ -385,8 +438,12 @@ impl Device for Array {
     fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
             let mut completions = std::mem::take(&mut self.scratch);
-            for member in &mut self.members {
-                member.advance(at + self.lead, &mut completions);
+            for member in 0..self.members.len() {
+                let before = completions.len();
+                self.members[member].advance(at + self.lead, &mut completions);
+                for _ in before..completions.len() {
+                    self.next_of(at, member);
+                }
             }
             if let Some(journal) = &mut self.journal {
                 journal.drive.advance(at + self.lead, &mut completions);
@@ -407,6 +464,10 @@ impl Device for Array {
         self.parts = Slab::new();
         self.busy.clear();
         self.waiting.clear();
+        for queue in &mut self.queues {
+            queue.waiting.clear();
+            queue.in_flight = 0;
+        }
         let Some(journal) = &mut self.journal else { return };
         journal.drive.power_cut(cut, chance);
         let mut ready = cut;

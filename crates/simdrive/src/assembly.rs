@@ -55,6 +55,7 @@ pub fn assemble(name: &str, parameters: &Parameters, assembly: Assembly) -> Resu
     match parameters {
         Parameters::SolidState(parameters) => {
             let capacity = assembly.capacity_bytes.unwrap_or_else(|| capacity_bytes(parameters.capacity_gb));
+            let capacity = capacity / UNIT_BYTES * UNIT_BYTES;
             check_solid_state(parameters, capacity).map_err(impossible)?;
             Ok(Box::new(SolidState::new(parameters, capacity, assembly.track_contents)))
         }
@@ -80,8 +81,13 @@ pub fn assemble(name: &str, parameters: &Parameters, assembly: Assembly) -> Resu
             let share = |bytes: u64| bytes.div_ceil(layout.stripe_bytes()) * layout.chunk;
             let member = Assembly { capacity_bytes: assembly.capacity_bytes.map(share), ..assembly };
             let one = |number| assemble(name, &array.member, Assembly { number, ..member });
-            let members = (0..array.members).map(one).collect::<Result<_, _>>()?;
+            let members: Vec<Box<dyn Device>> = (0..array.members).map(one).collect::<Result<_, _>>()?;
             let journal = array.journal.then(|| one(array.members)).transpose()?;
+            let least = if array.journal { (u64::from(array.members) + 1) * layout.chunk } else { layout.chunk };
+            if members[0].identity().capacity_bytes < least {
+                let chunk = workload::format_bytes(layout.chunk);
+                return Err(impossible(format!("its drives are too small for a chunk of {chunk}")));
+            }
             Ok(Box::new(Array::new(layout, members, journal, assembly.track_contents)))
         }
     }
@@ -93,6 +99,8 @@ const NUMBER_MOST: f64 = 1e9;
 const PARTS_MOST: u32 = 65_536;
 /// Drives of an array.
 const MEMBERS_MOST: u32 = 64;
+/// What lies on one member of an array before the next one follows. The stripe of as many as there may be still fits into a journal.
+const CHUNK_MOST: u64 = 8 << 20;
 
 /// A number that has to be above zero. As a speed, a thousandth of a MB/s is the least.
 fn above_zero(what: &str, value: f64) -> Result<(), String> {
@@ -171,6 +179,9 @@ fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), Str
     ] {
         parts(what, value)?;
     }
+    if flash.programs_per_block < 2 {
+        return Err("flash.programs_per_block has to be 2 at least, not 1".to_owned());
+    }
     let unit = |what: &str, bytes: model::Bytes| {
         if bytes.0 == 0 || !bytes.0.is_multiple_of(UNIT_BYTES) {
             return Err(format!("{what} has to be a multiple of 4 KiB, not {}", workload::format_bytes(bytes.0)));
@@ -241,6 +252,10 @@ fn check_disk(disk: &model::Disk, capacity: u64) -> Result<(), String> {
     if disk.inner_mb_per_s > disk.outer_mb_per_s {
         return Err("inner_mb_per_s cannot be above outer_mb_per_s: tracks are longer outside".to_owned());
     }
+    let inner_track = disk.inner_mb_per_s * 1e6 * 60.0 / disk.rpm;
+    if inner_track < 2.0 * UNIT_BYTES as f64 {
+        return Err(format!("at rpm {} and inner_mb_per_s {} a track holds nothing", disk.rpm, disk.inner_mb_per_s));
+    }
     Ok(())
 }
 
@@ -295,6 +310,13 @@ fn check_array(array: &model::Array) -> Result<(), String> {
     }
     if array.chunk.0 == 0 || !array.chunk.0.is_multiple_of(UNIT_BYTES) {
         return Err(format!("chunk has to be a multiple of 4 KiB, not {}", workload::format_bytes(array.chunk.0)));
+    }
+    if array.chunk.0 > CHUNK_MOST {
+        return Err(format!(
+            "chunk cannot be {}, more than {}",
+            workload::format_bytes(array.chunk.0),
+            workload::format_bytes(CHUNK_MOST)
+        ));
     }
     if array.journal && matches!(array.level, Level::Raid0 | Level::Raid1) {
         return Err("a journal closes the write hole of RAID 5 and 6; other levels have none".to_owned());
@@ -364,6 +386,7 @@ mod tests {
         insta::assert_snapshot!(ssd(|drive| drive.flash.program_us = 1e300), @"the model `mine` is impossible: flash.program_us cannot be 1e300");
         insta::assert_snapshot!(ssd(|drive| drive.link.mb_per_s = 1e-300), @"the model `mine` is impossible: link.mb_per_s cannot be 1e-300");
         insta::assert_snapshot!(ssd(|drive| drive.link.queue_depth = 0), @"the model `mine` is impossible: link.queue_depth has to be above zero, not 0");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.programs_per_block = 1), @"the model `mine` is impossible: flash.programs_per_block has to be 2 at least, not 1");
         insta::assert_snapshot!(ssd(|drive| drive.flash.program = Bytes(5000)), @"the model `mine` is impossible: flash.program has to be a multiple of 4 KiB, not 5000 B");
         insta::assert_snapshot!(ssd(|drive| drive.cache.size = Bytes(4096)), @"the model `mine` is impossible: cache.size has to hold two programs of 96 KiB at least, not 4 KiB");
         insta::assert_snapshot!(ssd(|drive| drive.capacity_gb = 0.001), @"the model `mine` is impossible: a capacity of 0 B is too small for 16 dies that program 96 KiB at once");
@@ -381,6 +404,7 @@ mod tests {
     #[test]
     fn other_impossible_drives() {
         insta::assert_snapshot!(disk(|disk| disk.rpm = 0.0), @"the model `mine` is impossible: rpm has to be above zero, not 0");
+        insta::assert_snapshot!(disk(|disk| disk.rpm = 7_200_000.0), @"the model `mine` is impossible: at rpm 7200000 and inner_mb_per_s 120 a track holds nothing");
         insta::assert_snapshot!(disk(|disk| disk.seek_track_us = 20_000.0), @"the model `mine` is impossible: seek_track_us cannot be longer than seek_mean_us");
         insta::assert_snapshot!(disk(|disk| disk.inner_mb_per_s = 300.0), @"the model `mine` is impossible: inner_mb_per_s cannot be above outer_mb_per_s: tracks are longer outside");
         insta::assert_snapshot!(stick(|stick| stick.open_blocks = 20_000), @"the model `mine` is impossible: it keeps 20000 blocks open and has 15258");
@@ -398,6 +422,7 @@ mod tests {
     fn impossible_arrays() {
         insta::assert_snapshot!(raid(Level::Raid5, 2, 64 << 10, false), @"the model `mine` is impossible: RAID 5 needs 3 drives at least, not 2");
         insta::assert_snapshot!(raid(Level::Raid5, 1000, 64 << 10, false), @"the model `mine` is impossible: an array of 1000 drives is not simulated, at most one of 64");
+        insta::assert_snapshot!(raid(Level::Raid5, 3, 1 << 62, false), @"the model `mine` is impossible: chunk cannot be 4194304 TiB, more than 8 MiB");
         insta::assert_snapshot!(raid(Level::Raid0, 2, 1000, false), @"the model `mine` is impossible: chunk has to be a multiple of 4 KiB, not 1000 B");
         insta::assert_snapshot!(raid(Level::Raid1, 2, 64 << 10, true), @"the model `mine` is impossible: a journal closes the write hole of RAID 5 and 6; other levels have none");
         let nested = refused("gcp-local-nvme-x2-raid0-ext4", |parameters| {

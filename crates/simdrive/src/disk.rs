@@ -187,18 +187,19 @@ impl Disk {
             return;
         }
         let wanted = self.wanted.iter().map(|waiting| &waiting.request).take(WEIGHED_MOST);
-        // Reads go before what is cached, unless a flush or a full cache presses: somebody waits for them.
-        let cached = if self.wanted.is_empty() { WEIGHED_MOST } else { 0 };
+        // Reads go before what is cached, because somebody waits for them; as writers do whom a full cache keeps waiting.
+        let cached = if self.wanted.is_empty() || !self.crowded.is_empty() { WEIGHED_MOST } else { 0 };
         let candidates = wanted.chain(self.cached.iter().take(cached));
         let best = candidates
             .map(|request| self.positioning(now, request))
             .enumerate()
             .min_by_key(|&(index, time)| (time, index));
         let Some((index, positioning)) = best else { return };
-        let (request, from_cache) = if index < self.wanted.len() {
+        let weighed = self.wanted.len().min(WEIGHED_MOST);
+        let (request, from_cache) = if index < weighed {
             (self.wanted.remove(index).map(|waiting| waiting.request), false)
         } else {
-            (self.cached.remove(self.before_it(index - self.wanted.len())), true)
+            (self.cached.remove(self.before_it(index - weighed)), true)
         };
         let Some(request) = request else { return };
         let spot = self.geometry.spot(request.offset);

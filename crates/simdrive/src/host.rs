@@ -124,6 +124,10 @@ enum Next {
         file: usize,
         data_only: bool,
     },
+    /// The page cache has been written, and nothing else is wanted.
+    WrittenBack {
+        file: usize,
+    },
     /// The write is done: now make it durable.
     Sync {
         file: usize,
@@ -190,6 +194,14 @@ impl Host {
         &self.files[file]
     }
 
+    /// A file that was unlinked or renamed away is made again by the call that opens it: its name is a change like any other.
+    pub fn make_again(&mut self, file: usize) {
+        let tid = self.journal.change(Changes::NAME);
+        self.directory_tid = tid;
+        self.files[file].sync_tid = tid;
+        self.files[file].datasync_tid = tid;
+    }
+
     /// Two files change places: one was renamed over the other.
     pub fn swap_files(&mut self, one: usize, other: usize) {
         self.files.swap(one, other);
@@ -208,7 +220,8 @@ impl Host {
             _ => self.call_ns,
         };
         let index = self.calls.insert(UnderWay { tag, call, bios: 0, next: Next::Return });
-        self.entering.enter(now + processor, index);
+        // Never nothing: a model in which no step takes time would not end.
+        self.entering.enter(now + processor.max(1), index);
     }
 
     /// When something happens next.
@@ -318,10 +331,11 @@ impl Host {
         match next {
             Next::Return if !throttled => self.finish(index, returned),
             Next::Return => {
-                self.calls.get_mut(index).next = Next::Return;
+                self.calls.get_mut(index).next = Next::WrittenBack { file: number };
                 self.write_back(index, number);
             }
             Next::Sync { file, data_only } | Next::Metadata { file, data_only } => self.sync(index, file, data_only),
+            Next::WrittenBack { .. } => {}
         }
     }
 
@@ -348,14 +362,29 @@ impl Host {
         if self.files[file].dirty_bytes() > 0 {
             self.calls.get_mut(index).next = Next::Metadata { file, data_only };
             self.write_back(index, file);
+        } else if self.files[file].writing_back > 0 {
+            // `filemap_fdatawait`.
+            self.files[file].waiters.push((index, data_only));
         } else {
             self.sync_metadata(index, file, data_only);
+        }
+    }
+
+    /// The pages that a call wrote back are on the drive; who waits for them goes on when all are.
+    fn written_back(&mut self, file: usize) {
+        let this = &mut self.files[file];
+        this.writing_back = this.writing_back.saturating_sub(1);
+        if this.writing_back == 0 {
+            for (index, data_only) in std::mem::take(&mut this.waiters) {
+                self.sync_metadata(index, file, data_only);
+            }
         }
     }
 
     fn write_back(&mut self, index: u32, file: usize) {
         let base = self.files[file].base;
         let ranges = self.files[file].write_back();
+        self.files[file].writing_back += 1;
         for (offset, bytes) in ranges {
             self.submit(index, Op::Write, base + offset, bytes, false, 0);
         }
@@ -414,7 +443,18 @@ impl Host {
         }
         match call.next {
             Next::Return => self.finish(owner, returned),
-            Next::Metadata { file, data_only } => self.sync_metadata(owner, file, data_only),
+            Next::Metadata { file, data_only } => {
+                self.written_back(file);
+                if self.files[file].writing_back > 0 {
+                    self.files[file].waiters.push((owner, data_only));
+                } else {
+                    self.sync_metadata(owner, file, data_only);
+                }
+            }
+            Next::WrittenBack { file } => {
+                self.written_back(file);
+                self.finish(owner, returned);
+            }
             Next::Sync { file, data_only } => self.sync(owner, file, data_only),
         }
     }

@@ -17,7 +17,7 @@ pub struct Speed {
 impl Speed {
     /// From megabytes (10^6 bytes) per second.
     pub fn from_mb_per_s(mb_per_s: f64) -> Speed {
-        Speed { ps_per_byte: (1e6 / mb_per_s).round() as u64 }
+        Speed { ps_per_byte: ((1e6 / mb_per_s).round() as u64).max(1) }
     }
 
     /// How long so many bytes take.

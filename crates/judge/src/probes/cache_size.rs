@@ -85,6 +85,10 @@ struct Knee {
 fn knee(bursts: &[Burst]) -> Option<Knee> {
     // Speed of what each burst has more than the one before: free of what every burst costs once.
     let speeds: Vec<f64> = bursts.windows(2).map(|pair| (pair[1].0 - pair[0].0) / (pair[1].1 - pair[0].1)).collect();
+    // Bursts that took less time than shorter ones were measured too roughly.
+    if speeds.iter().any(|speed| !(speed.is_finite() && *speed > 0.0)) {
+        return None;
+    }
     let fast = *speeds.first()?;
     let plateau = (1..speeds.len().saturating_sub(1))
         .find(|&index| speeds[index + 1] < fast * SLOWER && (speeds[index] / speeds[index + 1] - 1.0).abs() < SAME)?;

@@ -27,6 +27,10 @@ pub struct File {
     converted: HashSet<u64>,
     cached: HashSet<u64>,
     dirty: BTreeSet<u64>,
+    /// Calls that write pages of it back at the moment: such pages are no longer dirty, and not yet safe.
+    pub writing_back: u32,
+    /// Calls that wait for those, and whether they sync data only.
+    pub waiters: Vec<(u32, bool)>,
 }
 
 impl File {
@@ -44,6 +48,8 @@ impl File {
             converted: HashSet::new(),
             cached: HashSet::new(),
             dirty: BTreeSet::new(),
+            writing_back: 0,
+            waiters: Vec::new(),
         }
     }
 

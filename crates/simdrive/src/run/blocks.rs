@@ -131,18 +131,17 @@ impl BlockJob {
     #[inline]
     fn fill(&mut self, now: Ns, world: &mut World) {
         while !self.ending && self.syncing_since.is_none() && !self.free.is_empty() {
-            let begun = match &mut self.gaps {
+            let begun = match &self.gaps {
                 None => now,
-                Some(gaps) => {
+                Some(_) => {
                     let due = self.due as Ns;
                     if due > now {
                         if !self.waits_for_due {
                             self.waits_for_due = true;
-                            world.dues.enter(due, self.job);
+                            world.dues.enter(self.bounds.no_later(due), self.job);
                         }
                         return;
                     }
-                    self.due += gaps.next_s() * 1e9;
                     due
                 }
             };
@@ -156,6 +155,10 @@ impl BlockJob {
                 self.renew(world);
             }
             let Some(slot) = self.free.pop() else { return };
+            // Only now: what cannot be issued yet is late, not dropped.
+            if let Some(gaps) = &mut self.gaps {
+                self.due += gaps.next_s() * 1e9;
+            }
             self.issue(slot, now, begun, world);
             if !self.workload.drain && self.sync_is_due() && self.depth > 1 {
                 self.sync(now, world);

@@ -11,13 +11,18 @@ use crate::time::Ns;
 
 /// A program's files of one job, the first at `base`.
 pub fn files(program: &StepProgram, base: u64) -> Vec<File> {
-    let mut next = base;
-    let place = |file: &FileSpec| {
-        let base = next;
-        next += file.size_bytes;
-        laid_out(file, base)
-    };
-    program.files.iter().map(place).collect()
+    let slot = slot_bytes(program);
+    program.files.iter().zip(0..).map(|(file, index)| laid_out(file, base + index * slot)).collect()
+}
+
+/// Room of one job's files: each may be renamed to any other, and outgrow its size by what a turn appends.
+pub fn room_bytes(program: &StepProgram) -> u64 {
+    slot_bytes(program) * program.files.len() as u64
+}
+
+fn slot_bytes(program: &StepProgram) -> u64 {
+    let largest = program.files.iter().map(|file| file.size_bytes).max().unwrap_or_default();
+    (largest + program.turn_bytes()).next_multiple_of(1 << 20)
 }
 
 fn laid_out(file: &FileSpec, base: u64) -> File {
@@ -87,7 +92,7 @@ impl StepJob {
     fn call(&mut self, now: Ns, world: &mut World) {
         self.call_begun = now;
         let call = match self.program.steps[self.step] {
-            ProgramStep::Write { file, placement, bytes, .. } => self.write(file, placement, u64::from(bytes)),
+            ProgramStep::Write { file, placement, bytes, .. } => self.write(file, placement, u64::from(bytes), world),
             ProgramStep::Sync { file, call } => {
                 Call::Sync { file: self.file(file), data_only: call == SyncCall::Fdatasync }
             }
@@ -115,9 +120,12 @@ impl StepJob {
         world.host.call(now, self.job << SLOT_BITS, call);
     }
 
-    fn write(&mut self, index: usize, placement: Placement, bytes: u64) -> Call {
+    fn write(&mut self, index: usize, placement: Placement, bytes: u64, world: &mut World) -> Call {
         let spec = &self.program.files[index];
         let cursor = &mut self.cursors[index];
+        if std::mem::take(&mut cursor.missing) {
+            world.host.make_again(self.job as usize * self.program.files.len() + index);
+        }
         let size = spec.size_bytes;
         let offset = match placement {
             Placement::Same => 0,

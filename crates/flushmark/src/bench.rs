@@ -207,6 +207,11 @@ impl Modelled {
         };
         let machine = machine.map_err(|error| wrong(error.to_string()))?;
         let place = modelled::place(given, &machine).map_err(|error| wrong(error.to_string()))?;
+        let stands_on = machine.drive(false)?.identity().volatile_cache;
+        if machine.write_cache.wants_on().is_some_and(|on| on != stands_on) {
+            let what = format!("`{given}`: this drive tells of no volatile write cache that could be switched");
+            return Err(wrong(what).into());
+        }
         Ok(Modelled { given: given.to_owned(), machine, place })
     }
 }

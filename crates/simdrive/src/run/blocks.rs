@@ -131,20 +131,17 @@ impl BlockJob {
     #[inline]
     fn fill(&mut self, now: Ns, world: &mut World) {
         while !self.ending && self.syncing_since.is_none() && !self.free.is_empty() {
-            let begun = match &self.gaps {
-                None => now,
-                Some(_) => {
-                    let due = self.due as Ns;
-                    if due > now {
-                        if !self.waits_for_due {
-                            self.waits_for_due = true;
-                            world.dues.enter(self.bounds.no_later(due), self.job);
-                        }
-                        return;
+            let mut begun = now;
+            if self.gaps.is_some() {
+                begun = self.due as Ns;
+                if begun > now {
+                    if !self.waits_for_due {
+                        self.waits_for_due = true;
+                        world.dues.enter(self.bounds.no_later(begun), self.job);
                     }
-                    due
+                    return;
                 }
-            };
+            }
             if self.sync_is_due() || self.left == 0 {
                 return;
             }

@@ -16,11 +16,26 @@
 //! | [`write_hole`] | the RAID write hole, played through |
 //! | [`target`] | `sim:MODEL,...` as a person writes it |
 //! | [`run`] | a test on a model: the engine's loops in virtual time |
+//! | [`sample`], [`published`] | tests with the figures that somebody measured, and a model's beside them |
+//! | [`fit`] | parameters from figures |
 //! | [`events`], [`slab`], [`time`] | the clockwork |
 //!
 //! The way of a test: [`run::run`] assembles a drive, lays it out, puts a [`host::Host`] above it and lets jobs make calls; the host turns them into commands as Linux does; the drive says
 //! when they end. Time jumps from one event to the next. The same seed gives the same document to the last byte: time is whole nanoseconds, and what happens at once happens in the order of
 //! its entry.
+//!
+//! Memory: what was laid out in order and never written takes nothing; ten million random writes all over a drive of 4 TB take 177 MiB.
+//!
+//! ```
+//! use measurement::Outcome;
+//! use simdrive::run::{Machine, run};
+//!
+//! let machine = Machine::new(catalogue::find_model("consumer-nvme")?.clone());
+//! let journal = &workload::suites::named("journal").ok_or("no such suite")?.tests[0];
+//! let Outcome::Measured(result) = run(&machine, journal, &mut |_| true)? else { return Err("skipped".into()) };
+//! assert!((500.0..1000.0).contains(&result.iops), "a flush writes the journal of the mapping table");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod array;
 pub mod assembly;

@@ -1,6 +1,5 @@
 //! A modelled drive as a person names it: `sim:MODEL[,KEY=VALUE]...`.
 
-use catalogue::NoSuchModel;
 use catalogue::model::{Array, Bytes, Filesystem, Level, Model, Parameters};
 use workload::{ByteSize, WriteCache};
 
@@ -12,12 +11,9 @@ pub const SCHEME: &str = "sim:";
 /// The keys, with their values, as errors list them.
 const KEYS: &str = "write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, members=N, chunk=SIZE, journal=on|off";
 
-/// A target that names no drive.
+/// Settings that no model takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadTarget {
-    /// There is no such model.
-    #[error(transparent)]
-    Unknown(#[from] NoSuchModel),
     /// A key that does not exist.
     #[error("`{0}` is no setting of a model; settings are {KEYS}")]
     Key(String),

@@ -6,7 +6,7 @@
 
 mod geometry;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use catalogue::model;
 use rand_core::Rng as _;
@@ -14,6 +14,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
 use crate::events::Agenda;
+use crate::medium::{Medium, range};
 use crate::time::{Ns, Speed, from_us};
 use geometry::{Geometry, settle};
 
@@ -52,7 +53,7 @@ pub struct Disk {
     read_ahead: Option<ReadAhead>,
     agenda: Agenda<Event>,
     activity: Activity,
-    sectors: Option<HashMap<u64, Stamp>>,
+    medium: Medium,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +114,7 @@ impl Disk {
             read_ahead: None,
             agenda: Agenda::new(),
             activity: Activity::default(),
-            sectors: track_contents.then(HashMap::new),
+            medium: Medium::new(track_contents),
         }
     }
 
@@ -275,10 +276,7 @@ impl Disk {
     }
 
     fn store(&mut self, request: &Request, bytes: u64) {
-        if let Some(sectors) = &mut self.sectors {
-            let range = request.offset / SECTOR_BYTES..(request.offset + bytes) / SECTOR_BYTES;
-            sectors.extend(range.map(|sector| (sector, request.stamp)));
-        }
+        self.medium.write(request.offset, bytes, request.stamp);
     }
 
     fn release(&mut self, now: Ns) {
@@ -387,7 +385,6 @@ impl Device for Disk {
     }
 
     fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
-        let range = offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES;
         let at = |sector: u64| {
             // What waits in the cache is what a read gets; the latest write of a sector counts.
             let holds = |request: &&Request| {
@@ -396,10 +393,9 @@ impl Device for Disk {
             let moving =
                 self.arm.as_ref().filter(|motion| motion.request.op == Op::Write).map(|motion| &motion.request);
             let waiting = self.cached.iter().rev().find(holds).or(moving.filter(holds));
-            let stored = || self.sectors.as_ref().and_then(|sectors| sectors.get(&sector)).copied().unwrap_or(0);
-            waiting.map_or_else(stored, |request| request.stamp)
+            waiting.map_or_else(|| self.medium.at(sector), |request| request.stamp)
         };
-        range.map(at).collect()
+        range(offset, bytes).map(at).collect()
     }
 
     fn activity(&self) -> Activity {

@@ -10,6 +10,7 @@
 //! | [`disk`] | a rotating disk |
 //! | [`stick`] | a USB stick that maps whole blocks |
 //! | [`volume`] | a cloud's volume |
+//! | [`medium`] | what the latter three hold, sector by sector |
 //! | [`mod@array`] | several drives as one, RAID 0, 1, 5, 6 |
 //! | [`assembly`] | from parameters to a drive, impossible ones refused |
 //! | [`host`] | system calls, page cache, journal, block layer |
@@ -45,6 +46,7 @@ pub mod events;
 pub mod fit;
 pub mod flash;
 pub mod host;
+pub mod medium;
 pub mod published;
 pub mod run;
 pub mod sample;

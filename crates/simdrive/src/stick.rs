@@ -6,13 +6,14 @@
 //! There is no write cache: a flush has nothing to do. When power fails in the middle of closing a block, the map may still point to the old one: everything that was
 //! written into it since it was opened is gone, also what was acknowledged long ago.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use catalogue::model;
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
+use crate::device::{Activity, Completion, Device, Identity, Op, Request, Stamp};
+use crate::medium::{Medium, range};
 use crate::time::{Ns, Speed, from_us};
 
 /// A stick.
@@ -33,7 +34,7 @@ pub struct Stick {
     current: Option<Current>,
     free_at: Ns,
     activity: Activity,
-    sectors: Option<HashMap<u64, Stamp>>,
+    medium: Medium,
 }
 
 #[derive(Debug, Clone)]
@@ -78,7 +79,7 @@ impl Stick {
             current: None,
             free_at: 0,
             activity: Activity::default(),
-            sectors: track_contents.then(HashMap::new),
+            medium: Medium::new(track_contents),
         }
     }
 
@@ -136,17 +137,14 @@ impl Stick {
     fn close(&mut self, block: OpenBlock, now: &mut Ns, closing: &mut Vec<(Ns, Ns, OpenBlock)>) {
         let begin = *now;
         *now += self.copy.time(self.block_bytes - block.next) + self.erase;
-        if self.sectors.is_some() {
+        if self.medium.is_tracked() {
             closing.push((begin, *now, block));
         }
     }
 
     fn store(&mut self, open: &mut OpenBlock, offset: u64, bytes: u64, stamp: Stamp) {
-        if let Some(sectors) = &mut self.sectors {
-            for sector in offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES {
-                let before = sectors.insert(sector, stamp).unwrap_or(0);
-                open.before.push((sector, before));
-            }
+        if self.medium.is_tracked() {
+            open.before.extend(range(offset, bytes).map(|sector| (sector, self.medium.replace(sector, stamp))));
         }
     }
 }
@@ -197,16 +195,16 @@ impl Device for Stick {
     }
 
     fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
-        if let (Some(current), Some(sectors)) = (self.current.take(), &mut self.sectors) {
+        if let Some(current) = self.current.take() {
             // What the interrupted command wrote may be there or not, sector by sector.
             let Request { op, offset, bytes, .. } = current.waiting.request;
             if op == Op::Write {
-                let touched = offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES;
+                let touched = range(offset, bytes);
                 for open in &mut self.open {
                     open.before.retain(|&(sector, before)| {
                         let lost = touched.contains(&sector) && chance.next_u64() & 1 == 0;
                         if lost {
-                            sectors.insert(sector, before);
+                            self.medium.replace(sector, before);
                         }
                         !lost
                     });
@@ -216,7 +214,7 @@ impl Device for Stick {
                 if begin < now && now < end && chance.next_u64() & 1 == 0 {
                     // The first entry of a sector is what it held when the block was opened.
                     for (sector, before) in block.before.into_iter().rev() {
-                        sectors.insert(sector, before);
+                        self.medium.replace(sector, before);
                     }
                 }
             }
@@ -228,9 +226,7 @@ impl Device for Stick {
     }
 
     fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
-        let range = offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES;
-        let at = |sector| self.sectors.as_ref().and_then(|sectors| sectors.get(&sector)).copied().unwrap_or(0);
-        range.map(at).collect()
+        self.medium.read(offset, bytes)
     }
 
     fn activity(&self) -> Activity {

@@ -5,14 +5,15 @@
 //! waits until the bucket has caught up, because until then data waits somewhere on the way. Whatever was acknowledged is safe: it lies on several servers, or behind the
 //! provider's own power.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use catalogue::model;
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
+use crate::device::{Activity, Completion, Device, Identity, Op, Request, Stamp};
 use crate::events::Agenda;
+use crate::medium::Medium;
 use crate::time::{Ns, Speed, from_us};
 
 /// A volume.
@@ -38,7 +39,7 @@ pub struct Volume {
     next_command: Ns,
     agenda: Agenda<Done>,
     activity: Activity,
-    sectors: Option<HashMap<u64, Stamp>>,
+    medium: Medium,
     /// Writes that were not acknowledged yet, and when they will be.
     unacknowledged: VecDeque<(Ns, Request)>,
 }
@@ -72,7 +73,7 @@ impl Volume {
             next_command: 0,
             agenda: Agenda::new(),
             activity: Activity::default(),
-            sectors: track_contents.then(HashMap::new),
+            medium: Medium::new(track_contents),
             unacknowledged: VecDeque::new(),
         }
     }
@@ -100,10 +101,7 @@ impl Volume {
     }
 
     fn store(&mut self, request: &Request) {
-        if let Some(sectors) = &mut self.sectors {
-            let range = request.offset / SECTOR_BYTES..(request.offset + request.bytes) / SECTOR_BYTES;
-            sectors.extend(range.map(|sector| (sector, request.stamp)));
-        }
+        self.medium.write(request.offset, request.bytes, request.stamp);
     }
 }
 
@@ -127,7 +125,7 @@ impl Device for Volume {
         let end = match request.op {
             Op::Write => {
                 let end = self.write_ends(now, request.bytes);
-                if self.sectors.is_some() {
+                if self.medium.is_tracked() {
                     self.unacknowledged.push_back((end, request));
                 }
                 end
@@ -176,9 +174,7 @@ impl Device for Volume {
     }
 
     fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
-        let range = offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES;
-        let at = |sector| self.sectors.as_ref().and_then(|sectors| sectors.get(&sector)).copied().unwrap_or(0);
-        range.map(at).collect()
+        self.medium.read(offset, bytes)
     }
 
     fn activity(&self) -> Activity {

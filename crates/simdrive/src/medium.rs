@@ -1,0 +1,50 @@
+//! What a medium holds, sector by sector, for those who want to know what a power cut leaves. A drive that is only measured keeps nothing.
+
+use std::collections::HashMap;
+
+use crate::device::{SECTOR_BYTES, Stamp};
+
+/// A medium that is written to in place.
+#[derive(Debug, Clone)]
+pub struct Medium {
+    sectors: Option<HashMap<u64, Stamp>>,
+}
+
+impl Medium {
+    /// An empty one. Unless it is tracked, it stays so.
+    pub fn new(tracked: bool) -> Medium {
+        Medium { sectors: tracked.then(HashMap::new) }
+    }
+
+    /// Whether it keeps what is written.
+    pub const fn is_tracked(&self) -> bool {
+        self.sectors.is_some()
+    }
+
+    /// Writes a range, the same into each sector.
+    pub fn write(&mut self, offset: u64, bytes: u64, stamp: Stamp) {
+        if let Some(sectors) = &mut self.sectors {
+            sectors.extend(range(offset, bytes).map(|sector| (sector, stamp)));
+        }
+    }
+
+    /// Writes one sector, and tells what it held before.
+    pub fn replace(&mut self, sector: u64, stamp: Stamp) -> Stamp {
+        self.sectors.as_mut().and_then(|sectors| sectors.insert(sector, stamp)).unwrap_or(0)
+    }
+
+    /// What a sector holds.
+    pub fn at(&self, sector: u64) -> Stamp {
+        self.sectors.as_ref().and_then(|sectors| sectors.get(&sector)).copied().unwrap_or(0)
+    }
+
+    /// What the sectors of a range hold.
+    pub fn read(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
+        range(offset, bytes).map(|sector| self.at(sector)).collect()
+    }
+}
+
+/// The sectors of a range of bytes.
+pub const fn range(offset: u64, bytes: u64) -> std::ops::Range<u64> {
+    offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES
+}

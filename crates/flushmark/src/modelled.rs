@@ -21,7 +21,9 @@ pub fn place(given: &str, machine: &Machine) -> Result<Place, Impossible> {
     let model = &machine.model;
     let device = match &model.drive {
         Parameters::Array(array) => {
-            let member = BlockDevice { name: "member".to_owned(), ..device(given, machine, &identity) };
+            // The label is each drive's, and the capacity the array's.
+            let whole = device(given, machine, &identity);
+            let member = BlockDevice { name: "member".to_owned(), size_bytes: None, ..whole.clone() };
             // Each is a drive of its own.
             let numbered = |minor| BlockDevice { device: DeviceNumber { major: 0, minor }, ..member.clone() };
             BlockDevice {
@@ -29,14 +31,14 @@ pub fn place(given: &str, machine: &Machine) -> Result<Place, Impossible> {
                 layer: Some(format!("raid{}", array.level.number())),
                 model: None,
                 layers: (1..=array.members).map(numbered).collect(),
-                ..device(given, machine, &identity)
+                ..whole
             }
         }
         _ => device(given, machine, &identity),
     };
     let mount = match model.host.filesystem {
         Filesystem::None => None,
-        Filesystem::Ext4 => ext4(&device),
+        Filesystem::Ext4 => ext4(),
     };
     let kind = if mount.is_some() { PlaceKind::Directory } else { PlaceKind::BlockDevice };
     Ok(Place {
@@ -84,8 +86,8 @@ fn device(given: &str, machine: &Machine, identity: &Identity) -> BlockDevice {
 }
 
 /// As a distribution mounts it.
-fn ext4(device: &BlockDevice) -> Option<Mount> {
-    let line = format!("1 0 0:0 / {MOUNT_POINT} rw,relatime - ext4 {} rw\n", device.path.display());
+fn ext4() -> Option<Mount> {
+    let line = format!("1 0 0:0 / {MOUNT_POINT} rw,relatime - ext4 sim rw\n");
     MountTable::parse(line.as_bytes()).ok()?.mounts().first().cloned()
 }
 

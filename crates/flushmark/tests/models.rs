@@ -95,3 +95,27 @@ fn a_workload_larger_than_the_model() {
     assert_eq!(run.code, Some(2));
     insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: much: it works on 2 TiB, and sim:micron-5100-eco-960gb has room for 960 GB");
 }
+
+#[test]
+fn what_a_model_is_stands_above_its_numbers() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my stick.toml");
+    std::fs::write(&path, run(&["models", "usb-stick"]).stdout).unwrap();
+    let header = |target: &str| {
+        let shown = run(&["run", "quick", "--time", "100ms", "--quiet", "--target", target]).stdout;
+        shown.split("\n\n").next().unwrap().replace(&path.display().to_string(), "FILE")
+    };
+    insta::assert_snapshot!(header("sim:enterprise-sata,raid=5"), @"
+    target       sim:enterprise-sata,raid=5, a modelled drive, in virtual time
+    device       sim:enterprise-sata,raid=5 (raid5) on member, member, member
+    drives       3 × Generic enterprise SATA drive, SATA
+    write cache  write back: volatile as the kernel sees it, so it sends flushes; no FUA writes
+    ");
+    insta::assert_snapshot!(header(&format!("sim:{},filesystem=ext4", path.display())), @"
+    target       sim:FILE,filesystem=ext4, a modelled drive, in virtual time
+    filesystem   ext4 mounted on /model, relatime
+    device       sim:FILE,filesystem=ext4
+    drive        Generic USB stick, USB, 32 GB
+    write cache  write through: the kernel sees no volatile cache and sends no flushes
+    ");
+}

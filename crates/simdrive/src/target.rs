@@ -120,7 +120,6 @@ impl Raid {
         let member = Box::new(model.drive.clone());
         let chunk = Bytes(self.chunk.unwrap_or(512 << 10));
         let members = self.members.unwrap_or(least);
-        model.label = format!("{members} × {} in RAID {}", model.label, level.number());
         model.drive =
             Parameters::Array(Array { level, members, chunk, journal: self.journal.unwrap_or(false), member });
         Ok(())

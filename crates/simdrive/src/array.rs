@@ -510,8 +510,18 @@ impl Device for Array {
         stamps
     }
 
+    /// Parity has stamps that mean nothing here, but whoever endangers it has its data on another member.
+    fn at_risk_from(&self, now: Ns) -> Option<Stamp> {
+        self.members.iter().filter_map(|member| member.at_risk_from(now + self.lead)).min()
+    }
+
+    fn dirty_bytes(&self, now: Ns) -> u64 {
+        self.members.iter().map(|member| member.dirty_bytes(now + self.lead)).sum()
+    }
+
     fn activity(&self) -> Activity {
-        self.activity
+        let medium_bytes = self.members.iter().map(|member| member.activity().medium_bytes).sum();
+        Activity { medium_bytes, ..self.activity }
     }
 }
 

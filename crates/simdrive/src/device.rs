@@ -82,6 +82,15 @@ pub struct Activity {
     pub flushes: u64,
     /// Time spent in flushes, each from its arrival to its end.
     pub flush_ns: Ns,
+    /// Bytes that went to the medium for the writes: with what was moved to make room, and what was left empty because something had to be safe at once.
+    pub medium_bytes: u64,
+}
+
+impl Activity {
+    /// Bytes written to the medium for each that the host wrote; 1 where nothing was written.
+    pub fn write_amplification(&self) -> f64 {
+        if self.written_bytes == 0 { 1.0 } else { self.medium_bytes as f64 / self.written_bytes as f64 }
+    }
 }
 
 /// A modelled drive.
@@ -110,6 +119,13 @@ pub trait Device {
 
     /// What a read of these sectors would get now. Only where contents are tracked; zeros elsewhere.
     fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp>;
+
+    /// The stamp of the oldest acknowledged write that a power cut at `now` could take, if every write's stamp is higher than those before it; `None` when nothing
+    /// that was acknowledged can be lost. It may name an older one, never a younger. Only where contents are tracked.
+    fn at_risk_from(&self, now: Ns) -> Option<Stamp>;
+
+    /// Bytes that were acknowledged and are not on the medium at `now`, whether or not capacitors would write them out.
+    fn dirty_bytes(&self, now: Ns) -> u64;
 
     /// What it has done so far.
     fn activity(&self) -> Activity;

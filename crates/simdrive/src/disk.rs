@@ -275,6 +275,12 @@ impl Disk {
         }
     }
 
+    /// What was acknowledged and has not passed under the head.
+    fn unwritten(&self) -> impl Iterator<Item = &Request> {
+        let moving = self.arm.iter().filter(|motion| motion.from_cache).map(|motion| &motion.request);
+        self.cached.iter().chain(moving)
+    }
+
     fn store(&mut self, request: &Request, bytes: u64) {
         self.medium.write(request.offset, bytes, request.stamp);
     }
@@ -398,7 +404,15 @@ impl Device for Disk {
         range(offset, bytes).map(at).collect()
     }
 
+    fn at_risk_from(&self, _now: Ns) -> Option<Stamp> {
+        self.unwritten().map(|request| request.stamp).min()
+    }
+
+    fn dirty_bytes(&self, _now: Ns) -> u64 {
+        self.unwritten().map(|request| request.bytes).sum()
+    }
+
     fn activity(&self) -> Activity {
-        self.activity
+        Activity { medium_bytes: self.activity.written_bytes, ..self.activity }
     }
 }

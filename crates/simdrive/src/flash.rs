@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 use catalogue::model::{self, Bytes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::device::Stamp;
 use crate::time::{Ns, Speed, from_us};
 use blocks::{Blocks, Cells};
 use contents::{Contents, SECTORS, Sectors, UNIT_BYTES};
@@ -322,6 +323,17 @@ impl Flash {
             count += 1;
         }
         Some((self.dies.read(die, now, u64::from(count) * UNIT_BYTES), count))
+    }
+
+    /// The oldest write that has arrived and that a power cut could take.
+    pub fn at_risk_from(&self, now: Ns, protected: bool) -> Option<Stamp> {
+        self.contents.as_ref()?.at_risk_from(now, protected)
+    }
+
+    /// Bytes of host data that have arrived and are not in the flash at `now`.
+    pub fn dirty_bytes(&self, now: Ns) -> u64 {
+        let programmed = self.programs.iter().take_while(|(end, _)| *end <= now).map(|(_, bytes)| bytes).sum();
+        self.waiting_bytes.saturating_sub(programmed)
     }
 
     /// What a unit holds.

@@ -401,8 +401,17 @@ impl Device for SolidState {
         sectors.map(|sector| self.flash.contents((sector / per_unit) as Unit)[(sector % per_unit) as usize]).collect()
     }
 
+    fn at_risk_from(&self, now: Ns) -> Option<Stamp> {
+        self.flash.at_risk_from(now, self.cache.protected)
+    }
+
+    fn dirty_bytes(&self, now: Ns) -> u64 {
+        self.flash.dirty_bytes(now)
+    }
+
     fn activity(&self) -> Activity {
-        self.activity
+        let Wear { host_units, moved_units, padded_units, .. } = self.flash.wear();
+        Activity { medium_bytes: (host_units + moved_units + padded_units) * UNIT_BYTES, ..self.activity }
     }
 }
 

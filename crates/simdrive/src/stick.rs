@@ -34,6 +34,7 @@ pub struct Stick {
     current: Option<Current>,
     free_at: Ns,
     activity: Activity,
+    copied_bytes: u64,
     medium: Medium,
 }
 
@@ -46,6 +47,8 @@ struct OpenBlock {
     written: u64,
     /// What its sectors held when it was opened, as far as they were overwritten since.
     before: Vec<(u64, Stamp)>,
+    /// The first write since it was opened.
+    first: Stamp,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +82,7 @@ impl Stick {
             current: None,
             free_at: 0,
             activity: Activity::default(),
+            copied_bytes: 0,
             medium: Medium::new(track_contents),
         }
     }
@@ -112,18 +116,19 @@ impl Stick {
                 Some(index) => {
                     let block = self.open.remove(index);
                     self.close(block, &mut now, closing);
-                    OpenBlock { number, next: 0, written: 0, before: Vec::new() }
+                    OpenBlock { number, next: 0, written: 0, before: Vec::new(), first: request.stamp }
                 }
                 None => {
                     if self.open.len() == self.open_most {
                         let block = self.open.remove(0);
                         self.close(block, &mut now, closing);
                     }
-                    OpenBlock { number, next: 0, written: 0, before: Vec::new() }
+                    OpenBlock { number, next: 0, written: 0, before: Vec::new(), first: request.stamp }
                 }
             };
             // What is skipped is copied from the old block, because pages are written in order.
             now += self.copy.time(within - open.next) + self.write.time(bytes);
+            self.copied_bytes += within - open.next;
             open.written += bytes;
             open.next = within + bytes;
             self.store(&mut open, offset, bytes, request.stamp);
@@ -137,6 +142,7 @@ impl Stick {
     fn close(&mut self, block: OpenBlock, now: &mut Ns, closing: &mut Vec<(Ns, Ns, OpenBlock)>) {
         let begin = *now;
         *now += self.copy.time(self.block_bytes - block.next) + self.erase;
+        self.copied_bytes += self.block_bytes - block.next;
         if self.medium.is_tracked() {
             closing.push((begin, *now, block));
         }
@@ -229,7 +235,17 @@ impl Device for Stick {
         self.medium.read(offset, bytes)
     }
 
+    /// Closing a block is what endangers it, with everything that was written since it was opened.
+    fn at_risk_from(&self, _now: Ns) -> Option<Stamp> {
+        let closing = self.current.iter().flat_map(|current| &current.closing).map(|(_, _, block)| block);
+        self.open.iter().chain(closing).map(|block| block.first).min()
+    }
+
+    fn dirty_bytes(&self, _now: Ns) -> u64 {
+        0
+    }
+
     fn activity(&self) -> Activity {
-        self.activity
+        Activity { medium_bytes: self.activity.written_bytes + self.copied_bytes, ..self.activity }
     }
 }

@@ -177,7 +177,15 @@ impl Device for Volume {
         self.medium.read(offset, bytes)
     }
 
+    fn at_risk_from(&self, _now: Ns) -> Option<Stamp> {
+        None
+    }
+
+    fn dirty_bytes(&self, _now: Ns) -> u64 {
+        0
+    }
+
     fn activity(&self) -> Activity {
-        self.activity
+        Activity { medium_bytes: self.activity.written_bytes, ..self.activity }
     }
 }

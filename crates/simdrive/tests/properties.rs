@@ -300,6 +300,10 @@ impl Oracle {
 
     /// The power goes; afterwards each sector holds what was safe, or something that was written after that.
     fn cut(&mut self) {
+        // What is older than everything that the drive says is at risk has to be there.
+        let under_way =
+            self.open.values().filter(|(request, _)| request.op == Op::Write).map(|(request, _)| request.stamp);
+        let at_risk_from = under_way.chain(self.device.at_risk_from(self.now)).min().unwrap_or(Stamp::MAX);
         self.device.power_cut(self.now, &mut self.draws);
         self.open.clear();
         self.covered.clear();
@@ -312,6 +316,12 @@ impl Oracle {
             let allowed = &history[safe.unwrap_or(0)..];
             let was_empty = safe.is_none() && held == 0;
             let drive = &self.drive;
+            if let Some(settled) = history.iter().rposition(|written| written.stamp < at_risk_from) {
+                assert!(
+                    history[settled..].iter().any(|written| written.stamp == held),
+                    "sector {sector} holds {held}, at risk were {at_risk_from} and later: {history:?} on {drive:?}"
+                );
+            }
             assert!(
                 was_empty || allowed.iter().any(|written| written.stamp == held),
                 "sector {sector} holds {held}: {history:?} on {drive:?}"

@@ -21,6 +21,8 @@ pub type Sectors = [Stamp; SECTORS];
 pub struct Contents {
     cells: HashMap<Slot, Sectors>,
     pending: Vec<Pending>,
+    /// When the first of the programs under way ends: nothing settles before.
+    settles_at: Option<Ns>,
 }
 
 /// A write that is not known to be in the flash yet.
@@ -45,6 +47,18 @@ enum Fate {
     Lost,
 }
 
+impl Pending {
+    fn fate(&self, now: Ns, protected: bool) -> Fate {
+        match self.program {
+            _ if self.arrived > now => Fate::Lost,
+            _ if protected => Fate::Survives,
+            Some((_, end)) if end <= now => Fate::Survives,
+            Some((begin, _)) if begin < now => Fate::Torn,
+            _ => Fate::Lost,
+        }
+    }
+}
+
 impl Contents {
     /// What lies at a place.
     pub fn at(&self, slot: Slot) -> Sectors {
@@ -63,6 +77,7 @@ impl Contents {
         for pending in self.pending.iter_mut().filter(|pending| pending.program.is_none()) {
             if slots.contains(&pending.slot) {
                 pending.program = Some((begin, end));
+                self.settles_at = Some(self.settles_at.map_or(end, |at| at.min(end)));
             }
         }
     }
@@ -79,10 +94,10 @@ impl Contents {
 
     /// Forgets what is in the flash for good, and what was written to the same unit before: one-bit flash overtakes multi-bit flash.
     pub fn settle(&mut self, now: Ns) {
-        let is_settled = |pending: &Pending| pending.program.is_some_and(|(_, end)| end <= now);
-        if !self.pending.iter().any(is_settled) {
+        if self.settles_at.is_none_or(|at| at > now) {
             return;
         }
+        let is_settled = |pending: &Pending| pending.program.is_some_and(|(_, end)| end <= now);
         let mut settled = HashSet::new();
         let mut left: Vec<Pending> = Vec::new();
         for pending in self.pending.drain(..).rev() {
@@ -93,7 +108,15 @@ impl Contents {
             }
         }
         left.reverse();
+        self.settles_at = left.iter().filter_map(|pending| pending.program.map(|(_, end)| end)).min();
         self.pending = left;
+    }
+
+    /// The oldest write that a power cut at `now` could take back. `protected`: capacitors write out all that has arrived.
+    pub fn at_risk_from(&self, now: Ns, protected: bool) -> Option<Stamp> {
+        let at_risk = |pending: &&Pending| pending.fate(now, protected) != Fate::Survives;
+        // The highest stamp of a unit is that of its latest write. Not simply the first one at risk: an array's parity has stamps out of order.
+        self.pending.iter().filter(at_risk).filter_map(|pending| pending.new.into_iter().max()).min()
     }
 
     /// Takes back what a power cut at `now` takes. `protected`: capacitors write out all that has arrived. `slot_of` finds where a unit lies.
@@ -104,16 +127,11 @@ impl Contents {
         chance: &mut Xoshiro256PlusPlus,
         slot_of: impl Fn(Unit) -> Option<Slot>,
     ) {
+        self.settles_at = None;
         let pending = std::mem::take(&mut self.pending);
         let mut left: Vec<(Unit, Sectors)> = Vec::new();
         for write in &pending {
-            let fate = match write.program {
-                _ if write.arrived > now => Fate::Lost,
-                _ if protected => Fate::Survives,
-                Some((_, end)) if end <= now => Fate::Survives,
-                Some((begin, _)) if begin < now => Fate::Torn,
-                _ => Fate::Lost,
-            };
+            let fate = write.fate(now, protected);
             let new_survives = fate == Fate::Survives || (fate == Fate::Torn && chance.next_u64() & 1 == 1);
             let known = left.iter().position(|(unit, _)| *unit == write.unit);
             match (known, new_survives) {

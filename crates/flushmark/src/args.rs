@@ -1,5 +1,7 @@
 //! What a person may type. Help, and later man page and completions, come from these definitions.
 
+pub mod emulate;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,6 +36,7 @@ pub enum Command {
     Suites(SuitesArgs),
     Models(ModelsArgs),
     Fit(FitArgs),
+    Emulate(emulate::EmulateArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
 }

@@ -1,6 +1,5 @@
 //! What a plan runs on: storage of this machine, or a model.
 
-use anyhow::Context as _;
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
 use measurement::{Outcome, Progress, Skipped, TargetRecord};
@@ -194,24 +193,8 @@ impl Modelled {
             .into());
         }
         let wrong = |error: String| WrongUse(error);
-        // A path has a slash or an ending; no model's name has.
-        let path = std::path::Path::new(target.model);
-        let machine = if target.model.contains('/') || path.extension().is_some_and(|ending| ending == "toml") {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            let model = catalogue::models::parse(&text)
-                .map_err(|error| wrong(format!("{} does not read as a model: {error}", path.display())))?;
-            target.machine(&model)
-        } else {
-            let model = catalogue::find_model(target.model).map_err(|error| wrong(error.to_string()))?;
-            target.machine(model)
-        };
-        let machine = machine.map_err(|error| wrong(error.to_string()))?;
+        let machine = modelled::machine(target)?;
         let place = modelled::place(given, &machine).map_err(|error| wrong(error.to_string()))?;
-        let stands_on = machine.drive(false)?.identity().volatile_cache;
-        if machine.write_cache.wants_on().is_some_and(|on| on != stands_on) {
-            let what = format!("`{given}`: this drive tells of no volatile write cache that could be switched");
-            return Err(wrong(what).into());
-        }
         Ok(Modelled { given: given.to_owned(), machine, place })
     }
 }

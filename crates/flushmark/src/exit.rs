@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use drive::cache_switch::SwitchError;
+use emulate::emulation::EmulateError;
 use engine::{Blame, EngineError};
 
 /// Why the program does not end with 0, apart from errors.
@@ -60,6 +61,15 @@ fn code_of(error: &anyhow::Error) -> u8 {
         return 2;
     }
     if let Some(error) = error.downcast_ref::<SwitchError>() {
+        return if error.is_refusal() {
+            3
+        } else if error.is_wrong_use() {
+            2
+        } else {
+            4
+        };
+    }
+    if let Some(error) = error.downcast_ref::<EmulateError>() {
         return if error.is_refusal() {
             3
         } else if error.is_wrong_use() {

@@ -1,6 +1,8 @@
 //! A model's facts in the words in which a machine tells its own, so that header and judgement read them as they read real ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 use catalogue::Class;
 use catalogue::model::{Filesystem, Parameters};
@@ -8,9 +10,38 @@ use drive::{Backing, BlockDevice, DeviceNumber, Mount, MountTable, Place, PlaceK
 use simdrive::assembly::Impossible;
 use simdrive::device::Identity;
 use simdrive::run::Machine;
+use simdrive::target::SimTarget;
+
+use crate::exit::WrongUse;
 
 /// Where a modelled filesystem is mounted.
 const MOUNT_POINT: &str = "/model";
+
+/// The machine that a person named.
+///
+/// # Errors
+/// When there is no such model, its file does not read as one, a setting is not possible, or the model is not.
+pub fn machine(target: &SimTarget<'_>) -> anyhow::Result<Machine> {
+    let wrong = |error: String| WrongUse(error);
+    // A path has a slash or an ending; no model's name has.
+    let path = Path::new(target.model);
+    let machine = if target.model.contains('/') || path.extension().is_some_and(|ending| ending == "toml") {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let model = catalogue::models::parse(&text)
+            .map_err(|error| wrong(format!("{} does not read as a model: {error}", path.display())))?;
+        target.machine(&model)
+    } else {
+        let model = catalogue::find_model(target.model).map_err(|error| wrong(error.to_string()))?;
+        target.machine(model)
+    };
+    let machine = machine.map_err(|error| wrong(error.to_string()))?;
+    let stands_on = machine.drive(false).map_err(|error| wrong(error.to_string()))?.identity().volatile_cache;
+    if machine.write_cache.wants_on().is_some_and(|on| on != stands_on) {
+        let what = format!("`{}`: this drive tells of no volatile write cache that could be switched", target.model);
+        return Err(wrong(what).into());
+    }
+    Ok(machine)
+}
 
 /// The filesystem and the drive of a machine that a person named as `given`.
 ///

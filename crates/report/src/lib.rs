@@ -9,6 +9,7 @@
 //! | [`host_page`] | the audit of the host |
 //! | [`cache_switched`], [`cache_restored`] | what became of a write cache |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | what can be run; what others measured |
+//! | [`emulation_page`], [`emulation_status`], [`emulation_line`], [`cut_sentence`] | a drive that is being emulated |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
 //! | [`json`] | the result document |
 //!
@@ -20,6 +21,7 @@ mod check;
 mod columns;
 mod distribution;
 mod drives;
+mod emulation;
 mod findings;
 mod fit;
 mod host;
@@ -42,6 +44,7 @@ pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};
 pub use check::check_page;
 pub use drives::{cache_status_page, drives_page};
+pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_status};
 pub use fit::{FitRow, fit_page};
 pub use host::host_page;
 pub use look::{Glyphs, Look, Palette};

@@ -407,6 +407,13 @@ impl Device for Array {
         self.members.iter_mut().for_each(|member| member.precondition(on_each));
     }
 
+    fn wear(&mut self, now: Ns, overwrites: f64, chance: &mut Xoshiro256PlusPlus) -> bool {
+        let lead = self.lead;
+        // All of them, not only the first that does.
+        self.members.iter_mut().filter_map(|member| member.wear(now + lead, overwrites, chance).then_some(())).count()
+            > 0
+    }
+
     fn submit(&mut self, now: Ns, request: Request) {
         if request.op == Op::Flush {
             let parent = self.requests.insert(Parent { request, since: now, parts: 1 });

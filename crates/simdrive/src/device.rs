@@ -94,15 +94,22 @@ impl Activity {
 }
 
 /// A modelled drive.
-pub trait Device {
+pub trait Device: Send {
     /// What it says of itself.
     fn identity(&self) -> Identity;
 
     /// Switches the write cache; what is in it is written first, as the standards ask. Without effect where it cannot be switched.
     fn set_write_cache(&mut self, now: Ns, on: bool);
 
-    /// Lays out the drive as if its first `bytes` had been written once, in order, long ago. Takes no time.
+    /// Lays out the drive as if its first `bytes` had been written once, in order, long ago. Takes no time. As far as it changes something, what was written before is safe and its
+    /// contents are no longer tracked.
     fn precondition(&mut self, bytes: u64);
+
+    /// Overwrites what is laid out at random, so many times over, in no time: what a drive is like after years. `false` where nothing wears. Contents are no
+    /// longer tracked for what was written before: all of it is safe.
+    fn wear(&mut self, _now: Ns, _overwrites: f64, _chance: &mut Xoshiro256PlusPlus) -> bool {
+        false
+    }
 
     /// Takes a command. `now` never runs backwards, and no more than [`Identity::queue_depth`] commands are outstanding.
     fn submit(&mut self, now: Ns, request: Request);

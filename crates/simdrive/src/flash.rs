@@ -22,6 +22,7 @@ pub mod page_map;
 use std::collections::VecDeque;
 
 use catalogue::model::{self, Bytes};
+use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::device::Stamp;
@@ -209,6 +210,32 @@ impl Flash {
         self.blocks.lay_out(units);
         self.open = [None; 3];
         self.victim = None;
+        self.forget_contents();
+    }
+
+    /// Overwrites what is laid out at random, so many times over, in no time.
+    pub fn wear_out(&mut self, now: Ns, overwrites: f64, chance: &mut Xoshiro256PlusPlus) {
+        self.forget_contents();
+        let units = u64::from(self.laid_out().max(1));
+        let dies = self.dies.clone();
+        for write in 0..(units as f64 * overwrites) as u64 {
+            self.write(below(chance, units) as Unit, now, None::<fn(Sectors) -> Sectors>);
+            // Nobody waits for any of it.
+            if write.is_multiple_of(1 << 16) {
+                self.programs.clear();
+            }
+        }
+        self.dies = dies;
+        self.programs.clear();
+        self.waiting_bytes = 0;
+        self.last_end = now;
+    }
+
+    /// Everything is where it stays: no power cut takes any of it.
+    fn forget_contents(&mut self) {
+        if let Some(contents) = &mut self.contents {
+            *contents = Contents::default();
+        }
     }
 
     /// Units that were laid out in order.
@@ -634,6 +661,11 @@ impl Flash {
             }
         }
     }
+}
+
+/// A number below `bound`, each as likely as another up to 2^-32.
+fn below(chance: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
+    ((u128::from(chance.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
 #[cfg(test)]

@@ -330,6 +330,15 @@ impl Device for SolidState {
         }
     }
 
+    /// A drive that was never laid out is full first.
+    fn wear(&mut self, now: Ns, overwrites: f64, chance: &mut Xoshiro256PlusPlus) -> bool {
+        if self.flash.laid_out() == 0 {
+            self.precondition(self.capacity_bytes);
+        }
+        self.flash.wear_out(now, overwrites, chance);
+        true
+    }
+
     #[inline]
     fn submit(&mut self, now: Ns, request: Request) {
         let blocked = !self.round.is_empty() || !self.held.is_empty();

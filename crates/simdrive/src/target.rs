@@ -43,10 +43,15 @@ pub struct SimTarget<'a> {
 impl<'a> SimTarget<'a> {
     /// The parts of a target; `None` if it does not begin with `sim:`.
     pub fn split(given: &'a str) -> Option<SimTarget<'a>> {
-        let mut parts = given.strip_prefix(SCHEME)?.split(',');
+        given.strip_prefix(SCHEME).map(SimTarget::new)
+    }
+
+    /// The parts of what stands behind `sim:`.
+    pub fn new(given: &'a str) -> SimTarget<'a> {
+        let mut parts = given.split(',');
         let model = parts.next().unwrap_or_default();
         let settings = parts.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
-        Some(SimTarget { model, settings })
+        SimTarget { model, settings }
     }
 
     /// The machine that the settings make of a model.

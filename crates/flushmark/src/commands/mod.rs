@@ -4,6 +4,7 @@ pub mod cache;
 pub mod catalogue;
 pub mod check;
 pub mod drives;
+pub mod emulate;
 pub mod explain;
 pub mod fit;
 pub mod host;

@@ -1,0 +1,256 @@
+//! From the served file to a mounted filesystem: loop device, filesystem, mount; and back, in the opposite order.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Filesystems that can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filesystem {
+    /// ext4.
+    Ext4,
+    /// XFS.
+    Xfs,
+}
+
+impl Filesystem {
+    /// As `mount -t` names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Filesystem::Ext4 => "ext4",
+            Filesystem::Xfs => "xfs",
+        }
+    }
+}
+
+/// A step that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    /// A command ended with an error.
+    #[error("`{command}` failed: {said}")]
+    Failed {
+        /// What was run.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+    /// A command is not there.
+    #[error("`{0}` is not installed")]
+    Missing(String),
+    /// What the drive holds is another filesystem.
+    #[error("the drive holds {held}, not {wanted}; it is not overwritten: give --fs {held}, or another --image")]
+    OtherFilesystem {
+        /// What it holds.
+        held: String,
+        /// What was asked for.
+        wanted: &'static str,
+    },
+    /// The system said no.
+    #[error("{what}: {source}")]
+    System {
+        /// What was done.
+        what: String,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+fn run(program: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, ChainError> {
+    let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = || format!("{program} {}", words.join(" "));
+    // Where ordinary users' paths do not lead.
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    match Command::new(program).args(arguments).env("PATH", path).output() {
+        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).trim().lines().next().unwrap_or("no word").to_owned();
+            Err(ChainError::Failed { command: command(), said })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ChainError::Missing(program.to_owned())),
+        Err(source) => Err(ChainError::System { what: command(), source }),
+    }
+}
+
+macro_rules! words {
+    ($($word:expr),* $(,)?) => { &[$(std::ffi::OsStr::new($word)),*] };
+}
+
+/// A loop device. Dropping it lets it go.
+#[derive(Debug)]
+pub struct LoopDevice {
+    path: PathBuf,
+}
+
+impl LoopDevice {
+    /// Attaches one to a served file: direct I/O, so that no page cache acknowledges what the drive did not. `flushes` and `rotational` are what a kernel would have learned from the drive
+    /// itself.
+    ///
+    /// # Errors
+    /// Without root, or without a free loop device.
+    pub fn attach(file: &Path, flushes: bool, rotational: bool) -> Result<LoopDevice, ChainError> {
+        let path = run("losetup", words!["--find", "--show", "--direct-io=on", "--", file])?;
+        let device = LoopDevice { path: PathBuf::from(path) };
+        if !flushes {
+            device.set("write_cache", "write through")?;
+        }
+        device.set("rotational", if rotational { "1" } else { "0" })?;
+        Ok(device)
+    }
+
+    fn set(&self, attribute: &str, value: &str) -> Result<(), ChainError> {
+        let name = self.path.file_name().unwrap_or_default();
+        let path = Path::new("/sys/block").join(name).join("queue").join(attribute);
+        std::fs::write(&path, value).map_err(|source| ChainError::System { what: path.display().to_string(), source })
+    }
+
+    /// The device.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = run("losetup", words!["--detach", &self.path]);
+    }
+}
+
+/// A mounted filesystem. Dropping it takes it away, in use or not.
+#[derive(Debug)]
+pub struct MountedFilesystem {
+    directory: PathBuf,
+    mounted: bool,
+}
+
+impl MountedFilesystem {
+    /// Mounts what is on the device, after having made a filesystem where there is nothing.
+    ///
+    /// # Errors
+    /// When there is something else, or a step fails.
+    pub fn mount(
+        device: &Path,
+        directory: &Path,
+        filesystem: Filesystem,
+        capacity_bytes: u64,
+    ) -> Result<MountedFilesystem, ChainError> {
+        let name = filesystem.name();
+        match signature(device)? {
+            None => make(device, filesystem, capacity_bytes)?,
+            Some(held) if held == name => {}
+            Some(held) => return Err(ChainError::OtherFilesystem { held, wanted: name }),
+        }
+        let options = match filesystem {
+            Filesystem::Ext4 => "noinit_itable",
+            Filesystem::Xfs => "defaults",
+        };
+        run("mount", words!["-t", name, "-o", options, "--", device, directory])?;
+        Ok(MountedFilesystem { directory: directory.to_owned(), mounted: true })
+    }
+
+    /// Takes it away, if nobody uses it.
+    ///
+    /// # Errors
+    /// When somebody does.
+    pub fn unmount(&mut self) -> Result<(), ChainError> {
+        run("umount", words!["--", &self.directory])?;
+        self.mounted = false;
+        Ok(())
+    }
+
+    /// Takes it away from the tree of directories; whoever uses it keeps it.
+    pub fn unmount_lazily(&mut self) {
+        let _ = run("umount", words!["--lazy", "--", &self.directory]);
+        self.mounted = false;
+    }
+}
+
+impl Drop for MountedFilesystem {
+    fn drop(&mut self) {
+        if self.mounted && self.unmount().is_err() {
+            self.unmount_lazily();
+        }
+    }
+}
+
+/// What lies on a device, as `blkid` names it.
+fn signature(device: &Path) -> Result<Option<String>, ChainError> {
+    // -p looks at the device itself, not at what was cached; exit code 2: nothing found.
+    match run("blkid", words!["-p", "-o", "value", "-s", "TYPE", "--", device]) {
+        Ok(found) => Ok(Some(found).filter(|found| !found.is_empty())),
+        Err(ChainError::Failed { said, .. }) if said == "no word" => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn make(device: &Path, filesystem: Filesystem, capacity_bytes: u64) -> Result<(), ChainError> {
+    match filesystem {
+        // The tables of inodes are not written now, and not in the background later (`noinit_itable`), where it would be measured with everything else. The journal is no larger than needed,
+        // because all of it is written here.
+        Filesystem::Ext4 => {
+            let journal = if capacity_bytes >= 8 << 30 { "size=128" } else { "size=16" };
+            run(
+                "mkfs.ext4",
+                words!["-q", "-E", "lazy_itable_init=1,lazy_journal_init=0,nodiscard", "-J", journal, "--", device],
+            )
+        }
+        Filesystem::Xfs => run("mkfs.xfs", words!["-q", "-K", device]),
+    }
+    .map(drop)
+}
+
+/// A mount whose process was killed, with what stands on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// The FUSE directory.
+    pub directory: PathBuf,
+    /// Loop devices on its file.
+    pub loops: Vec<PathBuf>,
+    /// Filesystems mounted from those.
+    pub mounts: Vec<PathBuf>,
+}
+
+/// What killed processes left.
+///
+/// # Errors
+/// When the list of mounts cannot be read.
+pub fn left_behind() -> Result<Vec<Left>, drive::DriveError> {
+    let table = drive::MountTable::read(&drive::SystemRoot::default())?;
+    let is_dead =
+        |directory: &Path| std::fs::metadata(directory).is_err_and(|error| error.kind() == io::ErrorKind::NotConnected);
+    let ours = table.mounts().iter().filter(|mount| mount.fs_type == crate::fuse::mount::FILESYSTEM);
+    let left = ours.filter(|mount| is_dead(&mount.mount_point)).map(|mount| {
+        let directory = mount.mount_point.clone();
+        let loops = loops_on(&directory);
+        let on_loop = |mount: &&drive::mount::Mount| loops.contains(&mount.source);
+        let mounts = table.mounts().iter().filter(on_loop).map(|mount| mount.mount_point.clone()).collect();
+        Left { directory, loops, mounts }
+    });
+    Ok(left.collect())
+}
+
+/// Loop devices whose file lies in this directory.
+fn loops_on(directory: &Path) -> Vec<PathBuf> {
+    let Ok(devices) = std::fs::read_dir("/sys/block") else { return Vec::new() };
+    let on_it = |device: std::fs::DirEntry| {
+        let file = std::fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
+        Path::new(file.trim_end()).starts_with(directory).then(|| Path::new("/dev").join(device.file_name()))
+    };
+    devices.flatten().filter_map(on_it).collect()
+}
+
+impl Left {
+    /// Takes it away, from top to bottom.
+    ///
+    /// # Errors
+    /// When a step fails, for example without the rights of who made it.
+    pub fn clean_up(&self) -> Result<(), ChainError> {
+        for mount in self.mounts.iter().rev() {
+            run("umount", words!["--lazy", "--", mount])?;
+        }
+        for device in &self.loops {
+            run("losetup", words!["--detach", device])?;
+        }
+        crate::fuse::mount::detach(&self.directory, true)
+            .map_err(|source| ChainError::System { what: format!("unmount {}", self.directory.display()), source })
+    }
+}

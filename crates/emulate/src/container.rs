@@ -1,0 +1,162 @@
+//! Where a drive's data lies: in memory, or in a sparse file with a note beside it that says whose it is.
+//!
+//! A file that was there before and has no such note is not touched: a slip of the finger in a path must not put a filesystem over somebody's photos.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::image::Image;
+
+/// What stands in the note, `FILE.flushmark`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// The model.
+    pub model: String,
+    /// The drive's size.
+    pub capacity_bytes: u64,
+}
+
+/// Why a file cannot hold a drive.
+#[derive(Debug, thiserror::Error)]
+pub enum ContainerError {
+    /// It is somebody's.
+    #[error("`{}` exists and was not made by an emulated drive; name another file, or add --destroy-data", .0.display())]
+    Foreign(PathBuf),
+    /// Its drive has another size.
+    #[error("`{}` holds a drive of {held_bytes} bytes ({model}), and this one has {wanted_bytes}; name another file, or add `,capacity={held_bytes}` to the model", path.display())]
+    OtherSize {
+        /// The file.
+        path: PathBuf,
+        /// Its model.
+        model: String,
+        /// Its drive's size.
+        held_bytes: u64,
+        /// The size wanted.
+        wanted_bytes: u64,
+    },
+    /// Another process serves it.
+    #[error("`{}` is in use by another emulated drive", .0.display())]
+    InUse(PathBuf),
+    /// It is a directory, or a device.
+    #[error("`{}` is no regular file", .0.display())]
+    NoFile(PathBuf),
+    /// The system said no.
+    #[error("`{}`: {source}", path.display())]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+impl ContainerError {
+    /// Whether it was refused for safety.
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, ContainerError::Foreign(_) | ContainerError::InUse(_))
+    }
+}
+
+/// Opens or makes the file of a drive.
+///
+/// # Errors
+/// When it is not ours, in use, of another size, or cannot be opened.
+pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<Image, ContainerError> {
+    let system = |source| ContainerError::System { path: path.to_owned(), source };
+    let beside = note_path(path);
+    let held: Option<Note> = match std::fs::read(&beside) {
+        Ok(bytes) => serde_json::from_slice(&bytes).ok(),
+        Err(_) => None,
+    };
+    let file = match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let metadata = std::fs::metadata(path).map_err(system)?;
+            if !metadata.is_file() {
+                return Err(ContainerError::NoFile(path.to_owned()));
+            }
+            if held.is_none() && !destroy_data {
+                return Err(ContainerError::Foreign(path.to_owned()));
+            }
+            OpenOptions::new().read(true).write(true).open(path).map_err(system)?
+        }
+        Err(error) => return Err(system(error)),
+    };
+    lock(&file, path)?;
+    let length = file.metadata().map_err(system)?.len();
+    match held {
+        Some(held) if length > 0 && held.capacity_bytes != note.capacity_bytes => {
+            return Err(ContainerError::OtherSize {
+                path: path.to_owned(),
+                model: held.model,
+                held_bytes: held.capacity_bytes,
+                wanted_bytes: note.capacity_bytes,
+            });
+        }
+        _ => {}
+    }
+    std::fs::write(&beside, serde_json::to_vec_pretty(note).unwrap_or_default())
+        .map_err(|source| ContainerError::System { path: beside, source })?;
+    if length != note.capacity_bytes {
+        file.set_len(note.capacity_bytes).map_err(system)?;
+    }
+    Ok(Image::in_file(file, note.capacity_bytes))
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), ContainerError> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(ContainerError::InUse(path.to_owned())),
+        // Where there are no locks, nothing guards against a second process.
+        _ => Ok(()),
+    }
+}
+
+fn note_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".flushmark");
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(capacity_bytes: u64) -> Note {
+        Note { model: "consumer-nvme".to_owned(), capacity_bytes }
+    }
+
+    fn refused(result: Result<Image, ContainerError>, directory: &Path) -> String {
+        result.unwrap_err().to_string().replace(directory.to_str().unwrap(), "DIR")
+    }
+
+    #[test]
+    fn a_drive_goes_on_where_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("drive.img");
+        let mut image = open(&path, &note(1 << 20), false).unwrap();
+        image.write(512, &[7; 512]).unwrap();
+        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"");
+        drop(image);
+        let image = open(&path, &note(1 << 20), false).unwrap();
+        let mut held = [0; 512];
+        image.read(512, &mut held).unwrap();
+        assert_eq!(held, [7; 512]);
+        drop(image);
+        insta::assert_snapshot!(refused(open(&path, &note(2 << 20), false), directory.path()), @"");
+    }
+
+    #[test]
+    fn what_is_somebodys_is_not_touched() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("photos.tar");
+        std::fs::write(&path, b"photos").unwrap();
+        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"");
+        assert_eq!(std::fs::read(&path).unwrap(), b"photos");
+        assert!(open(&path, &note(1 << 20), true).is_ok());
+        insta::assert_snapshot!(refused(open(directory.path(), &note(1 << 20), true), directory.path()), @"");
+    }
+}

@@ -1,0 +1,654 @@
+//! A modelled drive with data in it, and with a plug that can be pulled. It owns no clock: whoever serves it says what time it is, real or virtual.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng as _;
+use simdrive::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
+use simdrive::slab::Slab;
+use simdrive::time::Ns;
+
+use crate::faults::{Faults, Injected};
+use crate::history::History;
+use crate::honesty::{Fault, Honesty};
+use crate::image::Image;
+
+/// What may be forgotten is looked for each time the log of writes has grown by so much.
+const FORGET_EVERY_BYTES: u64 = 256 << 10;
+/// With a longer log than this no more writes are taken, until the drive has put something away.
+const HISTORY_BYTES_MOST: u64 = 512 << 20;
+
+/// What a host asks of a drive. Offsets and lengths are multiples of [`SECTOR_BYTES`].
+#[derive(Debug, Clone, Copy)]
+pub enum Command<'a> {
+    /// Reads; the data is fetched with [`Drive::fetch`] when the command is done.
+    Read {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+    },
+    /// Writes.
+    Write {
+        /// Where.
+        offset: u64,
+        /// What.
+        data: &'a [u8],
+        /// Safe when acknowledged.
+        fua: bool,
+    },
+    /// Writes zeros, which takes a drive as long as writing anything else.
+    Zero {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+        /// Safe when acknowledged.
+        fua: bool,
+    },
+    /// Says that a range is not needed any more; it is zeros afterwards, until a power cut brings back what it likes. Takes no time.
+    Trim {
+        /// Where.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+    },
+    /// What was acknowledged before is safe afterwards.
+    Flush,
+}
+
+/// Why a command fails at once.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The drive is off, or dead.
+    #[error("the drive has no power")]
+    NoPower,
+    /// The drive takes no writes any more.
+    #[error("the drive is read-only since its last power cut")]
+    ReadOnly,
+    /// The command goes beyond the drive's end.
+    #[error("the drive ends at {capacity_bytes} bytes")]
+    BeyondEnd {
+        /// Its size.
+        capacity_bytes: u64,
+    },
+    /// The command is not of whole sectors.
+    #[error("the drive has sectors of {SECTOR_BYTES} bytes")]
+    Alignment,
+    /// There is no flash in it.
+    #[error("this drive has no flash that would wear")]
+    DoesNotWear,
+    /// What holds the data failed.
+    #[error("the file that holds the data: {0}")]
+    Image(#[from] io::Error),
+}
+
+/// Whether the drive runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Power {
+    /// It runs.
+    On,
+    /// It was cut and can be switched on again.
+    Off,
+    /// It did not survive its last cut.
+    Dead,
+}
+
+/// What a power cut did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Cut {
+    /// Writes of which something is gone that were never acknowledged.
+    pub lost_unacknowledged: u64,
+    /// Those that were acknowledged, and no flush had covered: what a volatile cache may lose.
+    pub lost_unflushed: u64,
+    /// Those that the drive had called safe: lies.
+    pub lost_promised: u64,
+    /// What else went wrong.
+    pub injected: Vec<Injected>,
+}
+
+/// What a drive is and does.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Status {
+    /// Whether it runs.
+    pub power: Power,
+    /// Whether it refuses writes.
+    pub read_only: bool,
+    /// Its lies.
+    pub honesty: String,
+    /// Bytes.
+    pub capacity_bytes: u64,
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes of those.
+    pub written_bytes: u64,
+    /// Flushes acknowledged, also those that were ignored.
+    pub flushes: u64,
+    /// Bytes acknowledged and not on the medium.
+    pub dirty_bytes: u64,
+    /// Bytes written to the medium for each that the host wrote.
+    pub write_amplification: f64,
+    /// Power cuts so far.
+    pub cuts: u64,
+    /// What the last one did.
+    pub last_cut: Option<Cut>,
+}
+
+/// A command under way.
+#[derive(Debug, Clone, Copy)]
+struct UnderWay {
+    tag: u64,
+    kind: Op,
+    parts: u32,
+    /// Of a write: its first and last stamp.
+    stamps: Option<(Stamp, Stamp)>,
+    fua: bool,
+    /// Of a flush: the writes before this one had been acknowledged when it came.
+    covers_before: Stamp,
+}
+
+/// The drive.
+pub struct Drive {
+    device: Box<dyn Device>,
+    identity: Identity,
+    image: Image,
+    honesty: Honesty,
+    faults: Faults,
+    history: History,
+    /// How long the log was when it was last shortened.
+    history_was: u64,
+    /// When each write of the log was made, where that decides what is lost.
+    ages: VecDeque<(Ns, Stamp)>,
+    keeps_history: bool,
+    request_most: u64,
+    /// The model's time does not run backwards.
+    clock: Ns,
+    chance: Xoshiro256PlusPlus,
+    power: Power,
+    read_only: bool,
+    next_stamp: Stamp,
+    /// Writes that were not acknowledged yet.
+    open: BTreeSet<Stamp>,
+    promised_before: Stamp,
+    promised: BTreeSet<Stamp>,
+    under_way: Slab<UnderWay>,
+    /// Commands that the drive's queue has no place for.
+    waiting: VecDeque<Request>,
+    in_flight: u32,
+    /// Done without the model's doing.
+    at_once: Vec<u64>,
+    scratch: Vec<Completion>,
+    writes: u64,
+    flushes: u64,
+    cuts: u64,
+    last_cut: Option<Cut>,
+}
+
+impl Drive {
+    /// A drive of this model, which tracks contents, over an image that is as large. `request_most` is the largest command that it takes as one, in bytes; larger ones go
+    /// to it in parts, as a host's block layer would send them. `seed` decides what is chance.
+    pub fn new(device: Box<dyn Device>, image: Image, honesty: Honesty, request_most: u64, seed: u64) -> Drive {
+        let faults = Faults::new(&honesty, seed);
+        Drive {
+            identity: device.identity(),
+            device,
+            image,
+            honesty,
+            faults,
+            history: History::default(),
+            history_was: 0,
+            ages: VecDeque::new(),
+            keeps_history: true,
+            request_most,
+            clock: 0,
+            // Not the faults' chance: one more fault should not change what the cache loses.
+            chance: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x0c07_5eed),
+            power: Power::On,
+            read_only: false,
+            next_stamp: 1,
+            open: BTreeSet::new(),
+            promised_before: 0,
+            promised: BTreeSet::new(),
+            under_way: Slab::new(),
+            waiting: VecDeque::new(),
+            in_flight: 0,
+            at_once: Vec::new(),
+            scratch: Vec::new(),
+            writes: 0,
+            flushes: 0,
+            cuts: 0,
+            last_cut: None,
+        }
+    }
+
+    /// The same, of a drive that never loses anything, not even what is under way: nothing is kept for that case.
+    #[must_use]
+    pub fn without_history(mut self) -> Drive {
+        self.keeps_history = false;
+        self
+    }
+
+    /// What it says of itself.
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Whether a host has to send flushes; without, neither FLUSH nor FUA is offered.
+    pub const fn wants_flushes(&self) -> bool {
+        self.identity.volatile_cache
+    }
+
+    /// Whether a host may ask for single writes to be safe.
+    pub const fn takes_fua(&self) -> bool {
+        self.identity.volatile_cache && self.identity.fua
+    }
+
+    /// Whether it runs.
+    pub const fn power(&self) -> Power {
+        self.power
+    }
+
+    /// Whether it takes writes.
+    pub const fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Whether it has so much to remember that a host should wait before it sends more.
+    pub const fn is_crowded(&self) -> bool {
+        self.history.bytes() >= HISTORY_BYTES_MOST
+    }
+
+    /// Commands that are under way.
+    pub fn under_way(&self) -> usize {
+        self.under_way.count()
+    }
+
+    /// Takes a command that came at `now`. When it is done, [`Drive::advance`] gives back its `tag`. Where `now` is before the latest event that was advanced to, that is when it
+    /// came.
+    ///
+    /// # Errors
+    /// When the command fails at once; its tag does not come back then.
+    #[inline]
+    pub fn submit(&mut self, now: Ns, tag: u64, command: Command<'_>) -> Result<(), Refused> {
+        if self.power != Power::On {
+            return Err(Refused::NoPower);
+        }
+        let now = now.max(self.clock);
+        self.clock = now;
+        match command {
+            Command::Read { offset, bytes } => {
+                self.check(offset, bytes)?;
+                let id = self.under_way.insert(UnderWay {
+                    tag,
+                    kind: Op::Read,
+                    parts: 0,
+                    stamps: None,
+                    fua: false,
+                    covers_before: 0,
+                });
+                self.send_parts(now, id, Request { id, op: Op::Read, offset, bytes, fua: false, stamp: 0 });
+            }
+            Command::Write { offset, data, fua } => {
+                self.check_write(offset, data.len() as u64)?;
+                let stamp = self.store(now, offset, data)?;
+                self.send_write(now, tag, offset, data.len() as u64, (stamp, stamp), fua);
+            }
+            Command::Zero { offset, bytes, fua } => {
+                self.check_write(offset, bytes)?;
+                let first = self.next_stamp;
+                for (at, bytes) in self.parts(offset, bytes) {
+                    self.remember(now, at, &vec![0; bytes as usize])?;
+                    self.image.clear(at, bytes)?;
+                }
+                self.send_write(now, tag, offset, bytes, (first, self.next_stamp - 1), fua);
+            }
+            Command::Trim { offset, bytes } => {
+                self.check_write(offset, bytes)?;
+                self.image.clear(offset, bytes)?;
+                self.at_once.push(tag);
+            }
+            Command::Flush => {
+                if self.honesty.ignores_flush || self.honesty.ack_early.is_some() {
+                    self.flushes += 1;
+                    self.promised_before = self.oldest_open();
+                    self.at_once.push(tag);
+                } else {
+                    let covers_before = self.oldest_open();
+                    let id = self.under_way.insert(UnderWay {
+                        tag,
+                        kind: Op::Flush,
+                        parts: 1,
+                        stamps: None,
+                        fua: false,
+                        covers_before,
+                    });
+                    self.send(now, Request { id, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// When it next has something to say; `None` while nothing is under way.
+    #[inline]
+    pub fn next_event(&self) -> Option<Ns> {
+        if self.at_once.is_empty() { self.device.next_event() } else { Some(0) }
+    }
+
+    /// Lets time go on, and puts the tags of commands that are done by `now` behind those in `done`.
+    #[inline]
+    pub fn advance(&mut self, now: Ns, done: &mut Vec<u64>) {
+        done.append(&mut self.at_once);
+        // One after the other: whoever waits for a place in the queue goes on at the time at which it became free.
+        while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
+            self.clock = at;
+            let mut completions = std::mem::take(&mut self.scratch);
+            self.device.advance(at, &mut completions);
+            for Completion { id, .. } in completions.drain(..) {
+                match self.waiting.pop_front() {
+                    Some(request) => self.device.submit(at, request),
+                    None => self.in_flight -= 1,
+                }
+                self.part_done(id, done);
+            }
+            self.scratch = completions;
+        }
+        if self.history.bytes() >= self.history_was + FORGET_EVERY_BYTES {
+            self.forget(now);
+        }
+    }
+
+    /// What a read that is done got.
+    ///
+    /// # Errors
+    /// Those of the image, and when the power went in between.
+    #[inline]
+    pub fn fetch(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Refused> {
+        if self.power != Power::On {
+            return Err(Refused::NoPower);
+        }
+        Ok(self.image.read(offset, buffer)?)
+    }
+
+    /// Pulls the plug: commands under way are never done, and what was not safe is lost, as the model and the drive's honesty have it.
+    ///
+    /// # Errors
+    /// Those of the image: what is left then is undefined, so that the drive is dead.
+    pub fn cut(&mut self, now: Ns) -> Result<Cut, Refused> {
+        if self.power != Power::On {
+            return Err(Refused::NoPower);
+        }
+        self.cuts += 1;
+        self.under_way = Slab::new();
+        self.waiting.clear();
+        self.in_flight = 0;
+        self.at_once.clear();
+        self.power = Power::Dead;
+        let cut = self.lose(now)?;
+        let struck = |fault| cut.injected.iter().any(|injected| injected.fault == fault);
+        self.read_only |= struck(Fault::ReadOnly);
+        self.power = if struck(Fault::Dead) { Power::Dead } else { Power::Off };
+        self.last_cut = Some(cut.clone());
+        Ok(cut)
+    }
+
+    fn lose(&mut self, now: Ns) -> Result<Cut, Refused> {
+        let now = now.max(self.clock);
+        self.clock = now;
+        self.device.power_cut(now, &mut self.chance);
+        let newest = self.history.newest();
+        let left = match self.safe_before(now) {
+            Some(safe_before) => self.history.newest_before(safe_before),
+            None => {
+                let left = |sector| self.device.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0];
+                newest.keys().map(|&sector| (sector, left(sector))).collect()
+            }
+        };
+        let mut cut = Cut::default();
+        let lost: BTreeSet<Stamp> = newest
+            .iter()
+            .filter(|(sector, newest)| left.get(sector) != Some(newest))
+            .map(|(_, newest)| *newest)
+            .collect();
+        for stamp in lost {
+            if self.open.contains(&stamp) {
+                cut.lost_unacknowledged += 1;
+            } else if stamp < self.promised_before || self.promised.contains(&stamp) {
+                cut.lost_promised += 1;
+            } else {
+                cut.lost_unflushed += 1;
+            }
+        }
+        for restored in self.history.take_back(&left) {
+            self.image.write(restored.offset, &restored.data)?;
+        }
+        self.history_was = 0;
+        self.ages.clear();
+        self.open.clear();
+        self.promised.clear();
+        cut.injected = self.faults.strike(&mut self.image)?;
+        Ok(cut)
+    }
+
+    /// Switches it on again after a cut.
+    ///
+    /// # Errors
+    /// When it is dead.
+    pub fn power_on(&mut self) -> Result<(), Refused> {
+        match self.power {
+            Power::On => Ok(()),
+            Power::Off => {
+                self.power = Power::On;
+                Ok(())
+            }
+            Power::Dead => Err(Refused::NoPower),
+        }
+    }
+
+    /// Writes acknowledged so far.
+    pub const fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// Flushes acknowledged so far, also those that were ignored.
+    pub const fn flushes(&self) -> u64 {
+        self.flushes
+    }
+
+    /// Overwrites it at random so many times, in no time.
+    ///
+    /// # Errors
+    /// When it is off, or has nothing that wears.
+    pub fn wear(&mut self, now: Ns, overwrites: f64) -> Result<(), Refused> {
+        if self.power != Power::On {
+            return Err(Refused::NoPower);
+        }
+        let now = now.max(self.clock);
+        if !self.device.wear(now, overwrites, &mut self.chance) {
+            return Err(Refused::DoesNotWear);
+        }
+        self.forget_all();
+        Ok(())
+    }
+
+    /// Lays the first `percent` of it out, as if it had been written once, long ago. What it holds stays.
+    pub fn fill(&mut self, percent: f64) {
+        let bytes = self.identity.capacity_bytes as f64 * percent / 100.0;
+        self.device.precondition((bytes as u64).min(self.identity.capacity_bytes) / SECTOR_BYTES * SECTOR_BYTES);
+        self.forget_all();
+    }
+
+    /// Everything that was written so far is safe.
+    fn forget_all(&mut self) {
+        self.history = History::default();
+        self.history_was = 0;
+        self.ages.clear();
+        self.promised.clear();
+    }
+
+    /// What it is and does.
+    pub fn status(&self, now: Ns) -> Status {
+        let activity: Activity = self.device.activity();
+        Status {
+            power: self.power,
+            read_only: self.read_only,
+            honesty: self.honesty.to_string(),
+            capacity_bytes: self.identity.capacity_bytes,
+            reads: activity.reads,
+            writes: self.writes,
+            written_bytes: activity.written_bytes,
+            flushes: self.flushes,
+            dirty_bytes: self.device.dirty_bytes(now.max(self.clock)),
+            write_amplification: activity.write_amplification(),
+            cuts: self.cuts,
+            last_cut: self.last_cut.clone(),
+        }
+    }
+
+    /// Makes the image survive a crash of this machine.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn sync_image(&self) -> io::Result<()> {
+        self.image.sync()
+    }
+
+    fn check(&self, offset: u64, bytes: u64) -> Result<(), Refused> {
+        let capacity_bytes = self.identity.capacity_bytes;
+        if offset.checked_add(bytes).is_none_or(|end| end > capacity_bytes) {
+            return Err(Refused::BeyondEnd { capacity_bytes });
+        }
+        if bytes == 0 || !(offset | bytes).is_multiple_of(SECTOR_BYTES) {
+            return Err(Refused::Alignment);
+        }
+        Ok(())
+    }
+
+    fn check_write(&self, offset: u64, bytes: u64) -> Result<(), Refused> {
+        self.check(offset, bytes)?;
+        if self.read_only { Err(Refused::ReadOnly) } else { Ok(()) }
+    }
+
+    /// Writes into the image, and remembers what was there.
+    fn store(&mut self, now: Ns, offset: u64, data: &[u8]) -> Result<Stamp, Refused> {
+        let stamp = self.remember(now, offset, data)?;
+        self.image.write(offset, data)?;
+        Ok(stamp)
+    }
+
+    fn remember(&mut self, now: Ns, offset: u64, data: &[u8]) -> Result<Stamp, Refused> {
+        let stamp = self.next_stamp;
+        self.next_stamp += 1;
+        if self.keeps_history {
+            let mut before = vec![0; data.len()];
+            self.image.read(offset, &mut before)?;
+            self.history.record(stamp, offset, &before);
+            if self.honesty.ack_early.is_some() {
+                self.ages.push_back((now, stamp));
+            }
+        }
+        if !self.faults.are_none() {
+            self.faults.write(&self.image, offset, data)?;
+        }
+        Ok(stamp)
+    }
+
+    fn send_write(&mut self, now: Ns, tag: u64, offset: u64, bytes: u64, stamps: (Stamp, Stamp), fua: bool) {
+        if self.keeps_history {
+            self.open.extend(stamps.0..=stamps.1);
+        }
+        let id = self.under_way.insert(UnderWay {
+            tag,
+            kind: Op::Write,
+            parts: 0,
+            stamps: Some(stamps),
+            fua,
+            covers_before: 0,
+        });
+        let forced = fua && self.identity.fua && !self.honesty.ignores_fua && self.honesty.ack_early.is_none();
+        self.send_parts(now, id, Request { id, op: Op::Write, offset, bytes, fua: forced, stamp: stamps.0 });
+    }
+
+    fn send_parts(&mut self, now: Ns, id: u32, whole: Request) {
+        // Of zeros each part was remembered by itself, of other data the whole.
+        let last = self.under_way.get(id).stamps.map_or(whole.stamp, |(_, last)| last);
+        let parts = self.parts(whole.offset, whole.bytes);
+        self.under_way.get_mut(id).parts = parts.len() as u32;
+        for ((offset, bytes), stamp) in parts.zip(whole.stamp..) {
+            self.send(now, Request { offset, bytes, stamp: stamp.min(last), ..whole });
+        }
+    }
+
+    /// A range in parts that the drive takes as one command.
+    fn parts(&self, offset: u64, bytes: u64) -> impl ExactSizeIterator<Item = (u64, u64)> + use<> {
+        let most = self.request_most;
+        (0..bytes.div_ceil(most) as u32).map(move |part| {
+            let from = u64::from(part) * most;
+            (offset + from, most.min(bytes - from))
+        })
+    }
+
+    fn send(&mut self, now: Ns, request: Request) {
+        if self.in_flight < self.identity.queue_depth {
+            self.in_flight += 1;
+            self.device.submit(now, request);
+        } else {
+            self.waiting.push_back(request);
+        }
+    }
+
+    fn part_done(&mut self, id: u32, done: &mut Vec<u64>) {
+        let command = self.under_way.get_mut(id);
+        command.parts -= 1;
+        if command.parts > 0 {
+            return;
+        }
+        let UnderWay { tag, kind, stamps, fua, covers_before, .. } = self.under_way.remove(id);
+        match kind {
+            Op::Write => self.writes += 1,
+            Op::Flush => self.flushes += 1,
+            Op::Read => {}
+        }
+        self.promised_before = self.promised_before.max(covers_before);
+        if let (true, Some((first, last))) = (self.keeps_history, stamps) {
+            for stamp in first..=last {
+                self.open.remove(&stamp);
+                if fua || !self.identity.volatile_cache {
+                    self.promised.insert(stamp);
+                }
+            }
+        }
+        done.push(tag);
+    }
+
+    /// The oldest write that was not acknowledged, or else the next one.
+    fn oldest_open(&self) -> Stamp {
+        self.open.first().copied().unwrap_or(self.next_stamp)
+    }
+
+    /// The first write that is too young to be safe, in a drive that acknowledges early.
+    fn safe_before(&self, now: Ns) -> Option<Stamp> {
+        let early = self.honesty.ack_early?.as_nanos() as Ns;
+        let young = self.ages.iter().find(|(made, _)| made + early > now);
+        Some(young.map_or(self.next_stamp, |(_, stamp)| *stamp))
+    }
+
+    /// Forgets what is safe by now.
+    pub fn forget(&mut self, now: Ns) {
+        let at_risk = match self.safe_before(now) {
+            Some(safe_before) => safe_before,
+            None => self.device.at_risk_from(now).unwrap_or(Stamp::MAX),
+        };
+        let at_risk = at_risk.min(self.oldest_open());
+        self.history.forget_before(at_risk);
+        self.history_was = self.history.bytes();
+        while self.ages.front().is_some_and(|(_, stamp)| *stamp < at_risk) {
+            self.ages.pop_front();
+        }
+        self.promised = self.promised.split_off(&at_risk);
+    }
+}

@@ -1,0 +1,489 @@
+//! A drive from its model to its users, and back: everything that has to be set up, measured, watched and taken down again, in its order.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use simdrive::assembly::Impossible;
+use simdrive::device::Device;
+use simdrive::run::Machine;
+
+use crate::address::{Address, AddressError, listen_unix};
+use crate::chain::{ChainError, Filesystem, LoopDevice, MountedFilesystem};
+use crate::container::{self, ContainerError, Note};
+use crate::drive::Drive;
+use crate::fuse::mount::{self, MountError, Mounted};
+use crate::honesty::Honesty;
+use crate::ideal::{self, Ideal};
+use crate::image::Image;
+use crate::nominal::Nominal;
+use crate::plug::{After, Plug};
+use crate::serve::connection::Socket;
+use crate::serve::control::Order;
+use crate::serve::directory::{DRIVE, Directory, PROBE};
+use crate::serve::floor::{self, Floor};
+use crate::serve::{Event, Handle, Server, Ways};
+
+/// What is emulated.
+#[derive(Debug, Clone)]
+pub enum Model {
+    /// A modelled drive.
+    Modelled(Box<Machine>),
+    /// One that takes no time, of so many bytes.
+    Ideal {
+        /// Its size.
+        capacity_bytes: u64,
+    },
+}
+
+impl Model {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Model::Modelled(machine) => &machine.model.model,
+            Model::Ideal { .. } => ideal::NAME,
+        }
+    }
+
+    /// Its name for people.
+    pub fn label(&self) -> &str {
+        match self {
+            Model::Modelled(machine) => &machine.model.label,
+            Model::Ideal { .. } => "Ideal drive",
+        }
+    }
+
+    fn device(&self) -> Result<Box<dyn Device>, Impossible> {
+        match self {
+            Model::Modelled(machine) => machine.drive(true),
+            Model::Ideal { capacity_bytes } => Ok(Box::new(Ideal::new(*capacity_bytes))),
+        }
+    }
+
+    /// The largest command of a host.
+    fn request_bytes_most(&self) -> u64 {
+        match self {
+            Model::Modelled(machine) => machine.model.host.request_most.0,
+            Model::Ideal { .. } => 32 << 20,
+        }
+    }
+}
+
+/// How a drive reaches its users, apart from NBD.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Files {
+    /// Not at all.
+    #[default]
+    None,
+    /// As a file in this directory, which is mounted on.
+    File(PathBuf),
+    /// And as a loop device.
+    Device(PathBuf),
+    /// And as a filesystem in this directory.
+    Mounted(PathBuf, Filesystem),
+}
+
+/// What a person wants.
+#[derive(Debug, Clone)]
+pub struct Wishes {
+    /// The drive.
+    pub model: Model,
+    /// The file that holds its data; none: memory.
+    pub image: Option<PathBuf>,
+    /// That file may be written to, although it is not ours.
+    pub destroy_data: bool,
+    /// Its lies.
+    pub honesty: Honesty,
+    /// Decides what is chance.
+    pub seed: u64,
+    /// When its plug is pulled.
+    pub after: Option<After>,
+    /// Percent that are laid out at the start.
+    pub fill_percent: f64,
+    /// NBD.
+    pub nbd: Option<Address>,
+    /// FUSE and what follows.
+    pub files: Files,
+    /// Where orders come from.
+    pub control: Option<PathBuf>,
+}
+
+/// Why a drive cannot be emulated as wished.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulateError {
+    /// The model.
+    #[error(transparent)]
+    Impossible(#[from] Impossible),
+    /// The file for the data.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
+    /// Where NBD or the control socket would listen.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// FUSE.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// Loop device, filesystem, mount.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// The mount point is in use.
+    #[error("`{}` is not empty, and what is in it would be hidden; name an empty directory", .0.display())]
+    NotEmpty(PathBuf),
+    /// Root is needed.
+    #[error("{0} needs root; without it, --nbd and --fuse work")]
+    Root(&'static str),
+    /// The system said no.
+    #[error("{what}: {source}")]
+    System {
+        /// What was done.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+impl EmulateError {
+    /// Whether it was refused for safety.
+    pub const fn is_refusal(&self) -> bool {
+        match self {
+            EmulateError::Container(error) => error.is_refusal(),
+            EmulateError::NotEmpty(_) | EmulateError::Chain(ChainError::OtherFilesystem { .. }) => true,
+            EmulateError::Mount(MountError::Left(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether something that was typed is wrong.
+    pub const fn is_wrong_use(&self) -> bool {
+        matches!(self, EmulateError::Impossible(_) | EmulateError::Root(_))
+    }
+}
+
+/// What happened to a drive.
+#[derive(Debug)]
+pub enum News {
+    /// Something of the drive.
+    Drive(Event),
+    /// Nothing did.
+    Nothing,
+    /// The server has ended by itself.
+    Ended,
+}
+
+/// A drive that is being emulated. Dropping it takes everything down.
+pub struct Emulation {
+    handle: Handle,
+    server: Option<JoinHandle<io::Result<Drive>>>,
+    events: Receiver<Event>,
+    sockets: Vec<PathBuf>,
+    /// What was learned.
+    pub facts: Facts,
+    // In the order in which they are taken down.
+    filesystem: Option<MountedFilesystem>,
+    device: Option<LoopDevice>,
+    directory: Option<Mounted>,
+    /// Made for the directory, and removed after it.
+    private: Option<PathBuf>,
+}
+
+/// What a person should know of a drive that is being emulated.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Facts {
+    /// The model's name.
+    pub model: String,
+    /// The model's name for people.
+    pub label: String,
+    /// Bytes.
+    pub capacity_bytes: u64,
+    /// Whether it tells of a volatile cache, so that hosts send flushes.
+    pub wants_flushes: bool,
+    /// Whether it takes forced unit access.
+    pub takes_fua: bool,
+    /// Whether it rotates.
+    pub rotational: bool,
+    /// Its lies.
+    pub honesty: String,
+    /// The file that holds its data.
+    pub image: Option<PathBuf>,
+    /// Where NBD clients find it.
+    pub nbd: Option<String>,
+    /// The file.
+    pub file: Option<PathBuf>,
+    /// The block device.
+    pub device: Option<PathBuf>,
+    /// The filesystem.
+    pub mounted: Option<PathBuf>,
+    /// Where it takes orders.
+    pub control: Option<PathBuf>,
+    /// What the model takes.
+    pub nominal: Nominal,
+    /// What NBD costs.
+    pub nbd_floor: Option<Floor>,
+    /// What the file, the loop device behind it included, costs.
+    pub file_floor: Option<Floor>,
+}
+
+impl Facts {
+    /// What the way costs that users take.
+    pub fn floor(&self) -> Option<Floor> {
+        self.file_floor.or(self.nbd_floor)
+    }
+}
+
+impl Emulation {
+    /// Sets everything up. `told` hears of steps that take a while.
+    ///
+    /// # Errors
+    /// When anything of it is not possible; what was set up until then is taken down again.
+    pub fn start(wishes: &Wishes, told: &dyn Fn(&str)) -> Result<Emulation, EmulateError> {
+        let system = |what| move |source| EmulateError::System { what, source };
+        let is_root = rustix::process::geteuid().is_root();
+        match &wishes.files {
+            Files::Device(_) if !is_root => return Err(EmulateError::Root("a loop device")),
+            Files::Mounted(..) if !is_root => return Err(EmulateError::Root("mounting a filesystem")),
+            Files::Mounted(directory, _) => check_empty(directory)?,
+            _ => {}
+        }
+        let device = wishes.model.device()?;
+        let nominal = Nominal::of(wishes.model.device()?);
+        let identity = device.identity();
+        let capacity_bytes = identity.capacity_bytes;
+        let image = match &wishes.image {
+            None => Image::in_memory(capacity_bytes),
+            Some(path) => {
+                let note = Note { model: wishes.model.name().to_owned(), capacity_bytes };
+                container::open(path, &note, wishes.destroy_data)?
+            }
+        };
+        let mut drive =
+            Drive::new(device, image, wishes.honesty.clone(), wishes.model.request_bytes_most(), wishes.seed);
+        if matches!(wishes.model, Model::Ideal { .. }) {
+            drive = drive.without_history();
+        }
+        if wishes.fill_percent > 0.0 {
+            drive.fill(wishes.fill_percent);
+        }
+        let mut facts = Facts {
+            model: wishes.model.name().to_owned(),
+            label: wishes.model.label().to_owned(),
+            capacity_bytes,
+            wants_flushes: drive.wants_flushes(),
+            takes_fua: drive.takes_fua(),
+            rotational: identity.rotational,
+            honesty: wishes.honesty.to_string(),
+            image: wishes.image.clone(),
+            nbd: wishes.nbd.as_ref().map(Address::uri),
+            file: None,
+            device: None,
+            mounted: None,
+            control: wishes.control.clone(),
+            nominal,
+            nbd_floor: None,
+            file_floor: None,
+        };
+
+        let mut sockets = Sockets(Vec::new());
+        let nbd = wishes.nbd.as_ref().map(Address::listen).transpose()?;
+        sockets.0.extend(wishes.nbd.iter().filter_map(|address| match address {
+            Address::Unix(path) => Some(path.clone()),
+            Address::Tcp(..) => None,
+        }));
+        let control = wishes.control.as_deref().map(listen_unix).transpose()?;
+        sockets.0.extend(wishes.control.clone());
+        let (private, directory) = match &wishes.files {
+            Files::None => (None, None),
+            Files::File(directory) | Files::Device(directory) => (None, Some(directory.clone())),
+            Files::Mounted(..) => {
+                let private = private_directory().map_err(system("a directory for the drive"))?;
+                (Some(private.clone()), Some(private))
+            }
+        };
+        let attached = directory.as_deref().map(mount::attach).transpose();
+        if attached.is_err()
+            && let Some(private) = &private
+        {
+            let _ = std::fs::remove_dir(private);
+        }
+        let (kernel, directory) = attached?.unzip();
+        let ways = Ways {
+            nbd,
+            directory: kernel.map(Directory::new).transpose().map_err(system("the file of FUSE"))?,
+            control,
+        };
+        let plug = Plug::new(wishes.after, wishes.seed);
+        let (server, handle, events) = Server::new(drive, wishes.model.name(), wishes.model.label(), ways, plug)
+            .map_err(system("setting up the server"))?;
+        let server = std::thread::Builder::new()
+            .name("drive".to_owned())
+            .spawn(move || server.run())
+            .map_err(system("starting the server"))?;
+        facts.file = directory.as_ref().map(|mounted| mounted.directory().join(DRIVE));
+        let mut emulation = Emulation {
+            handle,
+            server: Some(server),
+            events,
+            sockets: std::mem::take(&mut sockets.0),
+            facts,
+            filesystem: None,
+            device: None,
+            directory,
+            private,
+        };
+        told("measuring what the transport costs");
+        emulation.measure(wishes).map_err(system("measuring what the transport costs"))?;
+        emulation.build(&wishes.files, told)?;
+        emulation.handle.ready();
+        Ok(emulation)
+    }
+
+    /// Measures the ways that users will take.
+    fn measure(&mut self, wishes: &Wishes) -> io::Result<()> {
+        let flushes = self.facts.wants_flushes;
+        if let Some(address) = &wishes.nbd {
+            let ours = self.connect(address)?;
+            let floor = floor::of_socket(ours, flushes)?;
+            self.handle.nbd_floor(floor);
+            self.facts.nbd_floor = Some(floor);
+        }
+        if let Some(file) = &self.facts.file {
+            let probe = file.with_file_name(PROBE);
+            let floor = match &wishes.files {
+                Files::Device(_) | Files::Mounted(..) => {
+                    let device = LoopDevice::attach(&probe, flushes, false).map_err(io::Error::other)?;
+                    floor::of_file(device.path(), flushes)?
+                }
+                _ => floor::of_file(&probe, flushes)?,
+            };
+            self.handle.directory_floor(floor);
+            self.facts.file_floor = Some(floor);
+        }
+        Ok(())
+    }
+
+    /// A connection of the kind that clients have, to the drive that is measured with.
+    fn connect(&self, address: &Address) -> io::Result<Socket> {
+        match address {
+            Address::Unix(_) => {
+                let (ours, theirs) = UnixStream::pair()?;
+                self.handle.measure(Socket::Unix(theirs));
+                Ok(Socket::Unix(ours))
+            }
+            Address::Tcp(..) => {
+                let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+                let ours = std::net::TcpStream::connect(listener.local_addr()?)?;
+                self.handle.measure(Socket::Tcp(listener.accept()?.0));
+                Ok(Socket::Tcp(ours))
+            }
+        }
+    }
+
+    fn build(&mut self, files: &Files, told: &dyn Fn(&str)) -> Result<(), EmulateError> {
+        let (Files::Device(_) | Files::Mounted(..), Some(file)) = (files, &self.facts.file) else { return Ok(()) };
+        let device = LoopDevice::attach(file, self.facts.wants_flushes, self.facts.rotational)?;
+        self.facts.device = Some(device.path().to_owned());
+        let device = self.device.insert(device);
+        if let Files::Mounted(directory, filesystem) = files {
+            told(&format!("making and mounting {}", filesystem.name()));
+            let mounted = MountedFilesystem::mount(device.path(), directory, *filesystem, self.facts.capacity_bytes)?;
+            self.filesystem = Some(mounted);
+            self.facts.mounted = Some(directory.clone());
+        }
+        Ok(())
+    }
+
+    /// Gives an order; `None` when the server has ended.
+    pub fn order(&self, order: Order) -> Option<serde_json::Value> {
+        self.handle.order(order)
+    }
+
+    /// What happens within this time, if anything does.
+    pub fn news(&self, within: Duration) -> News {
+        match self.events.recv_timeout(within) {
+            Ok(event) => News::Drive(event),
+            Err(RecvTimeoutError::Timeout) => News::Nothing,
+            Err(RecvTimeoutError::Disconnected) => News::Ended,
+        }
+    }
+
+    /// Puts the loop device and the filesystem back after the drive was switched on again: what the kernel remembers of it is from before the cut.
+    ///
+    /// # Errors
+    /// When a step fails.
+    pub fn rebuild(&mut self, files: &Files) -> Result<(), EmulateError> {
+        if let Some(mut filesystem) = self.filesystem.take()
+            && filesystem.unmount().is_err()
+        {
+            filesystem.unmount_lazily();
+        }
+        self.device = None;
+        self.build(files, &|_| ())?;
+        self.handle.ready();
+        Ok(())
+    }
+
+    /// Takes the filesystem away, if nobody uses it.
+    ///
+    /// # Errors
+    /// When somebody does.
+    pub fn unmount(&mut self) -> Result<(), ChainError> {
+        match &mut self.filesystem {
+            Some(filesystem) => filesystem.unmount(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Emulation {
+    fn drop(&mut self) {
+        // From top to bottom, with the drive still there: a filesystem that is taken away writes.
+        self.filesystem = None;
+        self.device = None;
+        self.directory = None;
+        self.handle.stop();
+        if let Some(Ok(Ok(drive))) = self.server.take().map(JoinHandle::join) {
+            let _ = drive.sync_image();
+        }
+        if let Some(private) = &self.private {
+            let _ = std::fs::remove_dir(private);
+        }
+        drop(Sockets(std::mem::take(&mut self.sockets)));
+    }
+}
+
+/// Socket files, which are removed.
+struct Sockets(Vec<PathBuf>);
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn check_empty(directory: &Path) -> Result<(), EmulateError> {
+    let because = |because| MountError::Directory { directory: directory.to_owned(), because };
+    let mut entries = std::fs::read_dir(directory).map_err(because)?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(EmulateError::NotEmpty(directory.to_owned())),
+    }
+}
+
+/// A directory that only this process uses.
+fn private_directory() -> io::Result<PathBuf> {
+    let base = runtime_directory();
+    let path = base.join(format!("flushmark-{}", std::process::id()));
+    std::fs::create_dir(&path)?;
+    Ok(path)
+}
+
+/// Where sockets and mounts of a user belong.
+pub fn runtime_directory() -> PathBuf {
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
+    let root = rustix::process::geteuid().is_root().then(|| PathBuf::from("/run")).filter(|path| path.is_dir());
+    named.or(root).unwrap_or_else(std::env::temp_dir)
+}

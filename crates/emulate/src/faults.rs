@@ -1,0 +1,288 @@
+//! What goes wrong at a power cut beyond what the model's physics and the drive's lies take: chosen write by write, carried out at the cut.
+//!
+//! A write is chosen when it is made, because what was in its place before has to be known. It is struck only if it is still there as it was written: what was overwritten
+//! since, or lost anyway, is left alone. So everything that [`Injected`] tells can be seen by whoever reads the drive.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use simdrive::device::SECTOR_BYTES;
+
+use crate::honesty::{Fault, Honesty};
+use crate::image::Image;
+
+/// What one page of a mapping table may stand for.
+const RANGE_BYTES: u64 = 1 << 20;
+/// A tear within a sector falls on a multiple of this.
+const SHARD_BYTES: usize = 64;
+/// Places of late writes, which a flying write may land on.
+const PLACES: usize = 1024;
+
+/// A fault that happened.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Injected {
+    /// Its class.
+    pub fault: Fault,
+    /// Where the write that it struck belongs, in bytes; of the whole drive 0.
+    pub offset: u64,
+    /// The length of what is wrong; of the whole drive 0.
+    pub bytes: u64,
+    /// Where a flying write went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed_at: Option<u64>,
+}
+
+/// A write that will be struck.
+#[derive(Debug)]
+struct Chosen {
+    fault: Fault,
+    offset: u64,
+    before: Vec<u8>,
+    data: Vec<u8>,
+}
+
+/// A range whose mapping will go back to what it was when it was chosen.
+#[derive(Debug, Default)]
+struct Doomed {
+    before: BTreeMap<u64, Box<[u8]>>,
+}
+
+/// The faults of one drive.
+#[derive(Debug)]
+pub struct Faults {
+    chances: Vec<(Fault, f64)>,
+    chance: Xoshiro256PlusPlus,
+    chosen: Vec<Chosen>,
+    doomed: BTreeMap<u64, Doomed>,
+    places: Vec<u64>,
+    writes: u64,
+}
+
+impl Faults {
+    /// Those of a drive of this honesty.
+    pub fn new(honesty: &Honesty, seed: u64) -> Faults {
+        Faults {
+            chances: honesty.faults.clone(),
+            chance: Xoshiro256PlusPlus::seed_from_u64(seed),
+            chosen: Vec::new(),
+            doomed: BTreeMap::new(),
+            places: Vec::new(),
+            writes: 0,
+        }
+    }
+
+    /// Whether none can ever happen: writes then need not be told.
+    pub const fn are_none(&self) -> bool {
+        self.chances.is_empty()
+    }
+
+    fn happens(&mut self, chance: f64) -> bool {
+        // 53 bits, as many as a float holds.
+        (self.chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64 <= chance && chance > 0.0
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.chance.next_u64() % bound.max(1)
+    }
+
+    /// A write is made: `image` still holds what was before.
+    ///
+    /// # Errors
+    /// Those of the image.
+    pub fn write(&mut self, image: &Image, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.writes += 1;
+        let bytes = data.len() as u64;
+        for range in offset / RANGE_BYTES..=(offset + bytes - 1) / RANGE_BYTES {
+            let Some(doomed) = self.doomed.get_mut(&range) else { continue };
+            let (from, to) = (offset.max(range * RANGE_BYTES), (offset + bytes).min((range + 1) * RANGE_BYTES));
+            for sector in from / SECTOR_BYTES..to / SECTOR_BYTES {
+                if let std::collections::btree_map::Entry::Vacant(entry) = doomed.before.entry(sector) {
+                    let mut before = vec![0; SECTOR_BYTES as usize].into_boxed_slice();
+                    image.read(sector * SECTOR_BYTES, &mut before)?;
+                    entry.insert(before);
+                }
+            }
+        }
+        for index in 0..self.chances.len() {
+            let (fault, chance) = self.chances[index];
+            if fault.is_of_the_whole_drive() || !self.happens(chance) {
+                continue;
+            }
+            if fault == Fault::Metadata {
+                self.doomed.entry(offset / RANGE_BYTES).or_default();
+            } else {
+                let mut before = vec![0; data.len()];
+                image.read(offset, &mut before)?;
+                self.chosen.push(Chosen { fault, offset, before, data: data.to_vec() });
+            }
+        }
+        let place = (self.writes % PLACES as u64) as usize;
+        if place < self.places.len() {
+            self.places[place] = offset;
+        } else {
+            self.places.push(offset);
+        }
+        Ok(())
+    }
+
+    /// The power has gone: strikes what was chosen, and forgets it. `image` holds what the cut left.
+    ///
+    /// # Errors
+    /// Those of the image.
+    pub fn strike(&mut self, image: &mut Image) -> io::Result<Vec<Injected>> {
+        let mut injected = Vec::new();
+        for (range, doomed) in std::mem::take(&mut self.doomed) {
+            let mut wrong_bytes = 0;
+            for (sector, before) in doomed.before {
+                let mut now = vec![0; before.len()];
+                image.read(sector * SECTOR_BYTES, &mut now)?;
+                if *now != *before {
+                    image.write(sector * SECTOR_BYTES, &before)?;
+                    wrong_bytes += SECTOR_BYTES;
+                }
+            }
+            if wrong_bytes > 0 {
+                let offset = range * RANGE_BYTES;
+                injected.push(Injected { fault: Fault::Metadata, offset, bytes: wrong_bytes, landed_at: None });
+            }
+        }
+        for chosen in std::mem::take(&mut self.chosen) {
+            let mut now = vec![0; chosen.data.len()];
+            image.read(chosen.offset, &mut now)?;
+            if now == chosen.data && chosen.before != chosen.data {
+                injected.extend(self.strike_one(image, &chosen)?);
+            }
+        }
+        for (fault, chance) in self.chances.clone() {
+            if fault.is_of_the_whole_drive() && self.happens(chance) {
+                injected.push(Injected { fault, offset: 0, bytes: 0, landed_at: None });
+            }
+        }
+        Ok(injected)
+    }
+
+    fn strike_one(&mut self, image: &mut Image, chosen: &Chosen) -> io::Result<Option<Injected>> {
+        let Chosen { fault, offset, ref before, ref data } = *chosen;
+        let bytes = data.len() as u64;
+        let told = |bytes| Some(Injected { fault, offset, bytes, landed_at: None });
+        match fault {
+            Fault::Unserializable => {
+                image.write(offset, before)?;
+                Ok(told(bytes))
+            }
+            Fault::BitCorruption => {
+                let mut wrong = data.clone();
+                let sector = self.below(bytes / SECTOR_BYTES) * SECTOR_BYTES;
+                for _ in 0..=self.below(8) {
+                    let bit = self.below(SECTOR_BYTES * 8);
+                    wrong[(sector + bit / 8) as usize] ^= 1 << (bit % 8);
+                }
+                // Two flips of one bit are none.
+                if wrong == *data {
+                    wrong[sector as usize] ^= 1;
+                }
+                image.write(offset, &wrong)?;
+                Ok(told(SECTOR_BYTES))
+            }
+            Fault::Shorn => {
+                let unit = if bytes > SECTOR_BYTES { SECTOR_BYTES as usize } else { SHARD_BYTES };
+                let units = data.len() / unit;
+                // Where the tear can be seen: something differs behind it.
+                let last =
+                    (0..units).rev().find(|at| data[at * unit..(at + 1) * unit] != before[at * unit..(at + 1) * unit]);
+                let Some(last) = last.filter(|last| *last > 0) else { return Ok(None) };
+                let kept = (1 + self.below(last as u64) as usize) * unit;
+                image.write(offset + kept as u64, &before[kept..])?;
+                Ok(told(bytes - kept as u64))
+            }
+            Fault::Flying => {
+                let fits = |place: &u64| place.abs_diff(offset) >= bytes && place + bytes <= image.bytes();
+                let places: Vec<u64> = self.places.iter().copied().filter(fits).collect();
+                let Some(&place) = places.get(self.below(places.len() as u64) as usize) else { return Ok(None) };
+                image.write(offset, before)?;
+                image.write(place, data)?;
+                Ok(Some(Injected { fault, offset, bytes, landed_at: Some(place) }))
+            }
+            Fault::Metadata | Fault::Dead | Fault::ReadOnly => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::honesty::Lie;
+
+    const RECORD: usize = 4096;
+
+    /// 100 records written twice, each write with this chance to be struck.
+    fn struck(fault: Fault, chance: f64, seed: u64) -> (Vec<Injected>, Image) {
+        let mut image = Image::in_memory(4 << 20);
+        let mut faults = Faults::new(&Honesty::of(&[Lie::Fault(fault, chance)]), seed);
+        for version in 1..=2u8 {
+            for record in 0..100u64 {
+                let data = [version; RECORD];
+                let offset = record * RECORD as u64;
+                faults.write(&image, offset, &data).unwrap();
+                image.write(offset, &data).unwrap();
+            }
+        }
+        let injected = faults.strike(&mut image).unwrap();
+        (injected, image)
+    }
+
+    fn record(image: &Image, offset: u64) -> Vec<u8> {
+        let mut data = vec![0; RECORD];
+        image.read(offset, &mut data).unwrap();
+        data
+    }
+
+    #[test]
+    fn each_fault_is_what_it_says_and_where_it_says() {
+        for seed in 0..20 {
+            let (injected, image) = struck(Fault::Unserializable, 0.1, seed);
+            assert!(!injected.is_empty());
+            let wrong = |image: &Image| (0..100).filter(|at| record(image, at * 4096) != [2; RECORD]).count();
+            assert_eq!(wrong(&image), injected.len());
+            assert!(injected.iter().all(|one| record(&image, one.offset) == [1; RECORD]));
+
+            let (injected, image) = struck(Fault::Shorn, 0.1, seed);
+            assert_eq!(wrong(&image), injected.len());
+            for one in injected {
+                let kept = RECORD - one.bytes as usize;
+                let data = record(&image, one.offset);
+                assert!(data[..kept].iter().all(|&byte| byte == 2) && data[kept..].iter().all(|&byte| byte == 1));
+            }
+
+            let (injected, image) = struck(Fault::BitCorruption, 0.1, seed);
+            assert_eq!(wrong(&image), injected.len());
+            for one in injected {
+                let flipped: u32 = record(&image, one.offset).iter().map(|byte| (byte ^ 2).count_ones()).sum();
+                assert!((1..=8).contains(&flipped), "{flipped}");
+            }
+
+            let (injected, image) = struck(Fault::Flying, 0.02, seed);
+            for one in injected {
+                assert_ne!(one.landed_at, None);
+                // Unless another one landed there.
+                assert!([1, 2].contains(&record(&image, one.offset)[0]));
+            }
+
+            let (injected, image) = struck(Fault::Metadata, 0.01, seed);
+            let wrong_bytes: u64 = injected.iter().map(|one| one.bytes).sum();
+            let old = (0..100).map(|at| record(&image, at * 4096)).filter(|data| *data != [2; RECORD]).count();
+            assert_eq!(wrong_bytes, old as u64 * 4096);
+        }
+    }
+
+    #[test]
+    fn the_chance_is_that_of_each_write() {
+        let count: usize = (0..200).map(|seed| struck(Fault::Unserializable, 0.01, seed).0.len()).sum();
+        // 200 runs of 100 records that are still there: 200 expected, 14 the standard deviation.
+        assert!((130..270).contains(&count), "{count}");
+        assert_eq!((0..50).map(|seed| struck(Fault::Dead, 1.0, seed).0.len()).sum::<usize>(), 50);
+        assert_eq!((0..50).map(|seed| struck(Fault::Dead, 0.0, seed).0.len()).sum::<usize>(), 0);
+    }
+}

@@ -1,0 +1,148 @@
+//! Mounting the directory: by the kernel's own call as root, through `fusermount3` otherwise. And what killed processes left mounted.
+
+use std::fs::File;
+use std::io;
+use std::io::IoSliceMut;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+use super::wire::PAYLOAD_BYTES_MOST;
+
+/// What a mount of ours is called in the list of mounts.
+pub const FILESYSTEM: &str = "fuse.flushmark";
+
+/// A mounted directory. Dropping it takes it away.
+#[derive(Debug)]
+pub struct Mounted {
+    directory: PathBuf,
+}
+
+/// Why nothing could be mounted.
+#[derive(Debug, thiserror::Error)]
+pub enum MountError {
+    /// The kernel has no FUSE.
+    #[error("/dev/fuse cannot be opened ({0}): the kernel's FUSE is needed (`modprobe fuse`)")]
+    NoFuse(io::Error),
+    /// The directory is not there.
+    #[error("`{}` is no directory that something can be mounted on: {because}", directory.display())]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// Why.
+        because: io::Error,
+    },
+    /// A mount of a process that was killed.
+    #[error("`{}` is still mounted by an emulated drive whose process was killed; `flushmark emulate clean-up {}` takes it away", .0.display(), .0.display())]
+    Left(PathBuf),
+    /// Mounting failed.
+    #[error("`{}` could not be mounted: {because}", directory.display())]
+    Failed {
+        /// The directory.
+        directory: PathBuf,
+        /// Why.
+        because: String,
+    },
+}
+
+/// Mounts a FUSE directory, and gives the file through which the kernel speaks.
+///
+/// # Errors
+/// When the directory or the machine does not allow it.
+pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
+    let failed = |because: String| MountError::Failed { directory: directory.to_owned(), because };
+    let metadata = std::fs::metadata(directory).and_then(|metadata| {
+        if metadata.is_dir() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::NotADirectory)) }
+    });
+    if let Err(because) = metadata {
+        // ENOTCONN: what is mounted there has lost its process.
+        return Err(if because.kind() == io::ErrorKind::NotConnected {
+            MountError::Left(directory.to_owned())
+        } else {
+            MountError::Directory { directory: directory.to_owned(), because }
+        });
+    }
+    let directory = directory.canonicalize().map_err(|error| failed(error.to_string()))?;
+    let connection = if rustix::process::geteuid().is_root() {
+        let connection = File::options().read(true).write(true).open("/dev/fuse").map_err(MountError::NoFuse)?;
+        let options =
+            format!("fd={},rootmode=40000,user_id=0,group_id=0,max_read={PAYLOAD_BYTES_MOST}", connection.as_raw_fd());
+        let options = std::ffi::CString::new(options).map_err(|error| failed(error.to_string()))?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("flushmark", &directory, FILESYSTEM, flags, options.as_c_str())
+            .map_err(|error| failed(io::Error::from(error).to_string()))?;
+        connection
+    } else {
+        by_helper(&directory).map_err(failed)?
+    };
+    Ok((connection, Mounted { directory }))
+}
+
+/// `fusermount3` may mount for ordinary users, and sends the open file back.
+fn by_helper(directory: &Path) -> Result<File, String> {
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    let (ours, theirs) = UnixStream::pair().map_err(|error| said(&error))?;
+    fcntl_setfd(&theirs, FdFlags::empty()).map_err(|error| said(&error))?;
+    let helper = Command::new("fusermount3")
+        .args(["-o", "fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read=1048576", "--"])
+        .arg(directory)
+        .env("_FUSE_COMMFD", theirs.as_raw_fd().to_string())
+        .output();
+    drop(theirs);
+    let output = helper.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "without root, `fusermount3` is needed (package fuse3)".to_owned(),
+        _ => format!("fusermount3: {error}"),
+    })?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0; 1];
+    recvmsg(&ours, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::empty())
+        .map_err(|error| said(&error))?;
+    let mut files = ancillary.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    let file: Option<OwnedFd> = files.next().and_then(|mut files| files.next());
+    file.map(File::from).ok_or_else(|| "fusermount3 sent no file".to_owned())
+}
+
+/// Takes a mount away; `lazily`, although something still uses it.
+///
+/// # Errors
+/// When the kernel refuses, for example because it is in use.
+pub fn detach(directory: &Path, lazily: bool) -> io::Result<()> {
+    if rustix::process::geteuid().is_root() {
+        let flags = if lazily { UnmountFlags::DETACH } else { UnmountFlags::empty() };
+        return Ok(unmount(directory, flags)?);
+    }
+    let mut helper = Command::new("fusermount3");
+    helper.arg("-u").args(lazily.then_some("-z")).arg("--").arg(directory);
+    let output = helper.output()?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+    }
+}
+
+impl Mounted {
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // In use or not: whoever serves it is about to go.
+        let _ = detach(&self.directory, true);
+    }
+}

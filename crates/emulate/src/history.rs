@@ -1,0 +1,189 @@
+//! What the image held before each write that a power cut could still take: an undo log.
+//!
+//! The image always holds what a read gets now. A model says after a cut, sector by sector, which write's data is left ([`simdrive::device::Stamp`]); what the image held
+//! at that moment stands here, with the writes that came after. Writes older than everything at risk are forgotten, so that the log holds no more than the drive's cache.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use simdrive::device::{SECTOR_BYTES, Stamp};
+
+/// One write, and what was in its place before.
+#[derive(Debug)]
+struct Change {
+    stamp: Stamp,
+    offset: u64,
+    before: Before,
+}
+
+/// What was in a write's place. Most of a drive was never written.
+#[derive(Debug)]
+enum Before {
+    Zeros(u64),
+    Bytes(Box<[u8]>),
+}
+
+const ZEROS: [u8; SECTOR_BYTES as usize] = [0; SECTOR_BYTES as usize];
+
+impl Before {
+    fn len(&self) -> u64 {
+        match self {
+            Before::Zeros(bytes) => *bytes,
+            Before::Bytes(bytes) => bytes.len() as u64,
+        }
+    }
+
+    fn sector(&self, index: u64) -> &[u8] {
+        match self {
+            Before::Zeros(_) => &ZEROS,
+            Before::Bytes(bytes) => &bytes[(index * SECTOR_BYTES) as usize..][..SECTOR_BYTES as usize],
+        }
+    }
+}
+
+/// The writes that could be taken back, in their order.
+#[derive(Debug, Default)]
+pub struct History {
+    changes: VecDeque<Change>,
+    bytes: u64,
+}
+
+/// A run of sectors that holds something else after a cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// Where, in bytes.
+    pub offset: u64,
+    /// What it holds now.
+    pub data: Vec<u8>,
+}
+
+impl History {
+    /// A write, whose stamp is above all earlier ones; `before` is what its whole range held.
+    pub fn record(&mut self, stamp: Stamp, offset: u64, before: &[u8]) {
+        let before = if before.iter().all(|&byte| byte == 0) {
+            Before::Zeros(before.len() as u64)
+        } else {
+            Before::Bytes(before.into())
+        };
+        self.bytes += before.len();
+        self.changes.push_back(Change { stamp, offset, before });
+    }
+
+    /// Bytes of the writes that it could take back.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Forgets the writes before `stamp`: nothing takes them back any more.
+    pub fn forget_before(&mut self, stamp: Stamp) {
+        while self.changes.front().is_some_and(|change| change.stamp < stamp) {
+            if let Some(change) = self.changes.pop_front() {
+                self.bytes -= change.before.len();
+            }
+        }
+    }
+
+    /// The sectors that were written, with the newest write of each.
+    pub fn newest(&self) -> BTreeMap<u64, Stamp> {
+        self.newest_before(Stamp::MAX)
+    }
+
+    /// The sectors that were written before `stamp`, with the newest of those writes.
+    pub fn newest_before(&self, stamp: Stamp) -> BTreeMap<u64, Stamp> {
+        let older = self.changes.iter().take_while(|change| change.stamp < stamp);
+        older.flat_map(|change| change.sectors().map(|sector| (sector, change.stamp))).collect()
+    }
+
+    /// Takes back what did not survive, and forgets everything. `left` says of each sector that was written which write's data it holds; a stamp
+    /// that is not known here stands for something older.
+    pub fn take_back(&mut self, left: &BTreeMap<u64, Stamp>) -> Vec<Restored> {
+        let changes = std::mem::take(&mut self.changes);
+        self.bytes = 0;
+        // From the newest write to the oldest: what each unresolved sector held before the writes that are gone.
+        let mut held: BTreeMap<u64, &[u8]> = BTreeMap::new();
+        let mut resolved: BTreeSet<u64> = BTreeSet::new();
+        for change in changes.iter().rev() {
+            for (sector, index) in change.sectors().zip(0..) {
+                if resolved.contains(&sector) {
+                    continue;
+                }
+                if left.get(&sector) == Some(&change.stamp) {
+                    resolved.insert(sector);
+                } else {
+                    held.insert(sector, change.before.sector(index));
+                }
+            }
+        }
+        let mut runs: Vec<Restored> = Vec::new();
+        for (sector, data) in held {
+            let offset = sector * SECTOR_BYTES;
+            match runs.last_mut() {
+                Some(run) if run.offset + run.data.len() as u64 == offset => run.data.extend_from_slice(data),
+                _ => runs.push(Restored { offset, data: data.to_vec() }),
+            }
+        }
+        runs
+    }
+}
+
+impl Change {
+    fn sectors(&self) -> std::ops::Range<u64> {
+        let first = self.offset / SECTOR_BYTES;
+        first..first + self.before.len() / SECTOR_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sectors(values: &[u8]) -> Vec<u8> {
+        values.iter().flat_map(|&value| [value; SECTOR_BYTES as usize]).collect()
+    }
+
+    /// Sector 0 held 10 and sector 1 held 20; write 1 made both 11 and 21, write 2 made sector 0 12.
+    fn history() -> History {
+        let mut history = History::default();
+        history.record(1, 0, &sectors(&[10, 20]));
+        history.record(2, 0, &sectors(&[11]));
+        history
+    }
+
+    #[test]
+    fn each_sector_goes_back_to_what_its_stamp_says() {
+        let cases: [(Stamp, Stamp, &[(u64, u8)]); 5] = [
+            // Everything survived.
+            (2, 1, &[]),
+            (1, 1, &[(0, 11)]),
+            (0, 0, &[(0, 10), (1, 20)]),
+            (2, 0, &[(1, 20)]),
+            (0, 1, &[(0, 10)]),
+        ];
+        for (first, second, expected) in cases {
+            let restored = history().take_back(&BTreeMap::from([(0, first), (1, second)]));
+            let flat: Vec<(u64, u8)> = restored
+                .iter()
+                .flat_map(|run| {
+                    let first = run.offset / SECTOR_BYTES;
+                    run.data.chunks(SECTOR_BYTES as usize).zip(first..).map(|(data, sector)| (sector, data[0]))
+                })
+                .collect();
+            assert_eq!(flat, expected, "{first} {second}");
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_stays() {
+        let mut history = history();
+        history.forget_before(2);
+        assert_eq!(history.bytes(), SECTOR_BYTES);
+        // Sector 1 was written by the forgotten one and is not touched; sector 0 goes back to the forgotten one's data.
+        let restored = history.take_back(&BTreeMap::from([(0, 1)]));
+        assert_eq!(restored, [Restored { offset: 0, data: sectors(&[11]) }]);
+        assert_eq!(history.bytes(), 0);
+    }
+
+    #[test]
+    fn the_newest_write_of_each_sector() {
+        assert_eq!(history().newest(), BTreeMap::from([(0, 2), (1, 1)]));
+    }
+}

@@ -1,0 +1,339 @@
+//! One client's conversation: bytes in, answers and requests out. It knows no socket, so that anything can be said to it.
+
+use super::wire::{
+    Error, MAGIC, OPTION_BYTES, OPTION_BYTES_MOST, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_BYTES_MOST, REQUEST_BYTES,
+    REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, answer, chunk, command, command_flag, handshake, info,
+    option, transmission,
+};
+
+/// What is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Its name; the empty name means it, too.
+    pub name: String,
+    /// A line for people.
+    pub description: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Whether FLUSH is offered.
+    pub flush: bool,
+    /// Whether FUA is offered.
+    pub fua: bool,
+    /// Whether it refuses writes.
+    pub read_only: bool,
+    /// Whether it rotates.
+    pub rotational: bool,
+    /// The least that can be read or written, in bytes.
+    pub sector_bytes: u32,
+}
+
+impl Export {
+    fn flags(&self) -> u16 {
+        let set = |on: bool, flag: u16| if on { flag } else { 0 };
+        transmission::HAS_FLAGS
+            | transmission::SEND_TRIM
+            | transmission::SEND_WRITE_ZEROES
+            | transmission::SEND_DF
+            | transmission::CAN_MULTI_CONN
+            | set(self.read_only, transmission::READ_ONLY)
+            | set(self.flush, transmission::SEND_FLUSH)
+            | set(self.fua, transmission::SEND_FUA)
+            | set(self.rotational, transmission::ROTATIONAL)
+    }
+}
+
+/// What a client wants done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Its name for it, which the answer carries.
+    pub cookie: u64,
+    /// What.
+    pub kind: Kind,
+    /// Where.
+    pub offset: u64,
+    /// How much.
+    pub bytes: u32,
+    /// Safe when answered.
+    pub fua: bool,
+}
+
+/// Kinds of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads.
+    Read,
+    /// Writes the data that came with it.
+    Write,
+    /// Flushes.
+    Flush,
+    /// Trims.
+    Trim,
+    /// Writes zeros.
+    WriteZeroes,
+}
+
+/// What came out of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// Nothing: it takes so many bytes in all, from the beginning of the input, to go on.
+    Needs(usize),
+    /// Something was answered, or noted.
+    Went,
+    /// A request, and the data of a write.
+    Asked(Request, &'a [u8]),
+    /// The conversation is over; what was asked before may still be answered.
+    Over,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Flags,
+    Options,
+    Transmission,
+    Over,
+}
+
+/// The conversation.
+#[derive(Debug, Clone)]
+pub struct Session {
+    export: Export,
+    phase: Phase,
+    no_zeroes: bool,
+    structured: bool,
+}
+
+impl Session {
+    /// A new client: the greeting goes into `out`.
+    pub fn greet(export: Export, out: &mut Vec<u8>) -> Session {
+        out.extend(MAGIC.to_be_bytes());
+        out.extend(OPTION_MAGIC.to_be_bytes());
+        out.extend((handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES).to_be_bytes());
+        Session { export, phase: Phase::Flags, no_zeroes: false, structured: false }
+    }
+
+    /// Goes one step on with what the client has said so far. Gives how many bytes of `input` were used up, and puts answers into `out`.
+    #[inline]
+    pub fn step<'a>(&mut self, input: &'a [u8], out: &mut Vec<u8>) -> (usize, Step<'a>) {
+        match self.phase {
+            Phase::Transmission => self.request(input, out),
+            Phase::Flags => self.flags(input),
+            Phase::Options => self.option(input, out),
+            Phase::Over => (input.len(), Step::Over),
+        }
+    }
+
+    fn over<'a>(&mut self, used: usize) -> (usize, Step<'a>) {
+        self.phase = Phase::Over;
+        (used, Step::Over)
+    }
+
+    fn flags<'a>(&mut self, input: &'a [u8]) -> (usize, Step<'a>) {
+        let Some(flags) = be_u32(input, 0) else { return (0, Step::Needs(4)) };
+        let known = u32::from(handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES);
+        if flags & !known != 0 {
+            return self.over(4);
+        }
+        self.no_zeroes = flags & u32::from(handshake::NO_ZEROES) != 0;
+        self.phase = Phase::Options;
+        (4, Step::Went)
+    }
+
+    fn option<'a>(&mut self, input: &'a [u8], out: &mut Vec<u8>) -> (usize, Step<'a>) {
+        let (Some(magic), Some(name), Some(bytes)) = (be_u64(input, 0), be_u32(input, 8), be_u32(input, 12)) else {
+            return (0, Step::Needs(OPTION_BYTES));
+        };
+        if magic != OPTION_MAGIC || bytes > OPTION_BYTES_MOST {
+            return self.over(input.len());
+        }
+        let end = OPTION_BYTES + bytes as usize;
+        let Some(data) = input.get(OPTION_BYTES..end) else { return (0, Step::Needs(end)) };
+        match name {
+            option::EXPORT_NAME => {
+                // There is no way to say no.
+                if !self.is_named(data) {
+                    return self.over(end);
+                }
+                out.extend(self.export.bytes.to_be_bytes());
+                out.extend(self.export.flags().to_be_bytes());
+                if !self.no_zeroes {
+                    out.extend([0; 124]);
+                }
+                self.phase = Phase::Transmission;
+            }
+            option::ABORT => {
+                reply_option(out, name, answer::ACK, &[]);
+                return self.over(end);
+            }
+            option::LIST if data.is_empty() => {
+                let mut entry = (self.export.name.len() as u32).to_be_bytes().to_vec();
+                entry.extend(self.export.name.bytes());
+                reply_option(out, name, answer::SERVER, &entry);
+                reply_option(out, name, answer::ACK, &[]);
+            }
+            option::STRUCTURED_REPLY if data.is_empty() => {
+                self.structured = true;
+                reply_option(out, name, answer::ACK, &[]);
+            }
+            option::LIST | option::STRUCTURED_REPLY => {
+                reply_option(out, name, answer::INVALID, b"this option has no data");
+            }
+            option::INFO | option::GO => self.inform(name, data, out),
+            _ => reply_option(out, name, answer::UNSUPPORTED, &[]),
+        }
+        (end, Step::Went)
+    }
+
+    fn inform(&mut self, name: u32, data: &[u8], out: &mut Vec<u8>) {
+        let Some((export, wanted)) = asked_about(data) else {
+            reply_option(out, name, answer::INVALID, b"a name and a list of kinds were expected");
+            return;
+        };
+        if !self.is_named(export) {
+            reply_option(out, name, answer::UNKNOWN, b"there is no export of that name");
+            return;
+        }
+        let mut tell = |kind: u16, what: &[u8]| {
+            reply_option(out, name, answer::INFO, &[&kind.to_be_bytes(), what].concat());
+        };
+        let export = &self.export;
+        tell(info::EXPORT, &[&export.bytes.to_be_bytes()[..], &export.flags().to_be_bytes()].concat());
+        for kind in wanted.chunks_exact(2).map(|kind| u16::from_be_bytes([kind[0], kind[1]])) {
+            match kind {
+                info::NAME => tell(kind, export.name.as_bytes()),
+                info::DESCRIPTION => tell(kind, export.description.as_bytes()),
+                info::BLOCK_SIZE => {
+                    let sizes = [export.sector_bytes, 4096, PAYLOAD_BYTES_MOST].map(u32::to_be_bytes);
+                    tell(kind, sizes.as_flattened());
+                }
+                _ => {}
+            }
+        }
+        reply_option(out, name, answer::ACK, &[]);
+        if name == option::GO {
+            self.phase = Phase::Transmission;
+        }
+    }
+
+    fn is_named(&self, name: &[u8]) -> bool {
+        name.is_empty() || name == self.export.name.as_bytes()
+    }
+
+    #[inline]
+    fn request<'a>(&mut self, input: &'a [u8], out: &mut Vec<u8>) -> (usize, Step<'a>) {
+        let Some(header) = input.first_chunk::<REQUEST_BYTES>() else { return (0, Step::Needs(REQUEST_BYTES)) };
+        let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        let (flags, code) = (u16_at(4), u16_at(6));
+        let magic = be_u32(header, 0).unwrap_or_default();
+        let cookie = be_u64(header, 8).unwrap_or_default();
+        let offset = be_u64(header, 16).unwrap_or_default();
+        let bytes = be_u32(header, 24).unwrap_or_default();
+        // Behind nonsense, or a write that is too large to be skipped, nobody knows where the next request begins.
+        if magic != REQUEST_MAGIC || (code == command::WRITE && bytes > PAYLOAD_BYTES_MOST) {
+            return self.over(input.len());
+        }
+        let end = REQUEST_BYTES + if code == command::WRITE { bytes as usize } else { 0 };
+        let Some(data) = input.get(REQUEST_BYTES..end) else { return (0, Step::Needs(end)) };
+        let (kind, allowed) = match code {
+            command::READ => (Kind::Read, command_flag::FUA | command_flag::DF),
+            command::WRITE => (Kind::Write, command_flag::FUA),
+            command::FLUSH => (Kind::Flush, command_flag::FUA),
+            command::TRIM => (Kind::Trim, command_flag::FUA),
+            command::WRITE_ZEROES => (Kind::WriteZeroes, command_flag::FUA | command_flag::NO_HOLE),
+            command::DISCONNECT => return self.over(end),
+            _ => {
+                self.fail(cookie, None, Error::Invalid, out);
+                return (end, Step::Went);
+            }
+        };
+        let fua = flags & command_flag::FUA != 0;
+        let failed =
+            if flags & !allowed != 0 || (fua && !self.export.fua) || (kind == Kind::Flush && !self.export.flush) {
+                Some(Error::Invalid)
+            } else if kind == Kind::Read && bytes > PAYLOAD_BYTES_MOST {
+                Some(Error::Overflow)
+            } else {
+                None
+            };
+        if let Some(error) = failed {
+            self.fail(cookie, Some(kind), error, out);
+            return (end, Step::Went);
+        }
+        (end, Step::Asked(Request { cookie, kind, offset, bytes, fua }, data))
+    }
+
+    /// Answers a request that was done; the data of a read is put behind it with `fill`, which may fail.
+    #[inline]
+    pub fn done(&self, request: &Request, out: &mut Vec<u8>, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) {
+        if request.kind != Kind::Read {
+            simple_reply(out, 0, request.cookie);
+            return;
+        }
+        let start = out.len();
+        if self.structured {
+            out.extend(STRUCTURED_REPLY_MAGIC.to_be_bytes());
+            out.extend(chunk::FLAG_DONE.to_be_bytes());
+            out.extend(chunk::OFFSET_DATA.to_be_bytes());
+            out.extend(request.cookie.to_be_bytes());
+            out.extend((request.bytes + 8).to_be_bytes());
+            out.extend(request.offset.to_be_bytes());
+        } else {
+            simple_reply(out, 0, request.cookie);
+        }
+        let data = out.len();
+        out.resize(data + request.bytes as usize, 0);
+        if let Err(error) = fill(&mut out[data..]) {
+            out.truncate(start);
+            self.fail(request.cookie, Some(Kind::Read), error, out);
+        }
+    }
+
+    /// Answers a request that failed.
+    pub fn fail(&self, cookie: u64, kind: Option<Kind>, error: Error, out: &mut Vec<u8>) {
+        if self.structured && kind == Some(Kind::Read) {
+            out.extend(STRUCTURED_REPLY_MAGIC.to_be_bytes());
+            out.extend(chunk::FLAG_DONE.to_be_bytes());
+            out.extend(chunk::ERROR.to_be_bytes());
+            out.extend(cookie.to_be_bytes());
+            out.extend(6u32.to_be_bytes());
+            out.extend((error as u32).to_be_bytes());
+            // No words.
+            out.extend(0u16.to_be_bytes());
+        } else {
+            simple_reply(out, error as u32, cookie);
+        }
+    }
+}
+
+fn simple_reply(out: &mut Vec<u8>, error: u32, cookie: u64) {
+    out.extend(SIMPLE_REPLY_MAGIC.to_be_bytes());
+    out.extend(error.to_be_bytes());
+    out.extend(cookie.to_be_bytes());
+}
+
+fn reply_option(out: &mut Vec<u8>, option: u32, answer: u32, data: &[u8]) {
+    out.extend(OPTION_REPLY_MAGIC.to_be_bytes());
+    out.extend(option.to_be_bytes());
+    out.extend(answer.to_be_bytes());
+    out.extend((data.len() as u32).to_be_bytes());
+    out.extend(data);
+}
+
+/// The data of INFO and GO: a name, and the kinds of information that are wanted, two bytes each.
+fn asked_about(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let name_bytes = be_u32(data, 0)? as usize;
+    let name = data.get(4..4usize.checked_add(name_bytes)?)?;
+    let rest = &data[4 + name_bytes..];
+    let (count, wanted) = rest.split_first_chunk::<2>()?;
+    (wanted.len() == usize::from(u16::from_be_bytes(*count)) * 2).then_some((name, wanted))
+}
+
+fn be_u32(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|&bytes| u32::from_be_bytes(bytes))
+}
+
+fn be_u64(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|&bytes| u64::from_be_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests;

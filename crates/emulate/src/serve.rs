@@ -1,0 +1,630 @@
+//! Serving a drive in real time: one thread, one loop, one clock.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`clock`] | waking up at the right moment |
+//! | [`connection`] | an NBD client's socket |
+//! | [`directory`] | the FUSE side |
+//! | [`control`] | orders of a person: status, cut, power-on |
+//! | [`floor`] | what the transport itself costs |
+//! | this one | the loop |
+//!
+//! One thread, because a request at depth 1 is then never handed from one to another, which costs more than a fast drive's latency; and because a drive is one thing with one order of events.
+//! Requests carry the time at which they came, less what the way to here and back costs ([`floor::Floor`]); answers go when the model's time for them has come. So a client sees the
+//! model's latency, as long as that is above the floor.
+
+pub mod clock;
+pub mod connection;
+pub mod control;
+pub mod directory;
+pub mod floor;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+use simdrive::time::Ns;
+
+use crate::drive::{Cut, Drive, Power, Refused};
+use crate::nbd::session::{Export, Kind};
+use crate::plug::Plug;
+use clock::Clock;
+use connection::{Connection, Socket, Stands};
+use control::Order;
+use directory::Directory;
+use floor::Floor;
+
+/// Clients at a time; more are turned away.
+const CLIENTS_MOST: usize = 512;
+/// The longest order.
+const ORDER_BYTES_MOST: usize = 256;
+/// Nothing is waited for longer than this.
+const WAIT_NS_MOST: Ns = 500_000_000;
+/// While a drive has too much to remember, how long until it is looked at again.
+const CROWDED_WAIT: Duration = Duration::from_micros(200);
+
+/// Tokens of what is waited for; clients have higher ones.
+const WAKE: u64 = 0;
+const NBD: u64 = 1;
+const CONTROL: u64 = 2;
+const DIRECTORY: u64 = 3;
+const FIRST_CLIENT: u64 = 16;
+
+/// Which drive a client talks to.
+const SERVED: usize = 0;
+const PROBE: usize = 1;
+
+/// Where NBD clients come from.
+#[derive(Debug)]
+pub enum Listener {
+    /// A unix socket.
+    Unix(UnixListener),
+    /// TCP.
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    fn accept(&self) -> io::Result<Socket> {
+        match self {
+            Listener::Unix(listener) => Ok(Socket::Unix(listener.accept()?.0)),
+            Listener::Tcp(listener) => Ok(Socket::Tcp(listener.accept()?.0)),
+        }
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        match self {
+            Listener::Unix(listener) => listener.set_nonblocking(true),
+            Listener::Tcp(listener) => listener.set_nonblocking(true),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Unix(listener) => listener.as_fd(),
+            Listener::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// What a server is told by those who started it.
+#[derive(Debug)]
+enum Note {
+    /// Talk to this client, which leads to the probe.
+    Measure(Socket),
+    /// From now on NBD costs so much.
+    NbdFloor(Floor),
+    /// From now on FUSE costs so much.
+    DirectoryFloor(Floor),
+    /// Whatever stands above the drive is there.
+    Ready,
+    /// Carry this out.
+    Order(Order, Sender<serde_json::Value>),
+    /// End.
+    Stop,
+}
+
+/// What a server tells those who started it.
+#[derive(Debug)]
+pub enum Event {
+    /// The plug was pulled.
+    Cut(Cut),
+    /// It was put in again.
+    PoweredOn,
+    /// The image failed at a cut: what the drive holds is undefined, and it is dead.
+    Broken(String),
+}
+
+/// The way to a running server.
+#[derive(Debug)]
+pub struct Handle {
+    notes: Sender<Note>,
+    wake: OwnedFd,
+}
+
+impl Handle {
+    fn tell(&self, note: Note) {
+        // A server that has ended hears nothing more.
+        let _ = self.notes.send(note);
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Lets a client talk to a drive that takes [`floor::PROBE_NS`] for everything.
+    pub fn measure(&self, socket: Socket) {
+        self.tell(Note::Measure(socket));
+    }
+
+    /// What NBD costs is taken off the model's time from now on.
+    pub fn nbd_floor(&self, floor: Floor) {
+        self.tell(Note::NbdFloor(floor));
+    }
+
+    /// What FUSE costs is taken off the model's time from now on.
+    pub fn directory_floor(&self, floor: Floor) {
+        self.tell(Note::DirectoryFloor(floor));
+    }
+
+    /// Whatever stands above the drive is there, at the start or after a cut.
+    pub fn ready(&self) {
+        self.tell(Note::Ready);
+    }
+
+    /// Gives an order; `None` when the server has ended.
+    pub fn order(&self, order: Order) -> Option<serde_json::Value> {
+        let (answer, answered) = channel();
+        self.tell(Note::Order(order, answer));
+        answered.recv().ok()
+    }
+
+    /// Ends the server.
+    pub fn stop(&self) {
+        self.tell(Note::Stop);
+    }
+}
+
+#[derive(Debug)]
+enum Client {
+    Nbd { connection: Connection, drive: usize },
+    Control { stream: UnixStream, line: Vec<u8> },
+}
+
+/// A drive that is served.
+pub struct Server {
+    epoll: OwnedFd,
+    wake: OwnedFd,
+    notes: Receiver<Note>,
+    events: Sender<Event>,
+    clock: Clock,
+    drives: [Drive; 2],
+    export: Export,
+    nbd: Option<Listener>,
+    nbd_floor: Floor,
+    control: Option<UnixListener>,
+    directory: Option<Directory>,
+    directory_floor: Floor,
+    clients: BTreeMap<u64, Client>,
+    next_client: u64,
+    /// Those to whom something was said that was not sent yet.
+    talking: BTreeSet<u64>,
+    /// Those whose sockets are looked at for room, too.
+    blocked: BTreeSet<u64>,
+    /// Those of whom no more was taken than there is room for.
+    full: BTreeSet<u64>,
+    plug: Plug,
+    ready: bool,
+    done: Vec<u64>,
+}
+
+/// Ways to a drive.
+#[derive(Debug, Default)]
+pub struct Ways {
+    /// NBD.
+    pub nbd: Option<Listener>,
+    /// A mounted FUSE directory.
+    pub directory: Option<Directory>,
+    /// Orders.
+    pub control: Option<UnixListener>,
+}
+
+impl Server {
+    /// A server of this drive, not running yet. `name` and `description` are what NBD clients are told.
+    ///
+    /// # Errors
+    /// When the kernel gives no descriptors.
+    pub fn new(
+        drive: Drive,
+        name: &str,
+        description: &str,
+        ways: Ways,
+        plug: Plug,
+    ) -> io::Result<(Server, Handle, Receiver<Event>)> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let watch = |fd: BorrowedFd<'_>, token| -> io::Result<()> {
+            Ok(epoll::add(&epoll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
+        };
+        watch(wake.as_fd(), WAKE)?;
+        if let Some(listener) = &ways.nbd {
+            listener.prepare()?;
+            watch(listener.as_fd(), NBD)?;
+        }
+        if let Some(listener) = &ways.control {
+            listener.set_nonblocking(true)?;
+            watch(listener.as_fd(), CONTROL)?;
+        }
+        if let Some(directory) = &ways.directory {
+            watch(directory.kernel.as_fd(), DIRECTORY)?;
+        }
+        let identity = *drive.identity();
+        let export = Export {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            bytes: identity.capacity_bytes,
+            flush: drive.wants_flushes(),
+            fua: drive.takes_fua(),
+            read_only: false,
+            rotational: identity.rotational,
+            sector_bytes: simdrive::device::SECTOR_BYTES as u32,
+        };
+        let probe = floor::Probe::new(drive.wants_flushes());
+        let image = crate::image::Image::in_memory(floor::Probe::BYTES);
+        let honest = crate::honesty::Honesty::default();
+        let probe = Drive::new(Box::new(probe), image, honest, 1 << 20, 0).without_history();
+        let (notes_in, notes) = channel();
+        let (events, events_out) = channel();
+        let handle = Handle { notes: notes_in, wake: wake.try_clone()? };
+        let server = Server {
+            epoll,
+            wake,
+            notes,
+            events,
+            clock: Clock::start(),
+            drives: [drive, probe],
+            export,
+            nbd: ways.nbd,
+            nbd_floor: Floor::default(),
+            control: ways.control,
+            directory: ways.directory,
+            directory_floor: Floor::default(),
+            clients: BTreeMap::new(),
+            next_client: FIRST_CLIENT,
+            talking: BTreeSet::new(),
+            blocked: BTreeSet::new(),
+            full: BTreeSet::new(),
+            plug,
+            ready: false,
+            done: Vec::new(),
+        };
+        Ok((server, handle, events_out))
+    }
+
+    /// Serves until it is told to stop, or the directory is unmounted. Gives back the drive.
+    ///
+    /// # Errors
+    /// When the kernel's side fails.
+    pub fn run(mut self) -> io::Result<Drive> {
+        self.clock = Clock::start();
+        let mut events = Vec::with_capacity(64);
+        loop {
+            self.deliver();
+            self.send_all();
+            self.pull_plug_if_due();
+            self.wait(&mut events)?;
+            for event in &events {
+                match event.data.u64() {
+                    WAKE => {
+                        if !self.take_notes() {
+                            let [drive, _] = self.drives;
+                            return Ok(drive);
+                        }
+                    }
+                    NBD => self.admit(),
+                    CONTROL => self.admit_control(),
+                    DIRECTORY => {
+                        if self.serve_directory()? == Stands::Closed {
+                            self.directory = None;
+                        }
+                    }
+                    token => self.serve_client(token, event.flags),
+                }
+            }
+            if !self.full.is_empty() {
+                for token in std::mem::take(&mut self.full) {
+                    self.serve_client(token, epoll::EventFlags::empty());
+                }
+            }
+        }
+    }
+
+    /// Lets the drives' time go on to now, and answers what is done.
+    #[inline]
+    fn deliver(&mut self) {
+        let now = self.clock.now();
+        let mut done = std::mem::take(&mut self.done);
+        for which in [SERVED, PROBE] {
+            let drive = &mut self.drives[which];
+            if drive.next_event().is_none_or(|at| at > now) {
+                continue;
+            }
+            drive.advance(now, &mut done);
+            for tag in done.drain(..) {
+                let (token, number) = (tag >> 32, tag as u32);
+                if token == DIRECTORY {
+                    if let Some(directory) = &mut self.directory {
+                        directory.answer(number, drive);
+                    }
+                } else if let Some(Client::Nbd { connection, .. }) = self.clients.get_mut(&token) {
+                    connection.answer(number, drive);
+                    self.talking.insert(token);
+                }
+            }
+        }
+        self.done = done;
+    }
+
+    fn send_all(&mut self) {
+        while let Some(token) = self.talking.pop_first() {
+            let Some(Client::Nbd { connection, .. }) = self.clients.get_mut(&token) else { continue };
+            if connection.send() == Stands::Closed {
+                self.dismiss(token);
+                continue;
+            }
+            let blocked = connection.has_output();
+            if blocked != self.blocked.contains(&token) {
+                let flags =
+                    if blocked { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
+                let _ = epoll::modify(&self.epoll, &connection.socket, epoll::EventData::new_u64(token), flags);
+                if blocked {
+                    self.blocked.insert(token)
+                } else {
+                    self.blocked.remove(&token)
+                };
+            }
+        }
+    }
+
+    fn dismiss(&mut self, token: u64) {
+        // The descriptor leaves the kernel's list when it is closed. What the client has under way goes on in the drive, and nobody hears of it.
+        self.clients.remove(&token);
+        self.talking.remove(&token);
+        self.blocked.remove(&token);
+        self.full.remove(&token);
+    }
+
+    /// Waits for something to happen, or for the drives' next event.
+    #[inline]
+    fn wait(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        events.clear();
+        if self.drives[SERVED].is_crowded() {
+            std::thread::sleep(CROWDED_WAIT);
+            self.drives[SERVED].forget(self.clock.now());
+            return Ok(());
+        }
+        let next = self.drives.iter().filter_map(Drive::next_event).chain(self.plug.at()).min();
+        let sleep = match next {
+            Some(at) => self.clock.sleep_until(at),
+            None => Duration::MAX,
+        };
+        let sleep = sleep.min(Duration::from_nanos(WAIT_NS_MOST));
+        if sleep >= Duration::from_millis(1) && next.is_none() {
+            let longest = Timespec { tv_sec: 0, tv_nsec: WAIT_NS_MOST as i64 };
+            return ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), Some(&longest)));
+        }
+        if !sleep.is_zero() {
+            // epoll itself counts in milliseconds on kernels before 5.11.
+            let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
+            ignore_interruption(poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&timeout)))?;
+        }
+        ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), Some(&Timespec::default())))
+    }
+
+    /// Whether to go on.
+    fn take_notes(&mut self) -> bool {
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&self.wake, &mut count);
+        while let Ok(note) = self.notes.try_recv() {
+            match note {
+                Note::Measure(socket) => self.welcome(socket, PROBE),
+                Note::NbdFloor(floor) => self.nbd_floor = floor,
+                Note::DirectoryFloor(floor) => self.directory_floor = floor,
+                Note::Ready => self.ready = true,
+                Note::Order(order, answer) => drop(answer.send(self.obey(order))),
+                Note::Stop => return false,
+            }
+        }
+        true
+    }
+
+    fn admit(&mut self) {
+        while let Some(Ok(socket)) = self.nbd.as_ref().map(Listener::accept) {
+            // A drive without power has no clients.
+            if self.drives[SERVED].power() == Power::On && self.clients.len() < CLIENTS_MOST {
+                self.welcome(socket, SERVED);
+            }
+        }
+    }
+
+    fn welcome(&mut self, socket: Socket, drive: usize) {
+        let token = self.next_client;
+        let watched = socket.prepare().is_ok()
+            && epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(token), epoll::EventFlags::IN).is_ok();
+        if !watched {
+            return;
+        }
+        self.next_client += 1;
+        let served = &self.drives[drive];
+        let bytes = served.identity().capacity_bytes;
+        let export = Export { bytes, read_only: served.is_read_only(), ..self.export.clone() };
+        self.clients.insert(token, Client::Nbd { connection: Connection::new(socket, export), drive });
+        self.talking.insert(token);
+    }
+
+    fn admit_control(&mut self) {
+        while let Some(Ok((stream, _))) = self.control.as_ref().map(UnixListener::accept) {
+            let token = self.next_client;
+            let watched = self.clients.len() < CLIENTS_MOST
+                && stream.set_nonblocking(true).is_ok()
+                && epoll::add(&self.epoll, &stream, epoll::EventData::new_u64(token), epoll::EventFlags::IN).is_ok();
+            if watched {
+                self.next_client += 1;
+                self.clients.insert(token, Client::Control { stream, line: Vec::new() });
+            }
+        }
+    }
+
+    #[inline]
+    fn serve_client(&mut self, token: u64, flags: epoll::EventFlags) {
+        let now = self.clock.now();
+        match self.clients.get_mut(&token) {
+            Some(Client::Nbd { connection, drive }) => {
+                if flags.contains(epoll::EventFlags::OUT) {
+                    self.talking.insert(token);
+                }
+                // The probe is what the floor is measured with.
+                let floor = if *drive == PROBE { Floor::default() } else { self.nbd_floor };
+                let came = |kind| now.saturating_sub(floor.of_nbd(kind));
+                if connection.receive(&mut self.drives[*drive], came, |number| tag(token, number)) == Stands::Closed {
+                    self.dismiss(token);
+                    return;
+                }
+                if connection.has_output() {
+                    self.talking.insert(token);
+                }
+                // Its requests that have come already give no further event.
+                if !connection.has_room() {
+                    self.full.insert(token);
+                }
+            }
+            Some(Client::Control { .. }) => self.serve_control(token),
+            None => {}
+        }
+    }
+
+    fn serve_directory(&mut self) -> io::Result<Stands> {
+        let Some(directory) = &mut self.directory else { return Ok(Stands::Closed) };
+        let (now, floor) = (self.clock.now(), self.directory_floor);
+        let came = |kind| now.saturating_sub(floor.of_directory(kind));
+        directory.receive(&mut self.drives, came, |number| tag(DIRECTORY, number))
+    }
+
+    fn serve_control(&mut self, token: u64) {
+        let Some(Client::Control { stream, line }) = self.clients.get_mut(&token) else { return };
+        let mut buffer = [0; ORDER_BYTES_MOST];
+        let came = match stream.read(&mut buffer) {
+            Ok(bytes) if bytes > 0 => &buffer[..bytes],
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return,
+            _ => return self.dismiss(token),
+        };
+        line.extend_from_slice(came);
+        if line.len() > ORDER_BYTES_MOST {
+            return self.dismiss(token);
+        }
+        while let Some(Client::Control { line, .. }) = self.clients.get_mut(&token) {
+            let Some(end) = line.iter().position(|&byte| byte == b'\n') else { return };
+            let order = String::from_utf8_lossy(&line[..end]).parse::<Order>();
+            line.drain(..=end);
+            let answer = match order {
+                Ok(order) => self.obey(order),
+                Err(bad) => serde_json::json!({ "error": bad.to_string() }),
+            };
+            let Some(Client::Control { stream, .. }) = self.clients.get_mut(&token) else { return };
+            // An answer is far smaller than a socket's buffer.
+            if stream.write_all(format!("{answer}\n").as_bytes()).is_err() {
+                return self.dismiss(token);
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order) -> serde_json::Value {
+        let now = self.clock.now();
+        let result = match order {
+            Order::Status => Ok(()),
+            Order::Cut => self.cut(now),
+            Order::PowerOn => self.power_on(now),
+            Order::Fill(percent) => {
+                self.drives[SERVED].fill(percent);
+                Ok(())
+            }
+            Order::Wear(overwrites) => self.drives[SERVED].wear(now, overwrites),
+        };
+        match result {
+            Ok(()) => {
+                let status = self.drives[SERVED].status(self.clock.now());
+                let floors = serde_json::json!({ "nbd_floor": self.nbd_floor, "fuse_floor": self.directory_floor });
+                let mut answer = serde_json::to_value(status).unwrap_or_default();
+                if let (Some(answer), serde_json::Value::Object(floors)) = (answer.as_object_mut(), floors) {
+                    answer.extend(floors);
+                    answer.insert("clients".to_owned(), self.clients.len().into());
+                    answer.insert("ready".to_owned(), self.ready.into());
+                }
+                answer
+            }
+            Err(refused) => serde_json::json!({ "error": refused.to_string() }),
+        }
+    }
+
+    #[inline]
+    fn pull_plug_if_due(&mut self) {
+        let drive = &self.drives[SERVED];
+        if drive.power() == Power::On && self.plug.is_due(self.clock.now(), drive.writes(), drive.flushes()) {
+            // The image's failure has been told.
+            let _ = self.cut(self.clock.now());
+        }
+    }
+
+    /// The drive vanishes in the middle of whatever it does: no client hears anything more.
+    fn cut(&mut self, now: Ns) -> Result<(), Refused> {
+        let cut = self.drives[SERVED].cut(now);
+        let gone: Vec<u64> = self
+            .clients
+            .iter()
+            .filter(|(_, client)| matches!(client, Client::Nbd { drive: SERVED, .. }))
+            .map(|(token, _)| *token)
+            .collect();
+        gone.into_iter().for_each(|token| self.dismiss(token));
+        if let Some(directory) = &mut self.directory {
+            directory.fail_all();
+        }
+        let drive = &self.drives[SERVED];
+        self.plug.switched_off();
+        self.ready = false;
+        match cut {
+            Ok(cut) => {
+                let _ = self.events.send(Event::Cut(cut));
+                Ok(())
+            }
+            Err(refused @ Refused::NoPower) => Err(refused),
+            Err(refused) => {
+                debug_assert_eq!(drive.power(), Power::Dead);
+                let _ = self.events.send(Event::Broken(refused.to_string()));
+                Err(refused)
+            }
+        }
+    }
+
+    fn power_on(&mut self, now: Ns) -> Result<(), Refused> {
+        let drive = &mut self.drives[SERVED];
+        if drive.power() != Power::On {
+            drive.power_on()?;
+            self.plug.switched_on(now, drive.writes(), drive.flushes());
+            let _ = self.events.send(Event::PoweredOn);
+        }
+        Ok(())
+    }
+}
+
+fn tag(token: u64, number: u32) -> u64 {
+    token << 32 | u64::from(number)
+}
+
+fn ignore_interruption<T>(result: rustix::io::Result<T>) -> io::Result<()> {
+    match result {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Floor {
+    const fn of_nbd(&self, kind: Kind) -> Ns {
+        match kind {
+            Kind::Read => self.read_ns,
+            Kind::Write | Kind::Trim | Kind::WriteZeroes => self.write_ns,
+            Kind::Flush => self.flush_ns,
+        }
+    }
+
+    const fn of_directory(&self, kind: directory::Kind) -> Ns {
+        match kind {
+            directory::Kind::Read => self.read_ns,
+            directory::Kind::Write => self.write_ns,
+            directory::Kind::Flush => self.flush_ns,
+        }
+    }
+}

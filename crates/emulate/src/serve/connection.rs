@@ -1,0 +1,267 @@
+//! An NBD client's socket: what has come, what has to go, and what is under way between.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use simdrive::slab::Slab;
+
+use crate::drive::{Command, Drive, Refused};
+use crate::nbd::session::{Export, Kind, Request, Session, Step};
+use crate::nbd::wire::Error;
+
+/// What is read at once, except for a write that is larger.
+const INPUT_BYTES: usize = 64 << 10;
+/// With so many bytes of answers owed, no more requests are taken: a client that asks and does not listen keeps its requests.
+const OWED_BYTES_MOST: u64 = 64 << 20;
+/// With so many requests under way, no more are taken.
+const UNDER_WAY_MOST: usize = 4096;
+
+/// Either kind of socket.
+#[derive(Debug)]
+pub enum Socket {
+    /// A unix socket.
+    Unix(UnixStream),
+    /// TCP.
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    /// Sets it up for a server: nothing blocks, and answers are not held back to be sent together (`TCP_NODELAY`).
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn prepare(&self) -> io::Result<()> {
+        match self {
+            Socket::Unix(stream) => stream.set_nonblocking(true),
+            Socket::Tcp(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_nonblocking(true)
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.read(buffer),
+            Socket::Tcp(stream) => stream.read(buffer),
+        }
+    }
+
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.write(data),
+            Socket::Tcp(stream) => stream.write(data),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Unix(stream) => stream.as_fd(),
+            Socket::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+/// Whether a connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stands {
+    /// It does.
+    Open,
+    /// The client is gone, or said nonsense; nothing can be answered any more.
+    Closed,
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct Connection {
+    /// The socket.
+    pub socket: Socket,
+    session: Session,
+    input: Vec<u8>,
+    /// What of the input has come and was not used: from here to there.
+    begin: usize,
+    end: usize,
+    /// Bytes that the next step takes.
+    needs: usize,
+    output: Vec<u8>,
+    sent: usize,
+    asked: Slab<Request>,
+    owed_bytes: u64,
+    /// It has said that it is done.
+    leaving: bool,
+}
+
+impl Connection {
+    /// A new client, greeted.
+    pub fn new(socket: Socket, export: Export) -> Connection {
+        let mut output = Vec::new();
+        let session = Session::greet(export, &mut output);
+        Connection {
+            socket,
+            session,
+            input: vec![0; INPUT_BYTES],
+            begin: 0,
+            end: 0,
+            needs: 1,
+            output,
+            sent: 0,
+            asked: Slab::new(),
+            owed_bytes: 0,
+            leaving: false,
+        }
+    }
+
+    /// Whether more requests may be taken.
+    pub fn has_room(&self) -> bool {
+        !self.leaving && self.owed_bytes < OWED_BYTES_MOST && self.asked.count() < UNDER_WAY_MOST
+    }
+
+    /// Whether something waits to be sent.
+    pub fn has_output(&self) -> bool {
+        self.sent < self.output.len()
+    }
+
+    /// Takes what has come, and gives the drive what is asked. `came` says when that was, of each kind of request; `tag` makes a tag of a number.
+    #[inline]
+    pub fn receive(&mut self, drive: &mut Drive, came: impl Fn(Kind) -> u64, tag: impl Fn(u32) -> u64) -> Stands {
+        if !self.has_room() {
+            return Stands::Open;
+        }
+        loop {
+            let had = self.end - self.begin;
+            if had >= self.needs {
+                if self.use_up(drive, &came, &tag) == Stands::Closed {
+                    return Stands::Closed;
+                }
+                if !self.has_room() {
+                    return Stands::Open;
+                }
+                continue;
+            }
+            self.make_room();
+            // Of a large write just the rest, so that nothing behind it has to be moved.
+            let until = if self.needs > INPUT_BYTES { self.begin + self.needs } else { self.input.len() };
+            match self.socket.read(&mut self.input[self.end..until]) {
+                Ok(0) => return Stands::Closed,
+                Ok(bytes) => self.end += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Stands::Open,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Stands::Closed,
+            }
+            // What was asked is carried out before more is fetched: one call less for each request at depth 1.
+            if self.end - self.begin >= self.needs {
+                let stands = self.use_up(drive, &came, &tag);
+                if stands == Stands::Closed || self.begin == self.end || !self.has_room() {
+                    return stands;
+                }
+            }
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+            // A large write's room is given back when the next one does not need it.
+            if self.needs <= INPUT_BYTES && self.input.len() > 16 * INPUT_BYTES {
+                self.input.truncate(INPUT_BYTES);
+                self.input.shrink_to_fit();
+            }
+        }
+        if self.begin + self.needs > self.input.len() {
+            self.input.copy_within(self.begin..self.end, 0);
+            (self.begin, self.end) = (0, self.end - self.begin);
+            if self.needs > self.input.len() {
+                self.input.resize(self.needs, 0);
+            }
+        }
+    }
+
+    fn use_up(&mut self, drive: &mut Drive, came: &impl Fn(Kind) -> u64, tag: &impl Fn(u32) -> u64) -> Stands {
+        while !self.leaving && self.owed_bytes < OWED_BYTES_MOST && self.asked.count() < UNDER_WAY_MOST {
+            let (used, step) = self.session.step(&self.input[self.begin..self.end], &mut self.output);
+            self.begin += used;
+            match step {
+                Step::Needs(bytes) => {
+                    self.needs = bytes;
+                    return Stands::Open;
+                }
+                Step::Went => {}
+                Step::Over => {
+                    self.leaving = true;
+                    // Options and requests may still have to be answered.
+                    return if self.asked.count() > 0 || self.has_output() { Stands::Open } else { Stands::Closed };
+                }
+                Step::Asked(request, data) => {
+                    let (offset, bytes, fua) = (request.offset, u64::from(request.bytes), request.fua);
+                    let command = match request.kind {
+                        Kind::Read => Command::Read { offset, bytes },
+                        Kind::Write => Command::Write { offset, data, fua },
+                        Kind::WriteZeroes => Command::Zero { offset, bytes, fua },
+                        Kind::Trim => Command::Trim { offset, bytes },
+                        Kind::Flush => Command::Flush,
+                    };
+                    let number = self.asked.insert(request);
+                    match drive.submit(came(request.kind), tag(number), command) {
+                        Ok(()) => self.owed_bytes += owed(&request),
+                        Err(refused) => {
+                            self.asked.remove(number);
+                            let error = error_of(&refused, request.kind);
+                            self.session.fail(request.cookie, Some(request.kind), error, &mut self.output);
+                        }
+                    }
+                }
+            }
+        }
+        // Whatever is at hand may be taken as soon as there is room again.
+        self.needs = 1;
+        Stands::Open
+    }
+
+    /// A request is done.
+    #[inline]
+    pub fn answer(&mut self, number: u32, drive: &Drive) {
+        let request = self.asked.remove(number);
+        self.owed_bytes -= owed(&request);
+        let fetch = |data: &mut [u8]| drive.fetch(request.offset, data).map_err(|error| error_of(&error, request.kind));
+        self.session.done(&request, &mut self.output, fetch);
+    }
+
+    /// Sends what there is to send, as far as the socket takes it.
+    #[inline]
+    pub fn send(&mut self) -> Stands {
+        while self.has_output() {
+            match self.socket.write(&self.output[self.sent..]) {
+                Ok(0) => return Stands::Closed,
+                Ok(bytes) => self.sent += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Stands::Open,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Stands::Closed,
+            }
+        }
+        self.output.clear();
+        self.sent = 0;
+        if self.output.capacity() > 8 << 20 {
+            self.output.shrink_to(1 << 20);
+        }
+        if self.leaving && self.asked.count() == 0 { Stands::Closed } else { Stands::Open }
+    }
+}
+
+fn owed(request: &Request) -> u64 {
+    if request.kind == Kind::Read { u64::from(request.bytes) } else { 0 }
+}
+
+fn error_of(refused: &Refused, kind: Kind) -> Error {
+    match refused {
+        Refused::NoPower => Error::Io,
+        Refused::ReadOnly => Error::Permission,
+        Refused::BeyondEnd { .. } if matches!(kind, Kind::Write | Kind::WriteZeroes) => Error::NoSpace,
+        Refused::BeyondEnd { .. } | Refused::Alignment | Refused::DoesNotWear => Error::Invalid,
+        Refused::Image(error) if error.kind() == io::ErrorKind::StorageFull => Error::NoSpace,
+        Refused::Image(_) => Error::Io,
+    }
+}

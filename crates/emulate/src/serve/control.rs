@@ -1,0 +1,88 @@
+//! The control socket: one order a line, one answer a line, in JSON.
+
+use std::fmt;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::str::FromStr;
+
+/// What can be asked of an emulated drive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Order {
+    /// What it is and does.
+    Status,
+    /// Pulls the plug.
+    Cut,
+    /// Puts it in again.
+    PowerOn,
+    /// Overwrites it at random so many times, in no time: what an old drive is like.
+    Wear(f64),
+    /// Lays so many percent of it out, as if written once.
+    Fill(f64),
+}
+
+/// An order that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)"
+)]
+pub struct BadOrder(String);
+
+impl FromStr for Order {
+    type Err = BadOrder;
+
+    fn from_str(line: &str) -> Result<Order, BadOrder> {
+        let bad = || BadOrder(line.trim().to_owned());
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number =
+            |text: &str, most: f64| text.parse().ok().filter(|number| (0.0..=most).contains(number)).ok_or_else(bad);
+        match words[..] {
+            ["status"] => Ok(Order::Status),
+            ["cut"] => Ok(Order::Cut),
+            ["power-on"] => Ok(Order::PowerOn),
+            ["wear", times] => number(times, 20.0).map(Order::Wear),
+            ["fill", percent] => number(percent, 100.0).map(Order::Fill),
+            _ => Err(bad()),
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Order::Status => f.write_str("status"),
+            Order::Cut => f.write_str("cut"),
+            Order::PowerOn => f.write_str("power-on"),
+            Order::Wear(times) => write!(f, "wear {times}"),
+            Order::Fill(percent) => write!(f, "fill {percent}"),
+        }
+    }
+}
+
+/// Gives an order to the drive behind a control socket, and waits for its answer, a JSON document.
+///
+/// # Errors
+/// When nobody answers there.
+pub fn send(socket: &Path, order: Order) -> io::Result<serde_json::Value> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.write_all(format!("{order}\n").as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_read_as_they_are_written() {
+        for order in [Order::Status, Order::Cut, Order::PowerOn, Order::Wear(1.5), Order::Fill(80.0)] {
+            assert_eq!(order.to_string().parse(), Ok(order));
+        }
+        for wrong in ["", "off", "wear", "wear x", "wear -1", "wear inf", "fill 101", "cut now"] {
+            assert!(wrong.parse::<Order>().is_err(), "{wrong}");
+        }
+        insta::assert_snapshot!("off\n".parse::<Order>().unwrap_err(), @"");
+    }
+}

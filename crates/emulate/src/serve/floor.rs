@@ -1,0 +1,177 @@
+//! What the transport itself costs: measured at the start, by a client of our own, against a drive that takes a known time.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::fs::{Mode, OFlags};
+use simdrive::device::{Activity, Completion, Device, Identity, Request, SECTOR_BYTES, Stamp};
+use simdrive::time::Ns;
+
+use crate::nbd::wire::{OPTION_MAGIC, REQUEST_MAGIC, command, option};
+use crate::serve::connection::Socket;
+
+/// How long the drive takes that is measured with: both sides fall asleep meanwhile, as they do with a real drive.
+pub const PROBE_NS: Ns = 300_000;
+/// Commands of each kind.
+const ROUNDS: usize = 120;
+/// The size of reads and writes.
+const BLOCK_BYTES: usize = 4096;
+
+/// What the way to the drive and back costs, in nanoseconds, for each kind of command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Floor {
+    /// Of a read of 4 KiB.
+    pub read_ns: Ns,
+    /// Of a write of 4 KiB.
+    pub write_ns: Ns,
+    /// Of a flush; 0 where none is sent.
+    pub flush_ns: Ns,
+}
+
+/// A drive that takes [`PROBE_NS`] for everything, and keeps nothing.
+#[derive(Debug)]
+pub struct Probe {
+    done: VecDeque<Completion>,
+    volatile_cache: bool,
+}
+
+impl Probe {
+    /// Its size.
+    pub const BYTES: u64 = 1 << 20;
+
+    /// A new one, which says that it has a volatile cache or that it has none.
+    pub fn new(volatile_cache: bool) -> Probe {
+        Probe { done: VecDeque::new(), volatile_cache }
+    }
+}
+
+impl Device for Probe {
+    fn identity(&self) -> Identity {
+        Identity {
+            capacity_bytes: Probe::BYTES,
+            volatile_cache: self.volatile_cache,
+            fua: false,
+            queue_depth: u32::MAX,
+            rotational: false,
+            switchable: false,
+        }
+    }
+
+    fn set_write_cache(&mut self, _now: Ns, _on: bool) {}
+
+    fn precondition(&mut self, _bytes: u64) {}
+
+    fn submit(&mut self, now: Ns, request: Request) {
+        self.done.push_back(Completion { id: request.id, at: now + PROBE_NS });
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        self.done.front().map(|completion| completion.at)
+    }
+
+    fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
+        while let Some(completion) = self.done.pop_front_if(|completion| completion.at <= now) {
+            done.push(completion);
+        }
+    }
+
+    fn power_cut(&mut self, _now: Ns, _chance: &mut Xoshiro256PlusPlus) {
+        self.done.clear();
+    }
+
+    fn contents(&self, _offset: u64, bytes: u64) -> Vec<Stamp> {
+        vec![0; (bytes / SECTOR_BYTES) as usize]
+    }
+
+    fn at_risk_from(&self, _now: Ns) -> Option<Stamp> {
+        None
+    }
+
+    fn dirty_bytes(&self, _now: Ns) -> u64 {
+        0
+    }
+
+    fn activity(&self) -> Activity {
+        Activity::default()
+    }
+}
+
+/// What is beyond the drive's own time, of the middle one of many.
+fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
+    let mut times = Vec::with_capacity(ROUNDS);
+    for round in 0..ROUNDS {
+        let begun = Instant::now();
+        one(round)?;
+        times.push(begun.elapsed().saturating_sub(Duration::from_nanos(PROBE_NS)).as_nanos() as Ns);
+    }
+    times.sort_unstable();
+    Ok(times[ROUNDS / 2])
+}
+
+/// Measures through a file or a block device: direct I/O at depth 1.
+///
+/// # Errors
+/// Those of the file.
+pub fn of_file(path: &Path, flushes: bool) -> io::Result<Floor> {
+    let file = rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())?;
+    let file = File::from(file);
+    // Direct I/O wants its memory at a multiple of the sector.
+    let mut memory = vec![0; 2 * BLOCK_BYTES];
+    let start = memory.as_ptr().align_offset(BLOCK_BYTES);
+    let block = &mut memory[start..start + BLOCK_BYTES];
+    let place = |round: usize| (round * BLOCK_BYTES) as u64 % Probe::BYTES;
+    Ok(Floor {
+        read_ns: floor_of(|round| file.read_exact_at(block, place(round)))?,
+        write_ns: floor_of(|round| file.write_all_at(block, place(round)))?,
+        flush_ns: if flushes { floor_of(|_| file.sync_data())? } else { 0 },
+    })
+}
+
+/// Measures through a socket that leads to the probe.
+///
+/// # Errors
+/// Those of the socket.
+pub fn of_socket(socket: Socket, flushes: bool) -> io::Result<Floor> {
+    match socket {
+        Socket::Unix(stream) => of_stream(stream, flushes),
+        Socket::Tcp(stream) => {
+            stream.set_nodelay(true)?;
+            of_stream(stream, flushes)
+        }
+    }
+}
+
+fn of_stream(mut stream: impl io::Read + io::Write, flushes: bool) -> io::Result<Floor> {
+    let mut greeting = [0; 18];
+    stream.read_exact(&mut greeting)?;
+    // NO_ZEROES; the export without a name.
+    let words = [&3u32.to_be_bytes()[..], &OPTION_MAGIC.to_be_bytes(), &option::EXPORT_NAME.to_be_bytes(), &[0; 4]];
+    stream.write_all(&words.concat())?;
+    let mut export = [0; 10];
+    stream.read_exact(&mut export)?;
+    let mut ask = |code: u16, round: usize, sent: &[u8], bytes: u32, got: usize| -> io::Result<()> {
+        let mut request = Vec::with_capacity(28 + sent.len());
+        request.extend(REQUEST_MAGIC.to_be_bytes());
+        request.extend(0u16.to_be_bytes());
+        request.extend(code.to_be_bytes());
+        request.extend((round as u64).to_be_bytes());
+        request.extend(((round * BLOCK_BYTES) as u64 % Probe::BYTES * u64::from(bytes > 0)).to_be_bytes());
+        request.extend(bytes.to_be_bytes());
+        request.extend(sent);
+        stream.write_all(&request)?;
+        let mut answer = [0; 16 + BLOCK_BYTES];
+        stream.read_exact(&mut answer[..16 + got])
+    };
+    let block = BLOCK_BYTES as u32;
+    let floor = Floor {
+        read_ns: floor_of(|round| ask(command::READ, round, &[], block, BLOCK_BYTES))?,
+        write_ns: floor_of(|round| ask(command::WRITE, round, &[0; BLOCK_BYTES], block, 0))?,
+        flush_ns: if flushes { floor_of(|round| ask(command::FLUSH, round, &[], 0, 0))? } else { 0 },
+    };
+    Ok(floor)
+}

@@ -1,0 +1,278 @@
+//! `flushmark emulate`: a drive that one does not own, as real storage.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use emulate::address::Address;
+use emulate::chain::{self, Filesystem};
+use emulate::drive::{Power, Status};
+use emulate::emulation::{Emulation, Files, Model, News, Wishes, runtime_directory};
+use emulate::honesty::Honesty;
+use emulate::ideal;
+use emulate::serve::Event;
+use emulate::serve::control::{self, Order};
+use indicatif::{ProgressBar, ProgressStyle};
+use simdrive::target::SimTarget;
+use workload::ByteSize;
+
+use super::{look, print};
+use crate::args::Format;
+use crate::args::emulate::{EmulateAction, EmulateArgs, EmulateOptions, Fs, parse_order};
+use crate::exit::{Verdict, WrongUse, complain};
+use crate::modelled;
+use crate::signals::{self, STOP};
+
+/// Of the ideal drive, where none is given.
+const IDEAL_BYTES: u64 = 64 << 30;
+/// How often the live line is drawn.
+const LIVE: Duration = Duration::from_secs(1);
+/// How soon a wish to stop is noticed.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
+/// How long a filesystem may take to be there again after power-on.
+const READY_MOST: Duration = Duration::from_mins(2);
+
+/// Serves a drive, or carries out one of the smaller actions.
+///
+/// # Errors
+/// Whatever keeps it from being served.
+pub fn run(args: &EmulateArgs) -> anyhow::Result<Verdict> {
+    match (&args.action, &args.model) {
+        (Some(EmulateAction::Ctl { socket, order, format }), _) => ctl(socket, order, *format),
+        (Some(EmulateAction::CleanUp { directory }), _) => clean_up(directory.as_deref()),
+        (None, Some(model)) => serve(model, &args.options),
+        (None, None) => Err(WrongUse("name a model; `flushmark models` lists them".to_owned()).into()),
+    }
+}
+
+fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
+    let model = model(given)?;
+    let files = match (&options.mount, &options.fuse) {
+        (Some(directory), _) => Files::Mounted(directory.clone(), filesystem(options.filesystem)),
+        (None, Some(directory)) if options.loop_device => Files::Device(directory.clone()),
+        (None, Some(directory)) => Files::File(directory.clone()),
+        (None, None) => Files::None,
+    };
+    let own =
+        |ending: &str| runtime_directory().join(format!("flushmark-{}-{}.{ending}", model.name(), std::process::id()));
+    let nbd = options.nbd.clone().or_else(|| (files == Files::None).then(|| Address::Unix(own("sock"))));
+    let wishes = Wishes {
+        image: options.image.clone(),
+        destroy_data: options.destroy_data,
+        honesty: Honesty::of(&options.lie),
+        seed: options.seed,
+        after: options.cut_after,
+        fill_percent: options.fill,
+        nbd,
+        files,
+        control: Some(options.control.clone().unwrap_or_else(|| own("ctl"))),
+        model,
+    };
+    signals::listen()?;
+    tell_of_left_overs();
+    let live = Live::new(options.quiet);
+    let mut emulation = Emulation::start(&wishes, &|step| live.step(step))?;
+    live.step("");
+    match options.format {
+        Format::Text => print(&report::emulation_page(&emulation.facts, &look()))?,
+        Format::Json => print(&(serde_json::to_string_pretty(&emulation.facts)? + "\n"))?,
+    }
+    watch(&mut emulation, &wishes, options, &live)
+}
+
+/// Until somebody wants the end.
+fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, live: &Live) -> anyhow::Result<Verdict> {
+    let mut last: Option<(Instant, Status)> = None;
+    let mut power_on_at: Option<Instant> = None;
+    let mut complained = false;
+    loop {
+        if STOP.is_requested() {
+            match emulation.unmount() {
+                Ok(()) => break,
+                // Whoever works there would lose what was not written yet.
+                Err(error) if !complained => {
+                    live.line(&format!(
+                        "flushmark: {error}; waiting until nobody uses it, a second Ctrl-C pulls the plug"
+                    ));
+                    complained = true;
+                }
+                Err(_) => {}
+            }
+        }
+        match emulation.news(LOOK_AROUND) {
+            News::Nothing => {}
+            News::Ended => anyhow::bail!("the server has ended; was its directory unmounted by somebody else?"),
+            News::Drive(Event::Cut(cut)) => {
+                live.line(&format!("power cut; {}", report::cut_sentence(&cut)));
+                power_on_at = options.power_on_after.map(|after| Instant::now() + after);
+            }
+            News::Drive(Event::Broken(why)) => live.line(&format!("flushmark: the drive is dead: {why}")),
+            News::Drive(Event::PoweredOn) => {
+                emulation.rebuild(&wishes.files)?;
+                live.line("power on");
+            }
+        }
+        if power_on_at.is_some_and(|at| at <= Instant::now()) {
+            power_on_at = None;
+            let _ = emulation.order(Order::PowerOn);
+        }
+        if live.is_drawn() && last.as_ref().is_none_or(|(at, _)| at.elapsed() >= LIVE) {
+            let status = emulation.order(Order::Status).and_then(|answer| serde_json::from_value(answer).ok());
+            if let Some(status) = status {
+                let now = Instant::now();
+                if let Some((at, before)) = &last {
+                    let flushes = emulation.facts.wants_flushes;
+                    live.draw(&report::emulation_line(before, &status, now - *at, flushes, &look()));
+                }
+                last = Some((now, status));
+            }
+        }
+    }
+    live.finish();
+    // A signal is how it is meant to end.
+    Ok(Verdict::Done)
+}
+
+/// What a person named.
+fn model(given: &str) -> anyhow::Result<Model> {
+    let given = given.strip_prefix(simdrive::target::SCHEME).unwrap_or(given);
+    let target = SimTarget::new(given);
+    if target.model != ideal::NAME {
+        return Ok(Model::Modelled(Box::new(modelled::machine(&target)?)));
+    }
+    let capacity_bytes = match given.split_once(',').map(|(_, settings)| settings) {
+        None => IDEAL_BYTES,
+        Some(settings) => {
+            let size = settings.strip_prefix("capacity=").and_then(|size| size.parse::<ByteSize>().ok());
+            let size = size.map(|ByteSize(bytes)| bytes).filter(|bytes| *bytes >= 4096 && bytes.is_multiple_of(512));
+            size.ok_or_else(|| WrongUse(format!("`{settings}`: the ideal drive takes capacity=SIZE and nothing else")))?
+        }
+    };
+    Ok(Model::Ideal { capacity_bytes })
+}
+
+const fn filesystem(fs: Fs) -> Filesystem {
+    match fs {
+        Fs::Ext4 => Filesystem::Ext4,
+        Fs::Xfs => Filesystem::Xfs,
+    }
+}
+
+fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<Verdict> {
+    let order = parse_order(words).map_err(WrongUse)?;
+    let ask = |order| {
+        control::send(socket, order)
+            .with_context(|| format!("no emulated drive answers on {}", socket.display()))
+            .and_then(|answer| match answer.get("error").and_then(serde_json::Value::as_str) {
+                Some(error) => anyhow::bail!("{error}"),
+                None => Ok(answer),
+            })
+    };
+    let mut answer = ask(order)?;
+    if order == Order::PowerOn {
+        // What stands above the drive is put back by the process that serves it.
+        let begun = Instant::now();
+        while answer.get("ready").and_then(serde_json::Value::as_bool) == Some(false) && begun.elapsed() < READY_MOST {
+            std::thread::sleep(Duration::from_millis(20));
+            answer = ask(Order::Status)?;
+        }
+    }
+    match format {
+        Format::Json => print(&(serde_json::to_string_pretty(&answer)? + "\n"))?,
+        Format::Text => {
+            let status: Status = serde_json::from_value(answer)?;
+            match order {
+                Order::Cut => {
+                    let cut = status.last_cut.unwrap_or_default();
+                    let dead = if status.power == Power::Dead { "; the drive is dead" } else { "" };
+                    print(&format!("power cut; {}{dead}\n", report::cut_sentence(&cut)))?;
+                }
+                _ => print(&report::emulation_status(&status, &look()))?,
+            }
+        }
+    }
+    Ok(Verdict::Done)
+}
+
+fn clean_up(directory: Option<&Path>) -> anyhow::Result<Verdict> {
+    // Of a dead mount not even the path can be made canonical.
+    let wanted = directory.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let left = chain::left_behind()?;
+    let named = |left: &chain::Left| {
+        wanted.as_ref().is_none_or(|wanted| left.directory == *wanted || left.mounts.contains(wanted))
+    };
+    let chosen: Vec<_> = left.iter().filter(|left| named(left)).collect();
+    if chosen.is_empty() {
+        print("nothing was left by a killed process\n")?;
+    }
+    for left in chosen {
+        left.clean_up()?;
+        let also: Vec<String> = left.mounts.iter().chain(&left.loops).map(|path| path.display().to_string()).collect();
+        let also = if also.is_empty() { String::new() } else { format!(", with {}", also.join(", ")) };
+        print(&format!("taken away: {}{also}\n", left.directory.display()))?;
+    }
+    Ok(Verdict::Done)
+}
+
+fn tell_of_left_overs() {
+    let Ok(left) = chain::left_behind() else { return };
+    for left in left {
+        complain(&format!(
+            "{} was left by an emulated drive whose process was killed; `flushmark emulate clean-up {}` takes it away",
+            left.directory.display(),
+            left.directory.display()
+        ));
+    }
+}
+
+/// The line that is drawn again and again.
+struct Live {
+    bar: Option<ProgressBar>,
+}
+
+impl Live {
+    fn new(quiet: bool) -> Live {
+        use std::io::IsTerminal as _;
+        let drawn = !quiet && std::io::stderr().is_terminal();
+        let bar = drawn.then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Live { bar }
+    }
+
+    fn is_drawn(&self) -> bool {
+        self.bar.is_some()
+    }
+
+    fn step(&self, step: &str) {
+        self.draw(step);
+    }
+
+    fn draw(&self, line: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(line.to_owned());
+            bar.tick();
+        }
+    }
+
+    fn line(&self, line: &str) {
+        let write = || {
+            use std::io::Write as _;
+            let _ = writeln!(std::io::stderr(), "{line}");
+        };
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! A drive that is being emulated: what is served, how it fares.
+
+use std::time::Duration;
+
+use emulate::drive::{Cut, Status};
+use emulate::emulation::Facts;
+use emulate::serve::floor::Floor;
+
+use crate::look::{Look, paint};
+use crate::number::{about_bytes, capacity, latency, rate, ratio};
+use crate::prose::hanging;
+
+/// Width of the labels on the left.
+const LABEL: usize = 11;
+/// Above this share of the model's commit, the transport's cost cannot be taken off.
+const FLOOR_SHARE_MOST: f64 = 1.0;
+
+/// What is served, where, and what one should know of it.
+pub fn emulation_page(facts: &Facts, look: &Look) -> String {
+    let mut text = String::new();
+    let mut add = |label: &str, words: &str| {
+        let first = paint(look.palette.faint, &format!("{label:<LABEL$}"));
+        text += &hanging(&first, LABEL, words, look.columns());
+    };
+    let cache = match (facts.wants_flushes, facts.takes_fua) {
+        (true, true) => "volatile write cache, takes FUA",
+        (true, false) => "volatile write cache, no FUA",
+        (false, _) => "no volatile write cache: hosts send no flush",
+    };
+    add("drive", &format!("{} ({}), {}, {cache}", facts.label, facts.model, capacity(facts.capacity_bytes)));
+    add("honesty", &facts.honesty);
+    match &facts.image {
+        Some(path) => add("data", &format!("in {}", path.display())),
+        None => add("data", "in memory, gone at the end"),
+    }
+    if let Some(uri) = &facts.nbd {
+        add("nbd", uri);
+    }
+    match (&facts.mounted, &facts.device, &facts.file) {
+        (Some(directory), Some(device), _) => {
+            add("mounted", &format!("{} on {}", device.display(), directory.display()));
+        }
+        (None, Some(device), _) => add("device", &device.display().to_string()),
+        (_, None, Some(file)) => add(
+            "file",
+            &format!(
+                "{}; as root `losetup --find --show --direct-io=on {}` makes a block device of it",
+                file.display(),
+                file.display()
+            ),
+        ),
+        _ => {}
+    }
+    for (way, floor) in [("NBD", facts.nbd_floor), ("FUSE", facts.file_floor)] {
+        if let Some(floor) = floor {
+            add("transport", &transport_words(way, floor, facts));
+        }
+    }
+    if let Some(path) = &facts.control {
+        add("orders", &format!("flushmark emulate ctl {} status|cut|power-on|wear N|fill P", path.display()));
+    }
+    look.finish(text)
+}
+
+/// What the way costs, and whether that can be taken off the model's time.
+fn transport_words(way: &str, floor: Floor, facts: &Facts) -> String {
+    let us = |ns: u64| latency(ns as f64 / 1e3);
+    let flush = if facts.wants_flushes { format!(", {} a flush", us(floor.flush_ns)) } else { String::new() };
+    let costs = format!("{way} costs {} a write{flush}, {} a read", us(floor.write_ns), us(floor.read_ns));
+    let nominal = facts.nominal;
+    let mut slower = Vec::new();
+    for (what, floor_ns, model_ns) in [
+        ("write", floor.write_ns, nominal.write_ns),
+        ("flush", floor.flush_ns, nominal.flush_ns),
+        ("read", floor.read_ns, nominal.read_ns),
+    ] {
+        if floor_ns as f64 > model_ns as f64 * FLOOR_SHARE_MOST && (what != "flush" || facts.wants_flushes) {
+            slower.push(format!("a {what} takes {}", us(model_ns)));
+        }
+    }
+    if slower.is_empty() {
+        format!("{costs}; taken off the model's time")
+    } else {
+        format!(
+            "{costs}; taken off the model's time, but in the model {}: there clients see the transport",
+            slower.join(", ")
+        )
+    }
+}
+
+/// A second of a drive's life.
+pub fn emulation_line(before: &Status, after: &Status, over: Duration, wants_flushes: bool, look: &Look) -> String {
+    let per_s = |count: u64| rate(count as f64 / over.as_secs_f64().max(1e-3));
+    let (writes, flushes) = (after.writes - before.writes, after.flushes - before.flushes);
+    // What waits for safety: a flush where there is a volatile cache, each write where there is none.
+    let commits = if wants_flushes { flushes } else { writes };
+    let reads = after.reads.saturating_sub(before.reads);
+    look.finish(format!(
+        "{} commits/s, {} writes/s, {} reads/s, {} dirty, {} flushes, write amplification {}",
+        per_s(commits),
+        per_s(writes),
+        per_s(reads),
+        about_bytes(after.dirty_bytes),
+        rate(after.flushes as f64),
+        ratio(after.write_amplification)
+    ))
+}
+
+/// What a power cut did, in a sentence.
+pub fn cut_sentence(cut: &Cut) -> String {
+    let mut parts = Vec::new();
+    let mut add = |count: u64, what: &str| {
+        if count > 0 {
+            parts.push(format!("{} {what}", rate(count as f64)));
+        }
+    };
+    add(cut.lost_unacknowledged, "that nobody was told of");
+    add(cut.lost_unflushed, "acknowledged and not flushed");
+    add(cut.lost_promised, "that had been called safe");
+    let lost =
+        if parts.is_empty() { "no write was lost".to_owned() } else { format!("writes lost: {}", parts.join(", ")) };
+    let mut counts = std::collections::BTreeMap::new();
+    for injected in &cut.injected {
+        *counts.entry(injected.fault).or_insert(0u64) += 1;
+    }
+    let faults: Vec<String> = counts.into_iter().map(|(fault, count)| format!("{count} {fault}")).collect();
+    let faults = if faults.is_empty() { String::new() } else { format!("; went wrong: {}", faults.join(", ")) };
+    format!("{lost}{faults}")
+}
+
+/// A drive's status for people.
+pub fn emulation_status(status: &Status, look: &Look) -> String {
+    let mut text = String::new();
+    let mut add = |label: &str, words: String| {
+        let first = paint(look.palette.faint, &format!("{label:<21}"));
+        text += &hanging(&first, 21, &words, look.columns());
+    };
+    let power = match status.power {
+        emulate::drive::Power::On if status.read_only => "on, takes no writes any more",
+        emulate::drive::Power::On => "on",
+        emulate::drive::Power::Off => "off",
+        emulate::drive::Power::Dead => "dead: it did not survive its last power cut",
+    };
+    add("power", power.to_owned());
+    add("honesty", status.honesty.clone());
+    add("capacity", capacity(status.capacity_bytes));
+    add("reads", rate(status.reads as f64));
+    add("writes", format!("{}, {}", rate(status.writes as f64), about_bytes(status.written_bytes)));
+    add("flushes", rate(status.flushes as f64));
+    add("dirty", about_bytes(status.dirty_bytes));
+    add("write amplification", ratio(status.write_amplification));
+    add("power cuts", rate(status.cuts as f64));
+    if let Some(cut) = &status.last_cut {
+        add("the last one", cut_sentence(cut));
+    }
+    look.finish(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use emulate::drive::Power;
+    use emulate::faults::Injected;
+    use emulate::honesty::Fault;
+    use emulate::nominal::Nominal;
+
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts {
+            model: "consumer-nvme".to_owned(),
+            label: "Generic consumer NVMe drive".to_owned(),
+            capacity_bytes: 1_000_203_091_968,
+            wants_flushes: true,
+            takes_fua: true,
+            rotational: false,
+            honesty: "honest".to_owned(),
+            image: None,
+            nbd: Some("nbd+unix:///?socket=drive.sock".to_owned()),
+            file: None,
+            device: None,
+            mounted: None,
+            control: Some(PathBuf::from("drive.ctl")),
+            nominal: Nominal { write_ns: 17_000, flush_ns: 1_480_000, read_ns: 70_000 },
+            nbd_floor: Some(Floor { read_ns: 41_000, write_ns: 42_300, flush_ns: 40_100 }),
+            file_floor: None,
+        }
+    }
+
+    #[test]
+    fn what_is_served() {
+        insta::assert_snapshot!(emulation_page(&facts(), &Look::plain()), @"");
+        let protected = Facts {
+            label: "Generic enterprise NVMe drive".to_owned(),
+            model: "enterprise-nvme".to_owned(),
+            wants_flushes: false,
+            honesty: "shorn=0.01".to_owned(),
+            image: Some(PathBuf::from("drive.img")),
+            nbd: None,
+            nbd_floor: None,
+            file: Some(PathBuf::from("/run/flushmark-1/drive")),
+            device: Some(PathBuf::from("/dev/loop0")),
+            mounted: Some(PathBuf::from("/mnt")),
+            nominal: Nominal { write_ns: 112_000, flush_ns: 0, read_ns: 170_000 },
+            file_floor: Some(Floor { read_ns: 81_000, write_ns: 82_300, flush_ns: 0 }),
+            ..facts()
+        };
+        insta::assert_snapshot!(emulation_page(&protected, &Look::plain()), @"");
+        let file = Facts { device: None, mounted: None, ..protected };
+        insta::assert_snapshot!(emulation_page(&file, &Look::plain()), @"");
+    }
+
+    #[test]
+    fn how_it_fares() {
+        let status = Status {
+            power: Power::On,
+            read_only: false,
+            honesty: "honest".to_owned(),
+            capacity_bytes: 1 << 33,
+            reads: 10,
+            writes: 1000,
+            written_bytes: 4_096_000,
+            flushes: 990,
+            dirty_bytes: 40960,
+            write_amplification: 3.456,
+            cuts: 0,
+            last_cut: None,
+        };
+        let later = Status { writes: 3000, flushes: 2900, ..status.clone() };
+        let line = emulation_line(&status, &later, Duration::from_secs(2), true, &Look::plain());
+        insta::assert_snapshot!(line, @"");
+        let injected = |fault| Injected { fault, offset: 0, bytes: 512, landed_at: None };
+        let cut = Cut {
+            lost_unacknowledged: 1,
+            lost_unflushed: 12,
+            lost_promised: 0,
+            injected: vec![injected(Fault::Shorn), injected(Fault::Shorn), injected(Fault::Dead)],
+        };
+        insta::assert_snapshot!(cut_sentence(&cut), @"");
+        insta::assert_snapshot!(cut_sentence(&Cut::default()), @"");
+        let dead = Status { power: Power::Dead, cuts: 1, last_cut: Some(cut), ..status };
+        insta::assert_snapshot!(emulation_status(&dead, &Look::plain()), @"");
+    }
+}

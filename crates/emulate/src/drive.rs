@@ -84,6 +84,15 @@ pub enum Refused {
     Image(#[from] io::Error),
 }
 
+/// A command that is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// The tag with which it came.
+    pub tag: u64,
+    /// When it was, by the model.
+    pub at: Ns,
+}
+
 /// Whether the drive runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -180,7 +189,7 @@ pub struct Drive {
     waiting: VecDeque<Request>,
     in_flight: u32,
     /// Done without the model's doing.
-    at_once: Vec<u64>,
+    at_once: Vec<Done>,
     scratch: Vec<Completion>,
     writes: u64,
     flushes: u64,
@@ -309,13 +318,13 @@ impl Drive {
             Command::Trim { offset, bytes } => {
                 self.check_write(offset, bytes)?;
                 self.image.clear(offset, bytes)?;
-                self.at_once.push(tag);
+                self.at_once.push(Done { tag, at: now });
             }
             Command::Flush => {
                 if self.honesty.ignores_flush || self.honesty.ack_early.is_some() {
                     self.flushes += 1;
                     self.promised_before = self.oldest_open();
-                    self.at_once.push(tag);
+                    self.at_once.push(Done { tag, at: now });
                 } else {
                     let covers_before = self.oldest_open();
                     let id = self.under_way.insert(UnderWay {
@@ -339,9 +348,9 @@ impl Drive {
         if self.at_once.is_empty() { self.device.next_event() } else { Some(0) }
     }
 
-    /// Lets time go on, and puts the tags of commands that are done by `now` behind those in `done`.
+    /// Lets time go on, and puts what is done by `now` behind what is in `done`.
     #[inline]
-    pub fn advance(&mut self, now: Ns, done: &mut Vec<u64>) {
+    pub fn advance(&mut self, now: Ns, done: &mut Vec<Done>) {
         done.append(&mut self.at_once);
         // One after the other: whoever waits for a place in the queue goes on at the time at which it became free.
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
@@ -353,7 +362,7 @@ impl Drive {
                     Some(request) => self.device.submit(at, request),
                     None => self.in_flight -= 1,
                 }
-                self.part_done(id, done);
+                self.part_done(id, at, done);
             }
             self.scratch = completions;
         }
@@ -362,16 +371,16 @@ impl Drive {
         }
     }
 
-    /// What a read that is done got.
+    /// What a read that is done got, behind what is in `out`.
     ///
     /// # Errors
-    /// Those of the image, and when the power went in between.
+    /// Those of the image, and when the power went in between; `out` is as it was then.
     #[inline]
-    pub fn fetch(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Refused> {
+    pub fn fetch(&self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), Refused> {
         if self.power != Power::On {
             return Err(Refused::NoPower);
         }
-        Ok(self.image.read(offset, buffer)?)
+        Ok(self.image.append(offset, bytes, out)?)
     }
 
     /// Pulls the plug: commands under way are never done, and what was not safe is lost, as the model and the drive's honesty have it.
@@ -601,7 +610,7 @@ impl Drive {
         }
     }
 
-    fn part_done(&mut self, id: u32, done: &mut Vec<u64>) {
+    fn part_done(&mut self, id: u32, at: Ns, done: &mut Vec<Done>) {
         let command = self.under_way.get_mut(id);
         command.parts -= 1;
         if command.parts > 0 {
@@ -622,7 +631,7 @@ impl Drive {
                 }
             }
         }
-        done.push(tag);
+        done.push(Done { tag, at });
     }
 
     /// The oldest write that was not acknowledged, or else the next one.

@@ -344,7 +344,7 @@ impl Emulation {
         let flushes = self.facts.wants_flushes;
         if let Some(address) = &wishes.nbd {
             let ours = self.connect(address)?;
-            let floor = floor::of_socket(ours, flushes)?;
+            let floor = floor::of_socket(&self.handle, ours, flushes)?;
             self.handle.nbd_floor(floor);
             self.facts.nbd_floor = Some(floor);
         }
@@ -353,9 +353,9 @@ impl Emulation {
             let floor = match &wishes.files {
                 Files::Device(_) | Files::Mounted(..) => {
                     let device = LoopDevice::attach(&probe, flushes, false).map_err(io::Error::other)?;
-                    floor::of_file(device.path(), flushes)?
+                    floor::of_file(&self.handle, device.path(), flushes)?
                 }
-                _ => floor::of_file(&probe, flushes)?,
+                _ => floor::of_file(&self.handle, &probe, flushes)?,
             };
             self.handle.directory_floor(floor);
             self.facts.file_floor = Some(floor);

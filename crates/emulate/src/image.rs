@@ -61,6 +61,30 @@ impl Image {
         }
     }
 
+    /// Reads, and puts it behind what is in `out`.
+    ///
+    /// # Errors
+    /// Those of the file; `out` is as it was then.
+    pub fn append(&self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        let start = out.len();
+        match &self.medium {
+            // Into memory that was not filled with zeros before: of a large read that would cost a fifth.
+            Medium::Memory(pieces) => {
+                for (piece, within, length) in split(offset, bytes) {
+                    match &pieces[piece] {
+                        Some(held) => out.extend_from_slice(&held[within..within + length]),
+                        None => out.resize(out.len() + length, 0),
+                    }
+                }
+                Ok(())
+            }
+            Medium::File(file) => {
+                out.resize(start + bytes, 0);
+                file.read_exact_at(&mut out[start..], offset).inspect_err(|_| out.truncate(start))
+            }
+        }
+    }
+
     /// Writes. The range has to lie within.
     ///
     /// # Errors

@@ -7,17 +7,20 @@
 //! | [`directory`] | the FUSE side |
 //! | [`control`] | orders of a person: status, cut, power-on |
 //! | [`floor`] | what the transport itself costs |
+//! | [`pace`] | what of it is still owed |
 //! | this one | the loop |
 //!
 //! One thread, because a request at depth 1 is then never handed from one to another, which costs more than a fast drive's latency; and because a drive is one thing with one order of events.
 //! Requests carry the time at which they came, less what the way to here and back costs ([`floor::Floor`]); answers go when the model's time for them has come. So a client sees the
-//! model's latency, as long as that is above the floor.
+//! model's latency, as long as that is above the floor. Where a single command is below it, what could not be taken off is taken off the client's next one ([`pace::Pace`]): the write of a
+//! commit may be slower than the model's, the commit is not.
 
 pub mod clock;
 pub mod connection;
 pub mod control;
 pub mod directory;
 pub mod floor;
+pub mod pace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
@@ -29,9 +32,10 @@ use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+use rustix::thread::CpuSet;
 use simdrive::time::Ns;
 
-use crate::drive::{Cut, Drive, Power, Refused};
+use crate::drive::{Cut, Done, Drive, Power, Refused};
 use crate::nbd::session::{Export, Kind};
 use crate::plug::Plug;
 use clock::Clock;
@@ -103,6 +107,8 @@ enum Note {
     NbdFloor(Floor),
     /// From now on FUSE costs so much.
     DirectoryFloor(Floor),
+    /// Run on these processors.
+    RunOn(CpuSet, Sender<()>),
     /// Whatever stands above the drive is there.
     Ready,
     /// Carry this out.
@@ -139,6 +145,13 @@ impl Handle {
     /// Lets a client talk to a drive that takes [`floor::PROBE_NS`] for everything.
     pub fn measure(&self, socket: Socket) {
         self.tell(Note::Measure(socket));
+    }
+
+    /// Lets the server run on these processors only, from when this returns.
+    pub fn run_on(&self, cpus: CpuSet) {
+        let (done, is_done) = channel();
+        self.tell(Note::RunOn(cpus, done));
+        let _ = is_done.recv();
     }
 
     /// What NBD costs is taken off the model's time from now on.
@@ -199,7 +212,7 @@ pub struct Server {
     full: BTreeSet<u64>,
     plug: Plug,
     ready: bool,
-    done: Vec<u64>,
+    done: Vec<Done>,
 }
 
 /// Ways to a drive.
@@ -334,14 +347,16 @@ impl Server {
                 continue;
             }
             drive.advance(now, &mut done);
-            for tag in done.drain(..) {
+            for Done { tag, at } in done.drain(..) {
                 let (token, number) = (tag >> 32, tag as u32);
                 if token == DIRECTORY {
                     if let Some(directory) = &mut self.directory {
                         directory.answer(number, drive);
+                        directory.pace.answered(now, at);
                     }
                 } else if let Some(Client::Nbd { connection, .. }) = self.clients.get_mut(&token) {
-                    connection.answer(number, drive);
+                    connection.done(number);
+                    connection.pace.answered(now, at);
                     self.talking.insert(token);
                 }
             }
@@ -351,8 +366,8 @@ impl Server {
 
     fn send_all(&mut self) {
         while let Some(token) = self.talking.pop_first() {
-            let Some(Client::Nbd { connection, .. }) = self.clients.get_mut(&token) else { continue };
-            if connection.send() == Stands::Closed {
+            let Some(Client::Nbd { connection, drive }) = self.clients.get_mut(&token) else { continue };
+            if connection.send(&self.drives[*drive]) == Stands::Closed {
                 self.dismiss(token);
                 continue;
             }
@@ -414,6 +429,11 @@ impl Server {
                 Note::Measure(socket) => self.welcome(socket, PROBE),
                 Note::NbdFloor(floor) => self.nbd_floor = floor,
                 Note::DirectoryFloor(floor) => self.directory_floor = floor,
+                Note::RunOn(cpus, done) => {
+                    // Where that is not allowed, it runs where it runs.
+                    let _ = rustix::thread::sched_setaffinity(None, &cpus);
+                    let _ = done.send(());
+                }
                 Note::Ready => self.ready = true,
                 Note::Order(order, answer) => drop(answer.send(self.obey(order))),
                 Note::Stop => return false,
@@ -469,8 +489,10 @@ impl Server {
                 }
                 // The probe is what the floor is measured with.
                 let floor = if *drive == PROBE { Floor::default() } else { self.nbd_floor };
-                let came = |kind| now.saturating_sub(floor.of_nbd(kind));
-                if connection.receive(&mut self.drives[*drive], came, |number| tag(token, number)) == Stands::Closed {
+                let drive = &mut self.drives[*drive];
+                if connection.receive(drive, now, |kind| floor.of_nbd(kind), |number| tag(token, number))
+                    == Stands::Closed
+                {
                     self.dismiss(token);
                     return;
                 }
@@ -490,8 +512,7 @@ impl Server {
     fn serve_directory(&mut self) -> io::Result<Stands> {
         let Some(directory) = &mut self.directory else { return Ok(Stands::Closed) };
         let (now, floor) = (self.clock.now(), self.directory_floor);
-        let came = |kind| now.saturating_sub(floor.of_directory(kind));
-        directory.receive(&mut self.drives, came, |number| tag(DIRECTORY, number))
+        directory.receive(&mut self.drives, now, |kind| floor.of_directory(kind), |number| tag(DIRECTORY, number))
     }
 
     fn serve_control(&mut self, token: u64) {

@@ -261,9 +261,9 @@ impl Session {
         (end, Step::Asked(Request { cookie, kind, offset, bytes, fua }, data))
     }
 
-    /// Answers a request that was done; the data of a read is put behind it with `fill`, which may fail.
+    /// Answers a request that was done; of a read, `data` puts as many bytes as were asked for behind it, or fails and leaves everything as it was.
     #[inline]
-    pub fn done(&self, request: &Request, out: &mut Vec<u8>, fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) {
+    pub fn done(&self, request: &Request, out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>) {
         if request.kind != Kind::Read {
             simple_reply(out, 0, request.cookie);
             return;
@@ -279,9 +279,7 @@ impl Session {
         } else {
             simple_reply(out, 0, request.cookie);
         }
-        let data = out.len();
-        out.resize(data + request.bytes as usize, 0);
-        if let Err(error) = fill(&mut out[data..]) {
+        if let Err(error) = data(out) {
             out.truncate(start);
             self.fail(request.cookie, Some(Kind::Read), error, out);
         }

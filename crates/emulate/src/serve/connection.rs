@@ -1,18 +1,28 @@
 //! An NBD client's socket: what has come, what has to go, and what is under way between.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use simdrive::slab::Slab;
+use simdrive::time::Ns;
 
 use crate::drive::{Command, Drive, Refused};
 use crate::nbd::session::{Export, Kind, Request, Session, Step};
 use crate::nbd::wire::Error;
+use crate::serve::pace::Pace;
 
 /// What is read at once, except for a write that is larger.
 const INPUT_BYTES: usize = 64 << 10;
+/// What is sent at once, if there is so much.
+const OUTPUT_BYTES: usize = 128 << 10;
+/// Memory for answers that is kept for the next ones.
+const OUTPUT_BYTES_KEPT: usize = 4 << 20;
+/// How long the other side is waited for in the middle of something large.
+const PATIENCE_MOST: Duration = Duration::from_micros(50);
 /// With so many bytes of answers owed, no more requests are taken: a client that asks and does not listen keeps its requests.
 const OWED_BYTES_MOST: u64 = 64 << 20;
 /// With so many requests under way, no more are taken.
@@ -66,6 +76,19 @@ impl AsFd for Socket {
     }
 }
 
+/// Waiting for the other side in the middle of something large, which is at it at this moment: falling asleep and being woken up for each part that fits into a socket's buffer takes longer.
+#[derive(Debug, Default)]
+struct Patience {
+    since: Option<Instant>,
+}
+
+impl Patience {
+    fn is_over(&mut self) -> bool {
+        std::thread::yield_now();
+        self.since.get_or_insert_with(Instant::now).elapsed() > PATIENCE_MOST
+    }
+}
+
 /// Whether a connection goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stands {
@@ -80,6 +103,8 @@ pub enum Stands {
 pub struct Connection {
     /// The socket.
     pub socket: Socket,
+    /// How late its answers are.
+    pub pace: Pace,
     session: Session,
     input: Vec<u8>,
     /// What of the input has come and was not used: from here to there.
@@ -89,6 +114,8 @@ pub struct Connection {
     needs: usize,
     output: Vec<u8>,
     sent: usize,
+    /// What is done and stands not in the output yet.
+    ready: VecDeque<u32>,
     asked: Slab<Request>,
     owed_bytes: u64,
     /// It has said that it is done.
@@ -102,6 +129,7 @@ impl Connection {
         let session = Session::greet(export, &mut output);
         Connection {
             socket,
+            pace: Pace::default(),
             session,
             input: vec![0; INPUT_BYTES],
             begin: 0,
@@ -109,6 +137,7 @@ impl Connection {
             needs: 1,
             output,
             sent: 0,
+            ready: VecDeque::new(),
             asked: Slab::new(),
             owed_bytes: 0,
             leaving: false,
@@ -122,19 +151,27 @@ impl Connection {
 
     /// Whether something waits to be sent.
     pub fn has_output(&self) -> bool {
-        self.sent < self.output.len()
+        self.sent < self.output.len() || !self.ready.is_empty()
     }
 
-    /// Takes what has come, and gives the drive what is asked. `came` says when that was, of each kind of request; `tag` makes a tag of a number.
+    /// Takes what has come, and gives the drive what is asked. It is `now`; `floor` says what the transport costs each kind of
+    /// request, and `tag` makes a tag of a number.
     #[inline]
-    pub fn receive(&mut self, drive: &mut Drive, came: impl Fn(Kind) -> u64, tag: impl Fn(u32) -> u64) -> Stands {
+    pub fn receive(
+        &mut self,
+        drive: &mut Drive,
+        now: Ns,
+        floor: impl Fn(Kind) -> Ns,
+        tag: impl Fn(u32) -> u64,
+    ) -> Stands {
         if !self.has_room() {
             return Stands::Open;
         }
+        let mut patience = Patience::default();
         loop {
             let had = self.end - self.begin;
             if had >= self.needs {
-                if self.use_up(drive, &came, &tag) == Stands::Closed {
+                if self.use_up(drive, now, &floor, &tag) == Stands::Closed {
                     return Stands::Closed;
                 }
                 if !self.has_room() {
@@ -147,14 +184,22 @@ impl Connection {
             let until = if self.needs > INPUT_BYTES { self.begin + self.needs } else { self.input.len() };
             match self.socket.read(&mut self.input[self.end..until]) {
                 Ok(0) => return Stands::Closed,
-                Ok(bytes) => self.end += bytes,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Stands::Open,
+                Ok(bytes) => {
+                    self.end += bytes;
+                    patience = Patience::default();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let within_large_write = self.needs > INPUT_BYTES && self.end > self.begin;
+                    if !within_large_write || patience.is_over() {
+                        return Stands::Open;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Stands::Closed,
             }
             // What was asked is carried out before more is fetched: one call less for each request at depth 1.
             if self.end - self.begin >= self.needs {
-                let stands = self.use_up(drive, &came, &tag);
+                let stands = self.use_up(drive, now, &floor, &tag);
                 if stands == Stands::Closed || self.begin == self.end || !self.has_room() {
                     return stands;
                 }
@@ -180,7 +225,7 @@ impl Connection {
         }
     }
 
-    fn use_up(&mut self, drive: &mut Drive, came: &impl Fn(Kind) -> u64, tag: &impl Fn(u32) -> u64) -> Stands {
+    fn use_up(&mut self, drive: &mut Drive, now: Ns, floor: &impl Fn(Kind) -> Ns, tag: &impl Fn(u32) -> u64) -> Stands {
         while !self.leaving && self.owed_bytes < OWED_BYTES_MOST && self.asked.count() < UNDER_WAY_MOST {
             let (used, step) = self.session.step(&self.input[self.begin..self.end], &mut self.output);
             self.begin += used;
@@ -204,8 +249,9 @@ impl Connection {
                         Kind::Trim => Command::Trim { offset, bytes },
                         Kind::Flush => Command::Flush,
                     };
+                    let sent_at = self.pace.sent_at(now, floor(request.kind), self.asked.count() == 0);
                     let number = self.asked.insert(request);
-                    match drive.submit(came(request.kind), tag(number), command) {
+                    match drive.submit(sent_at, tag(number), command) {
                         Ok(()) => self.owed_bytes += owed(&request),
                         Err(refused) => {
                             self.asked.remove(number);
@@ -223,31 +269,53 @@ impl Connection {
 
     /// A request is done.
     #[inline]
-    pub fn answer(&mut self, number: u32, drive: &Drive) {
-        let request = self.asked.remove(number);
-        self.owed_bytes -= owed(&request);
-        let fetch = |data: &mut [u8]| drive.fetch(request.offset, data).map_err(|error| error_of(&error, request.kind));
-        self.session.done(&request, &mut self.output, fetch);
+    pub fn done(&mut self, number: u32) {
+        self.ready.push_back(number);
     }
 
     /// Sends what there is to send, as far as the socket takes it.
     #[inline]
-    pub fn send(&mut self) -> Stands {
+    pub fn send(&mut self, drive: &Drive) -> Stands {
+        let mut patience = Patience::default();
         while self.has_output() {
+            self.write_answers(drive);
             match self.socket.write(&self.output[self.sent..]) {
                 Ok(0) => return Stands::Closed,
-                Ok(bytes) => self.sent += bytes,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Stands::Open,
+                Ok(bytes) => {
+                    self.sent += bytes;
+                    patience = Patience::default();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let within_large_answer = self.output.len() - self.sent > INPUT_BYTES;
+                    if !within_large_answer || patience.is_over() {
+                        return Stands::Open;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Stands::Closed,
             }
-        }
-        self.output.clear();
-        self.sent = 0;
-        if self.output.capacity() > 8 << 20 {
-            self.output.shrink_to(1 << 20);
+            if self.sent == self.output.len() {
+                self.output.clear();
+                self.sent = 0;
+                self.output.shrink_to(OUTPUT_BYTES_KEPT);
+            }
         }
         if self.leaving && self.asked.count() == 0 { Stands::Closed } else { Stands::Open }
+    }
+
+    /// Puts answers into the output until there is enough to send at once: not all of them, because the memory of a dozen large reads is in no cache any more when it is sent.
+    #[inline]
+    fn write_answers(&mut self, drive: &Drive) {
+        while self.output.len() < OUTPUT_BYTES
+            && let Some(number) = self.ready.pop_front()
+        {
+            let request = self.asked.remove(number);
+            self.owed_bytes -= owed(&request);
+            let data = |out: &mut Vec<u8>| {
+                drive.fetch(request.offset, request.bytes as usize, out).map_err(|error| error_of(&error, request.kind))
+            };
+            self.session.done(&request, &mut self.output, data);
+        }
     }
 }
 

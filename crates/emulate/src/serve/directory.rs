@@ -6,6 +6,7 @@ use std::io::{self, IoSlice, Read as _, Write as _};
 
 use rustix::io::Errno;
 use simdrive::device::SECTOR_BYTES;
+use simdrive::time::Ns;
 
 use crate::drive::{Command, Drive, Refused};
 use crate::fuse::wire::{
@@ -13,6 +14,7 @@ use crate::fuse::wire::{
     ROOT, Request,
 };
 use crate::serve::connection::Stands;
+use crate::serve::pace::Pace;
 
 /// The file that is the drive.
 pub const DRIVE: &str = "drive";
@@ -60,6 +62,8 @@ pub enum Kind {
 pub struct Directory {
     /// The kernel's file.
     pub kernel: File,
+    /// How late its answers are.
+    pub pace: Pace,
     input: Vec<u8>,
     data: Vec<u8>,
     under_way: BTreeMap<u32, UnderWay>,
@@ -78,6 +82,7 @@ impl Directory {
         let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         Ok(Directory {
             kernel,
+            pace: Pace::default(),
             input: vec![0; REQUEST_BYTES_MOST],
             data: Vec::new(),
             under_way: BTreeMap::new(),
@@ -86,12 +91,14 @@ impl Directory {
         })
     }
 
-    /// Takes what has come, and gives the drives what is asked: the first is [`DRIVE`], the second [`PROBE`]. `came` says when that was.
+    /// Takes what has come, and gives the drives what is asked: the first is [`DRIVE`], the second [`PROBE`]. It is `now`; `floor` says what the
+    /// transport costs each kind of request, and `tag` makes a tag of a number.
     #[inline]
     pub fn receive(
         &mut self,
         drives: &mut [Drive],
-        came: impl Fn(Kind) -> u64,
+        now: Ns,
+        floor: impl Fn(Kind) -> Ns,
         tag: impl Fn(u32) -> u64,
     ) -> io::Result<Stands> {
         for _ in 0..REQUESTS_AT_ONCE {
@@ -108,7 +115,7 @@ impl Directory {
             };
             let input = std::mem::take(&mut self.input);
             if let Some(request) = wire::parse(&input[..bytes]) {
-                self.carry_out(&request, drives, &came, &tag);
+                self.carry_out(&request, drives, now, &floor, &tag);
             }
             self.input = input;
         }
@@ -119,7 +126,8 @@ impl Directory {
         &mut self,
         request: &Request<'_>,
         drives: &mut [Drive],
-        came: &impl Fn(Kind) -> u64,
+        now: Ns,
+        floor: &impl Fn(Kind) -> Ns,
         tag: &impl Fn(u32) -> u64,
     ) {
         let unique = request.unique;
@@ -151,7 +159,7 @@ impl Directory {
             Op::Read { .. } | Op::Write { .. } | Op::Fsync | Op::Fallocate { .. } => {
                 let drive = request.node.checked_sub(FIRST_NODE).and_then(|index| drives.get_mut(index as usize));
                 match drive {
-                    Some(drive) => match self.ask(request, drive, came, tag) {
+                    Some(drive) => match self.ask(request, drive, now, floor, tag) {
                         Ok(()) => return,
                         Err(error) => wire::refusal(unique, error),
                     },
@@ -166,7 +174,8 @@ impl Directory {
         &mut self,
         request: &Request<'_>,
         drive: &mut Drive,
-        came: &impl Fn(Kind) -> u64,
+        now: Ns,
+        floor: &impl Fn(Kind) -> Ns,
         tag: &impl Fn(u32) -> u64,
     ) -> Result<(), Error> {
         let (kind, command, answer) = match request.op {
@@ -200,7 +209,8 @@ impl Directory {
             _ => return Err(Error::Unsupported),
         };
         let number = self.next_number;
-        drive.submit(came(kind), tag(number), command).map_err(|refused| error_of(&refused))?;
+        let sent_at = self.pace.sent_at(now, floor(kind), self.under_way.is_empty());
+        drive.submit(sent_at, tag(number), command).map_err(|refused| error_of(&refused))?;
         self.next_number = number.wrapping_add(1);
         self.under_way.insert(number, UnderWay { unique: request.unique, answer });
         Ok(())
@@ -217,8 +227,8 @@ impl Directory {
                 let first = offset / SECTOR_BYTES * SECTOR_BYTES;
                 let skipped = (offset - first) as usize;
                 let length = (offset + u64::from(bytes)).next_multiple_of(SECTOR_BYTES) - first;
-                self.data.resize(length as usize, 0);
-                match drive.fetch(first, &mut self.data) {
+                self.data.clear();
+                match drive.fetch(first, length as usize, &mut self.data) {
                     Ok(()) => {
                         let data = &self.data[skipped..skipped + bytes as usize];
                         let mut header = wire::answer(unique, |_| ());

@@ -171,7 +171,7 @@ fn structured_answers_after_they_were_asked_for() {
     let request = Request { cookie: 7, kind: Kind::Read, offset: 512, bytes: 2, fua: false };
     out.clear();
     session.done(&request, &mut out, |data| {
-        data.copy_from_slice(b"ab");
+        data.extend(b"ab");
         Ok(())
     });
     let expected = "668e33ef 0001 0001 0000000000000007 0000000a 0000000000000200 6162".replace(' ', "");

@@ -154,10 +154,10 @@ mod tests {
             listen_unix(&path).unwrap_err().to_string().replace(directory.path().to_str().unwrap(), "DIR")
         };
         std::fs::write(directory.path().join("file"), b"").unwrap();
-        insta::assert_snapshot!(refused("file"), @"");
+        insta::assert_snapshot!(refused("file"), @"`DIR/file` exists and is no socket; name another");
         let listener = listen_unix(&directory.path().join("socket")).unwrap();
-        insta::assert_snapshot!(refused("socket"), @"");
+        insta::assert_snapshot!(refused("socket"), @"`DIR/socket` is in use by another server; name another address");
         drop(listener);
-        insta::assert_snapshot!(refused("socket"), @"");
+        insta::assert_snapshot!(refused("socket"), @"`DIR/socket` is a socket on which nobody listens any more; remove it (`rm DIR/socket`) or name another");
     }
 }

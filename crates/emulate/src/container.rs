@@ -139,14 +139,14 @@ mod tests {
         let path = directory.path().join("drive.img");
         let mut image = open(&path, &note(1 << 20), false).unwrap();
         image.write(512, &[7; 512]).unwrap();
-        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"");
+        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"`DIR/drive.img` is in use by another emulated drive");
         drop(image);
         let image = open(&path, &note(1 << 20), false).unwrap();
         let mut held = [0; 512];
         image.read(512, &mut held).unwrap();
         assert_eq!(held, [7; 512]);
         drop(image);
-        insta::assert_snapshot!(refused(open(&path, &note(2 << 20), false), directory.path()), @"");
+        insta::assert_snapshot!(refused(open(&path, &note(2 << 20), false), directory.path()), @"`DIR/drive.img` holds a drive of 1048576 bytes (consumer-nvme), and this one has 2097152; name another file, or add `,capacity=1048576` to the model");
     }
 
     #[test]
@@ -154,9 +154,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("photos.tar");
         std::fs::write(&path, b"photos").unwrap();
-        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"");
+        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"`DIR/photos.tar` exists and was not made by an emulated drive; name another file, or add --destroy-data");
         assert_eq!(std::fs::read(&path).unwrap(), b"photos");
         assert!(open(&path, &note(1 << 20), true).is_ok());
-        insta::assert_snapshot!(refused(open(directory.path(), &note(1 << 20), true), directory.path()), @"");
+        insta::assert_snapshot!(refused(open(directory.path(), &note(1 << 20), true), directory.path()), @"`DIR` is no regular file");
     }
 }

@@ -1,6 +1,6 @@
 //! A modelled drive with data in it, and with a plug that can be pulled. It owns no clock: whoever serves it says what time it is, real or virtual.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -156,8 +156,13 @@ struct UnderWay {
     /// Of a write: its first and last stamp.
     stamps: Option<(Stamp, Stamp)>,
     fua: bool,
-    /// Of a flush: the writes before this one had been acknowledged when it came.
-    covers_before: Stamp,
+}
+
+/// What a flush makes safe: the writes before one, except those that were under way when it came.
+#[derive(Debug, Clone, Default)]
+struct Covers {
+    before: Stamp,
+    except: BTreeSet<Stamp>,
 }
 
 /// The drive.
@@ -182,7 +187,10 @@ pub struct Drive {
     next_stamp: Stamp,
     /// Writes that were not acknowledged yet.
     open: BTreeSet<Stamp>,
-    promised_before: Stamp,
+    /// What each flush under way covers, and what the latest one did.
+    flushing: BTreeMap<u32, Covers>,
+    promised_by_flush: Covers,
+    /// Single writes that were called safe.
     promised: BTreeSet<Stamp>,
     under_way: Slab<UnderWay>,
     /// Commands that the drive's queue has no place for.
@@ -220,7 +228,8 @@ impl Drive {
             read_only: false,
             next_stamp: 1,
             open: BTreeSet::new(),
-            promised_before: 0,
+            flushing: BTreeMap::new(),
+            promised_by_flush: Covers::default(),
             promised: BTreeSet::new(),
             under_way: Slab::new(),
             waiting: VecDeque::new(),
@@ -291,14 +300,7 @@ impl Drive {
         match command {
             Command::Read { offset, bytes } => {
                 self.check(offset, bytes)?;
-                let id = self.under_way.insert(UnderWay {
-                    tag,
-                    kind: Op::Read,
-                    parts: 0,
-                    stamps: None,
-                    fua: false,
-                    covers_before: 0,
-                });
+                let id = self.under_way.insert(UnderWay { tag, kind: Op::Read, parts: 0, stamps: None, fua: false });
                 self.send_parts(now, id, Request { id, op: Op::Read, offset, bytes, fua: false, stamp: 0 });
             }
             Command::Write { offset, data, fua } => {
@@ -323,18 +325,12 @@ impl Drive {
             Command::Flush => {
                 if self.honesty.ignores_flush || self.honesty.ack_early.is_some() {
                     self.flushes += 1;
-                    self.promised_before = self.oldest_open();
+                    self.promised_by_flush = self.covers();
                     self.at_once.push(Done { tag, at: now });
                 } else {
-                    let covers_before = self.oldest_open();
-                    let id = self.under_way.insert(UnderWay {
-                        tag,
-                        kind: Op::Flush,
-                        parts: 1,
-                        stamps: None,
-                        fua: false,
-                        covers_before,
-                    });
+                    let id =
+                        self.under_way.insert(UnderWay { tag, kind: Op::Flush, parts: 1, stamps: None, fua: false });
+                    self.flushing.insert(id, self.covers());
                     self.send(now, Request { id, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 });
                 }
             }
@@ -426,7 +422,7 @@ impl Drive {
         for stamp in lost {
             if self.open.contains(&stamp) {
                 cut.lost_unacknowledged += 1;
-            } else if stamp < self.promised_before || self.promised.contains(&stamp) {
+            } else if self.is_promised(stamp) {
                 cut.lost_promised += 1;
             } else {
                 cut.lost_unflushed += 1;
@@ -438,6 +434,7 @@ impl Drive {
         self.history_was = 0;
         self.ages.clear();
         self.open.clear();
+        self.flushing.clear();
         self.promised.clear();
         cut.injected = self.faults.strike(&mut self.image)?;
         Ok(cut)
@@ -570,14 +567,7 @@ impl Drive {
         if self.keeps_history {
             self.open.extend(stamps.0..=stamps.1);
         }
-        let id = self.under_way.insert(UnderWay {
-            tag,
-            kind: Op::Write,
-            parts: 0,
-            stamps: Some(stamps),
-            fua,
-            covers_before: 0,
-        });
+        let id = self.under_way.insert(UnderWay { tag, kind: Op::Write, parts: 0, stamps: Some(stamps), fua });
         let forced = fua && self.identity.fua && !self.honesty.ignores_fua && self.honesty.ack_early.is_none();
         self.send_parts(now, id, Request { id, op: Op::Write, offset, bytes, fua: forced, stamp: stamps.0 });
     }
@@ -616,13 +606,17 @@ impl Drive {
         if command.parts > 0 {
             return;
         }
-        let UnderWay { tag, kind, stamps, fua, covers_before, .. } = self.under_way.remove(id);
+        let UnderWay { tag, kind, stamps, fua, .. } = self.under_way.remove(id);
         match kind {
             Op::Write => self.writes += 1,
             Op::Flush => self.flushes += 1,
             Op::Read => {}
         }
-        self.promised_before = self.promised_before.max(covers_before);
+        if let Some(covers) = self.flushing.remove(&id)
+            && covers.before >= self.promised_by_flush.before
+        {
+            self.promised_by_flush = covers;
+        }
         if let (true, Some((first, last))) = (self.keeps_history, stamps) {
             for stamp in first..=last {
                 self.open.remove(&stamp);
@@ -632,6 +626,16 @@ impl Drive {
             }
         }
         done.push(Done { tag, at });
+    }
+
+    /// What a flush that comes now will cover.
+    fn covers(&self) -> Covers {
+        Covers { before: self.next_stamp, except: self.open.clone() }
+    }
+
+    fn is_promised(&self, stamp: Stamp) -> bool {
+        let flushed = stamp < self.promised_by_flush.before && !self.promised_by_flush.except.contains(&stamp);
+        flushed || self.promised.contains(&stamp)
     }
 
     /// The oldest write that was not acknowledged, or else the next one.

@@ -129,6 +129,6 @@ mod tests {
         for wrong in ["", "writes", "writes=0", "writes=-1", "time=5", "random=0s", "reads=7"] {
             assert!(wrong.parse::<After>().is_err(), "{wrong}");
         }
-        insta::assert_snapshot!("soon".parse::<After>().unwrap_err(), @"");
+        insta::assert_snapshot!("soon".parse::<After>().unwrap_err(), @"`soon` is no moment for a power cut; moments are writes=N, flushes=N, time=T, random=T (by chance, after T on average), where T is like 30s or 250ms");
     }
 }

@@ -83,6 +83,6 @@ mod tests {
         for wrong in ["", "off", "wear", "wear x", "wear -1", "wear inf", "fill 101", "cut now"] {
             assert!(wrong.parse::<Order>().is_err(), "{wrong}");
         }
-        insta::assert_snapshot!("off\n".parse::<Order>().unwrap_err(), @"");
+        insta::assert_snapshot!("off\n".parse::<Order>().unwrap_err(), @"`off` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");
     }
 }

@@ -1,0 +1,329 @@
+//! Drives with data in them under power cuts, in virtual time: honest ones keep what they promised, to the byte; liars are found out.
+
+use std::collections::BTreeMap;
+
+use emulate::drive::{Command, Cut, Done, Drive, Power, Refused};
+use emulate::honesty::{Honesty, Lie};
+use emulate::image::Image;
+use proptest::prelude::*;
+use rand_core::Rng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng as _;
+use simdrive::device::SECTOR_BYTES;
+use simdrive::run::Machine;
+
+const CAPACITY: u64 = 2 << 30;
+/// The part that is written to.
+const PLAYGROUND: u64 = 4 << 20;
+
+/// One write of one sector.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    tag: u64,
+    value: u64,
+    acknowledged: bool,
+    safe: bool,
+}
+
+/// A host that remembers everything.
+struct Witness {
+    drive: Drive,
+    now: u64,
+    chance: Xoshiro256PlusPlus,
+    next_tag: u64,
+    sectors: BTreeMap<u64, Vec<Written>>,
+    /// Writes under way: first sector, sectors, FUA.
+    writes: BTreeMap<u64, (u64, u64, bool)>,
+    /// Flushes under way: the writes of sectors that had been acknowledged.
+    flushes: BTreeMap<u64, Vec<(u64, u64)>>,
+}
+
+impl Witness {
+    fn new(model: &str, lies: &[Lie], in_file: bool, seed: u64) -> Witness {
+        let mut machine = Machine::new(catalogue::find_model(model).unwrap().clone());
+        machine.capacity_bytes = Some(CAPACITY);
+        let device = machine.drive(true).unwrap();
+        let capacity = device.identity().capacity_bytes;
+        let image = if in_file {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(capacity).unwrap();
+            Image::in_file(file, capacity)
+        } else {
+            Image::in_memory(capacity)
+        };
+        let drive = Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
+        let (sectors, writes, flushes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Witness { drive, now: 1000, chance, next_tag: 1, sectors, writes, flushes }
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.chance.next_u64() % bound
+    }
+
+    fn tag(&mut self) -> u64 {
+        self.next_tag += 1;
+        self.next_tag
+    }
+
+    fn step(&mut self) {
+        match self.below(8) {
+            0..=3 => self.write(),
+            4 => self.flush(),
+            5 => self.read(),
+            _ => self.go_on(),
+        }
+    }
+
+    fn write(&mut self) {
+        let count = [1, 2, 8, 8, 8, 32, 2048][self.below(7) as usize];
+        let first = self.below(PLAYGROUND / SECTOR_BYTES / count) * count;
+        let overlaps = |&(other, others, _): &(u64, u64, bool)| first < other + others && other < first + count;
+        // Hosts do not write to one place twice at once.
+        if self.writes.values().any(overlaps) || self.drive.under_way() > 20 {
+            return;
+        }
+        let tag = self.tag();
+        let fua = self.drive.takes_fua() && self.below(5) == 0;
+        let (offset, bytes) = (first * SECTOR_BYTES, count * SECTOR_BYTES);
+        let value = if self.below(10) == 0 { 0 } else { tag };
+        if value == 0 {
+            self.drive.submit(self.now, tag, Command::Zero { offset, bytes, fua }).unwrap();
+        } else {
+            let data = value.to_le_bytes().repeat(bytes as usize / 8);
+            self.drive.submit(self.now, tag, Command::Write { offset, data: &data, fua }).unwrap();
+        }
+        for sector in first..first + count {
+            self.sectors.entry(sector).or_default().push(Written { tag, value, acknowledged: false, safe: false });
+        }
+        self.writes.insert(tag, (first, count, fua));
+    }
+
+    fn flush(&mut self) {
+        if !self.drive.wants_flushes() {
+            return;
+        }
+        let tag = self.tag();
+        self.drive.submit(self.now, tag, Command::Flush).unwrap();
+        let covered = self.sectors.iter().flat_map(|(&sector, history)| {
+            let acknowledged = history.iter().filter(|written| written.acknowledged && !written.safe);
+            acknowledged.map(move |written| (sector, written.tag))
+        });
+        let covered = covered.collect();
+        self.flushes.insert(tag, covered);
+    }
+
+    fn read(&mut self) {
+        let sector = self.below(PLAYGROUND / SECTOR_BYTES);
+        let tag = self.tag();
+        self.drive.submit(self.now, tag, Command::Read { offset: sector * SECTOR_BYTES, bytes: SECTOR_BYTES }).unwrap();
+    }
+
+    fn go_on(&mut self) {
+        let Some(at) = self.drive.next_event() else { return };
+        self.now = self.now.max(at) + self.below(3) * 1000;
+        let mut done = Vec::new();
+        self.drive.advance(self.now, &mut done);
+        for Done { tag, at } in done {
+            assert!(at <= self.now);
+            if let Some((first, count, fua)) = self.writes.remove(&tag) {
+                let safe = fua || !self.drive.wants_flushes();
+                for sector in first..first + count {
+                    self.mark(sector, tag, safe);
+                }
+            }
+            for (sector, tag) in self.flushes.remove(&tag).unwrap_or_default() {
+                self.mark(sector, tag, true);
+            }
+        }
+    }
+
+    fn mark(&mut self, sector: u64, tag: u64, safe: bool) {
+        let history = self.sectors.get_mut(&sector).unwrap();
+        for written in history.iter_mut().filter(|written| written.tag == tag) {
+            written.acknowledged = true;
+            written.safe |= safe;
+        }
+    }
+
+    fn held(&self, sector: u64) -> Vec<u8> {
+        let mut held = Vec::new();
+        self.drive.fetch(sector * SECTOR_BYTES, SECTOR_BYTES as usize, &mut held).unwrap();
+        held
+    }
+
+    /// What is read is what was written last.
+    fn check(&self) {
+        for (&sector, history) in &self.sectors {
+            assert_eq!(self.held(sector), value(history.last().unwrap().value), "sector {sector}");
+        }
+    }
+
+    /// The power goes and comes back. Gives what the drive says of it, and the sectors whose promise was broken.
+    fn cut(&mut self) -> (Cut, Vec<u64>) {
+        let cut = self.drive.cut(self.now).unwrap();
+        assert!(matches!(self.drive.fetch(0, 512, &mut Vec::new()), Err(Refused::NoPower)));
+        assert!(matches!(self.drive.submit(self.now, 0, Command::Flush), Err(Refused::NoPower)));
+        self.writes.clear();
+        self.flushes.clear();
+        let mut broken = Vec::new();
+        if self.drive.power_on().is_err() {
+            return (cut, broken);
+        }
+        let sectors: Vec<u64> = self.sectors.keys().copied().collect();
+        for sector in sectors {
+            let held = self.held(sector);
+            let history = self.sectors.get_mut(&sector).unwrap();
+            let safe = history.iter().rposition(|written| written.safe);
+            let allowed = &history[safe.unwrap_or(0)..];
+            // Before the first write there were zeros.
+            let is_allowed = allowed.iter().any(|written| value(written.value) == held)
+                || (safe.is_none() && held.iter().all(|&byte| byte == 0));
+            if !is_allowed {
+                broken.push(sector);
+            }
+            let found = u64::from_le_bytes(*held.first_chunk().unwrap());
+            // From here on it is what it is.
+            *history = vec![Written { tag: 0, value: found, acknowledged: true, safe: true }];
+        }
+        (cut, broken)
+    }
+}
+
+fn value(value: u64) -> Vec<u8> {
+    value.to_le_bytes().repeat(SECTOR_BYTES as usize / 8)
+}
+
+const HONEST: [&str; 9] = [
+    "consumer-nvme",
+    "consumer-sata",
+    "samsung-980-1tb",
+    "enterprise-nvme",
+    "enterprise-sata",
+    "disk-7200rpm-cache-on",
+    "disk-7200rpm-cache-off",
+    "cloud-volume",
+    "gcp-local-nvme-x2-raid0-ext4",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn honest_drives_keep_their_promises(
+        model in prop::sample::select(&HONEST[..]),
+        in_file: bool,
+        seed: u64,
+        steps in 20usize..400,
+    ) {
+        let mut witness = Witness::new(model, &[], in_file, seed);
+        for _ in 0..4 {
+            for _ in 0..steps {
+                witness.step();
+            }
+            let (cut, broken) = witness.cut();
+            prop_assert!(broken.is_empty(), "{broken:?} {cut:?}");
+            prop_assert_eq!((cut.lost_promised, cut.injected.len()), (0, 0));
+            witness.check();
+        }
+    }
+}
+
+/// How many of so many cuts broke promises, on a drive that tells these lies; and how many the drive itself owns up to.
+fn found_out(model: &str, lies: &[&str], cuts: u64) -> (usize, usize) {
+    let lies: Vec<Lie> = lies.iter().map(|lie| lie.parse().unwrap()).collect();
+    let mut counts = (0, 0);
+    for seed in 0..cuts {
+        let mut witness = Witness::new(model, &lies, false, seed);
+        for _ in 0..300 {
+            witness.step();
+        }
+        let (cut, broken) = witness.cut();
+        counts.0 += usize::from(!broken.is_empty());
+        counts.1 += usize::from(cut.lost_promised > 0 || !cut.injected.is_empty());
+    }
+    counts
+}
+
+#[test]
+fn lies_about_flushes_are_found_out() {
+    for (model, lie) in [
+        ("consumer-nvme", "ignore-flush"),
+        ("disk-7200rpm-cache-on", "ignore-flush"),
+        ("consumer-nvme", "ignore-fua"),
+        ("consumer-nvme", "ack-early=20ms"),
+        ("enterprise-nvme", "ack-early=20ms"),
+    ] {
+        let (broken, owned) = found_out(model, &[lie], 30);
+        assert!(broken > 5, "{model} {lie}: {broken}");
+        assert!(owned >= broken, "{model} {lie}: {owned} of {broken}");
+    }
+    // Where there is nothing volatile, there is nothing to lie about.
+    assert_eq!(found_out("enterprise-nvme", &["ignore-flush"], 30), (0, 0));
+}
+
+#[test]
+fn faults_break_promises() {
+    for lie in ["bit-corruption=0.05", "shorn=0.05", "flying=0.05", "unserializable=0.05", "metadata=0.05"] {
+        let (broken, owned) = found_out("enterprise-nvme", &[lie], 20);
+        assert!(broken > 5 && owned >= broken, "{lie}: {broken} of {owned}");
+    }
+}
+
+#[test]
+fn dead_and_read_only_drives() {
+    let mut witness = Witness::new("consumer-nvme", &["dead=1".parse().unwrap()], false, 1);
+    witness.write();
+    witness.cut();
+    assert_eq!(witness.drive.power(), Power::Dead);
+    assert!(matches!(witness.drive.power_on(), Err(Refused::NoPower)));
+
+    let mut witness = Witness::new("consumer-nvme", &["read-only=1".parse().unwrap()], false, 1);
+    witness.write();
+    witness.cut();
+    assert_eq!(witness.drive.power(), Power::On);
+    let data = [0; 512];
+    let write = Command::Write { offset: 0, data: &data, fua: false };
+    assert!(matches!(witness.drive.submit(witness.now, 1, write), Err(Refused::ReadOnly)));
+    assert!(witness.drive.submit(witness.now, 1, Command::Read { offset: 0, bytes: 512 }).is_ok());
+}
+
+#[test]
+fn what_lies_beyond_the_end_or_between_sectors_is_refused() {
+    let mut witness = Witness::new("consumer-nvme", &[], false, 1);
+    let capacity = witness.drive.identity().capacity_bytes;
+    let mut refused =
+        |offset, bytes| witness.drive.submit(0, 1, Command::Read { offset, bytes }).unwrap_err().to_string();
+    assert_eq!(refused(capacity, 512), format!("the drive ends at {capacity} bytes"));
+    assert_eq!(refused(u64::MAX - 511, 512), format!("the drive ends at {capacity} bytes"));
+    assert_eq!(refused(0, 100), "the drive has sectors of 512 bytes");
+    assert_eq!(refused(10, 512), "the drive has sectors of 512 bytes");
+    assert_eq!(refused(0, 0), "the drive has sectors of 512 bytes");
+}
+
+/// What a drive is told to forget by filling and wearing is safe, and stays as it is.
+#[test]
+fn wear_and_fill_lose_nothing() {
+    let mut witness = Witness::new("consumer-nvme", &[], false, 5);
+    for _ in 0..200 {
+        witness.step();
+    }
+    while !witness.writes.is_empty() {
+        witness.go_on();
+    }
+    witness.drive.fill(50.0);
+    witness.drive.wear(witness.now, 1.5).unwrap();
+    witness.check();
+    witness.drive.cut(witness.now).unwrap();
+    witness.drive.power_on().unwrap();
+    witness.check();
+    assert!(witness.drive.status(witness.now).write_amplification > 1.0);
+    for _ in 0..200 {
+        witness.step();
+    }
+    let (_, broken) = witness.cut();
+    assert!(broken.is_empty());
+
+    let mut disk = Witness::new("disk-7200rpm-cache-on", &[], false, 5);
+    assert!(matches!(disk.drive.wear(0, 1.0), Err(Refused::DoesNotWear)));
+}

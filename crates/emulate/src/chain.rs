@@ -90,17 +90,9 @@ impl LoopDevice {
     pub fn attach(file: &Path, flushes: bool, rotational: bool) -> Result<LoopDevice, ChainError> {
         let path = run("losetup", words!["--find", "--show", "--direct-io=on", "--", file])?;
         let device = LoopDevice { path: PathBuf::from(path) };
-        if !flushes {
-            device.set("write_cache", "write through")?;
-        }
-        device.set("rotational", if rotational { "1" } else { "0" })?;
+        set(&device.path, "write_cache", if flushes { WRITE_BACK } else { "write through" })?;
+        set(&device.path, "rotational", if rotational { "1" } else { "0" })?;
         Ok(device)
-    }
-
-    fn set(&self, attribute: &str, value: &str) -> Result<(), ChainError> {
-        let name = self.path.file_name().unwrap_or_default();
-        let path = Path::new("/sys/block").join(name).join("queue").join(attribute);
-        std::fs::write(&path, value).map_err(|source| ChainError::System { what: path.display().to_string(), source })
     }
 
     /// The device.
@@ -111,8 +103,23 @@ impl LoopDevice {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        let _ = run("losetup", words!["--detach", &self.path]);
+        let _ = let_go(&self.path);
     }
+}
+
+/// What a loop device is told that sends flushes.
+const WRITE_BACK: &str = "write back";
+
+fn set(device: &Path, attribute: &str, value: &str) -> Result<(), ChainError> {
+    let name = device.file_name().unwrap_or_default();
+    let path = Path::new("/sys/block").join(name).join("queue").join(attribute);
+    std::fs::write(&path, value).map_err(|source| ChainError::System { what: path.display().to_string(), source })
+}
+
+/// Detaches a loop device. The kernel keeps what its write cache was set to for whoever gets the device next (seen on 6.18): they would send no flushes, and lose data.
+fn let_go(device: &Path) -> Result<(), ChainError> {
+    set(device, "write_cache", WRITE_BACK)?;
+    run("losetup", words!["--detach", device]).map(drop)
 }
 
 /// A mounted filesystem. Dropping it takes it away, in use or not.
@@ -248,7 +255,7 @@ impl Left {
             run("umount", words!["--lazy", "--", mount])?;
         }
         for device in &self.loops {
-            run("losetup", words!["--detach", device])?;
+            let_go(device)?;
         }
         crate::fuse::mount::detach(&self.directory, true)
             .map_err(|source| ChainError::System { what: format!("unmount {}", self.directory.display()), source })

@@ -178,6 +178,7 @@ impl Directory {
         floor: &impl Fn(Kind) -> Ns,
         tag: &impl Fn(u32) -> u64,
     ) -> Result<(), Error> {
+        let wider;
         let (kind, command, answer) = match request.op {
             Op::Read { offset, bytes } => {
                 let bytes = u64::from(bytes).min(drive.identity().capacity_bytes.saturating_sub(offset));
@@ -192,6 +193,15 @@ impl Directory {
             }
             Op::Write { offset, data } => {
                 let answer = Answer::Written { bytes: data.len() as u32 };
+                let end = offset.saturating_add(data.len() as u64);
+                // The kernel cuts a large write by the pages of the writer's memory, wherever those begin.
+                let data = if (offset | end).is_multiple_of(SECTOR_BYTES) {
+                    data
+                } else {
+                    wider = widened(offset, data, drive)?;
+                    &wider
+                };
+                let offset = offset / SECTOR_BYTES * SECTOR_BYTES;
                 (Kind::Write, Command::Write { offset, data, fua: false }, answer)
             }
             // The kernel then knows that there is nothing to flush, and does not ask again: as with a real drive that has no volatile cache.
@@ -261,6 +271,18 @@ impl Directory {
     fn tell(&self, answer: &[u8]) {
         let _ = (&self.kernel).write(answer);
     }
+}
+
+/// A write with what stands before and behind it in its first and last sector.
+fn widened(offset: u64, data: &[u8], drive: &Drive) -> Result<Vec<u8>, Error> {
+    let first = offset / SECTOR_BYTES * SECTOR_BYTES;
+    let end = offset.checked_add(data.len() as u64).and_then(|end| end.checked_next_multiple_of(SECTOR_BYTES));
+    let end = end.filter(|end| *end <= drive.identity().capacity_bytes).ok_or(Error::NoSpace)?;
+    let within = (offset - first) as usize;
+    let mut wider = Vec::new();
+    drive.fetch(first, (end - first) as usize, &mut wider).map_err(|refused| error_of(&refused))?;
+    wider[within..within + data.len()].copy_from_slice(data);
+    Ok(wider)
 }
 
 fn error_of(refused: &Refused) -> Error {

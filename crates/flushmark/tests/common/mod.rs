@@ -87,6 +87,13 @@ impl Nobody {
         command.args(["--reuid", "65534", "--clear-groups"]).arg(self.place.path().join("flushmark")).args(args);
         Run::of(command.output().unwrap())
     }
+
+    /// A script of the shell, in which `$0` is the program.
+    pub fn shell(&self, script: &str) -> Run {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups", "bash", "-c", script]);
+        Run::of(command.arg(self.place.path().join("flushmark")).output().unwrap())
+    }
 }
 
 /// Whether tests with real components from packages may go on; says so when they may not.

@@ -196,8 +196,8 @@ pub struct Drive {
     /// Commands that the drive's queue has no place for.
     waiting: VecDeque<Request>,
     in_flight: u32,
-    /// Done without the model's doing.
-    at_once: Vec<Done>,
+    /// What is done, and nobody was told of yet.
+    finished: Vec<Done>,
     scratch: Vec<Completion>,
     writes: u64,
     flushes: u64,
@@ -234,7 +234,7 @@ impl Drive {
             under_way: Slab::new(),
             waiting: VecDeque::new(),
             in_flight: 0,
-            at_once: Vec::new(),
+            finished: Vec::new(),
             scratch: Vec::new(),
             writes: 0,
             flushes: 0,
@@ -295,7 +295,9 @@ impl Drive {
         if self.power != Power::On {
             return Err(Refused::NoPower);
         }
+        // The model knows nothing of what will have happened by the time at which a command comes.
         let now = now.max(self.clock);
+        self.go_on(now);
         self.clock = now;
         match command {
             Command::Read { offset, bytes } => {
@@ -320,13 +322,13 @@ impl Drive {
             Command::Trim { offset, bytes } => {
                 self.check_write(offset, bytes)?;
                 self.image.clear(offset, bytes)?;
-                self.at_once.push(Done { tag, at: now });
+                self.finished.push(Done { tag, at: now });
             }
             Command::Flush => {
                 if self.honesty.ignores_flush || self.honesty.ack_early.is_some() {
                     self.flushes += 1;
                     self.promised_by_flush = self.covers();
-                    self.at_once.push(Done { tag, at: now });
+                    self.finished.push(Done { tag, at: now });
                 } else {
                     let id =
                         self.under_way.insert(UnderWay { tag, kind: Op::Flush, parts: 1, stamps: None, fua: false });
@@ -341,14 +343,22 @@ impl Drive {
     /// When it next has something to say; `None` while nothing is under way.
     #[inline]
     pub fn next_event(&self) -> Option<Ns> {
-        if self.at_once.is_empty() { self.device.next_event() } else { Some(0) }
+        if self.finished.is_empty() { self.device.next_event() } else { Some(0) }
     }
 
     /// Lets time go on, and puts what is done by `now` behind what is in `done`.
     #[inline]
     pub fn advance(&mut self, now: Ns, done: &mut Vec<Done>) {
-        done.append(&mut self.at_once);
-        // One after the other: whoever waits for a place in the queue goes on at the time at which it became free.
+        self.go_on(now);
+        done.append(&mut self.finished);
+        if self.history.bytes() >= self.history_was + FORGET_EVERY_BYTES {
+            self.forget(now);
+        }
+    }
+
+    /// Carries out what the model does until `now`. One event after the other: whoever waits for a place in the queue goes on at the time at which it became free.
+    #[inline]
+    fn go_on(&mut self, now: Ns) {
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
             self.clock = at;
             let mut completions = std::mem::take(&mut self.scratch);
@@ -358,12 +368,9 @@ impl Drive {
                     Some(request) => self.device.submit(at, request),
                     None => self.in_flight -= 1,
                 }
-                self.part_done(id, at, done);
+                self.part_done(id, at);
             }
             self.scratch = completions;
-        }
-        if self.history.bytes() >= self.history_was + FORGET_EVERY_BYTES {
-            self.forget(now);
         }
     }
 
@@ -387,11 +394,14 @@ impl Drive {
         if self.power != Power::On {
             return Err(Refused::NoPower);
         }
+        let now = now.max(self.clock);
+        self.go_on(now);
+        self.clock = now;
         self.cuts += 1;
         self.under_way = Slab::new();
         self.waiting.clear();
         self.in_flight = 0;
-        self.at_once.clear();
+        self.finished.clear();
         self.power = Power::Dead;
         let cut = self.lose(now)?;
         let struck = |fault| cut.injected.iter().any(|injected| injected.fault == fault);
@@ -402,8 +412,6 @@ impl Drive {
     }
 
     fn lose(&mut self, now: Ns) -> Result<Cut, Refused> {
-        let now = now.max(self.clock);
-        self.clock = now;
         self.device.power_cut(now, &mut self.chance);
         let newest = self.history.newest();
         let left = match self.safe_before(now) {
@@ -474,6 +482,8 @@ impl Drive {
             return Err(Refused::NoPower);
         }
         let now = now.max(self.clock);
+        self.go_on(now);
+        self.clock = now;
         if !self.device.wear(now, overwrites, &mut self.chance) {
             return Err(Refused::DoesNotWear);
         }
@@ -600,7 +610,7 @@ impl Drive {
         }
     }
 
-    fn part_done(&mut self, id: u32, at: Ns, done: &mut Vec<Done>) {
+    fn part_done(&mut self, id: u32, at: Ns) {
         let command = self.under_way.get_mut(id);
         command.parts -= 1;
         if command.parts > 0 {
@@ -625,7 +635,7 @@ impl Drive {
                 }
             }
         }
-        done.push(Done { tag, at });
+        self.finished.push(Done { tag, at });
     }
 
     /// What a flush that comes now will cover.

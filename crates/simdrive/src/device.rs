@@ -111,7 +111,7 @@ pub trait Device: Send {
         false
     }
 
-    /// Takes a command. `now` never runs backwards, and no more than [`Identity::queue_depth`] commands are outstanding.
+    /// Takes a command. `now` never runs backwards, everything that is due by then has been done ([`Device::advance`]), and no more than [`Identity::queue_depth`] commands are outstanding.
     fn submit(&mut self, now: Ns, request: Request);
 
     /// When it next has something to do; `None` while nothing is outstanding.

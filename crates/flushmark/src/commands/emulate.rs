@@ -101,7 +101,7 @@ fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, l
         }
         match emulation.news(LOOK_AROUND) {
             News::Nothing => {}
-            News::Ended => anyhow::bail!("the server has ended; was its directory unmounted by somebody else?"),
+            News::Ended => anyhow::bail!("the server has ended by itself"),
             News::Drive(Event::Cut(cut)) => {
                 live.line(&format!("power cut; {}", report::cut_sentence(&cut)));
                 power_on_at = options.power_on_after.map(|after| Instant::now() + after);

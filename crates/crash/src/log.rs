@@ -1,0 +1,188 @@
+//! What a command wrote to the drive, in order: one file, so that states can be made of it again tomorrow.
+//!
+//! ```text
+//! entry   kind u8   offset u64   bytes u64   data (of a write: bytes)      numbers with the lowest byte first
+//! kind    1 write, 2 zeros, 3 flush, 4 a line that the command printed (bytes of it as data)
+//! ```
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::FileExt as _;
+
+/// Bytes before an entry's data.
+const HEADER_BYTES: u64 = 17;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// Data was written.
+    Write {
+        /// Where on the drive, in bytes.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+        /// Where in the log's file the data lies.
+        data_at: u64,
+    },
+    /// Zeros were written, or a range was trimmed.
+    Zeros {
+        /// Where on the drive, in bytes.
+        offset: u64,
+        /// How much.
+        bytes: u64,
+    },
+    /// A flush: everything before it is safe from here on.
+    Flush,
+    /// The command printed a line: whatever it acknowledges was acknowledged by now.
+    Printed(Vec<u8>),
+}
+
+impl Entry {
+    /// Of a write or zeros: where, and how much.
+    pub const fn range(&self) -> Option<(u64, u64)> {
+        match self {
+            Entry::Write { offset, bytes, .. } | Entry::Zeros { offset, bytes } => Some((*offset, *bytes)),
+            Entry::Flush | Entry::Printed(_) => None,
+        }
+    }
+}
+
+/// Writes a log.
+#[derive(Debug)]
+pub struct Recorder {
+    file: BufWriter<File>,
+    at: u64,
+}
+
+impl Recorder {
+    /// Into an empty file.
+    pub fn new(file: File) -> Recorder {
+        Recorder { file: BufWriter::with_capacity(1 << 20, file), at: 0 }
+    }
+
+    fn put(&mut self, kind: u8, offset: u64, bytes: u64, data: &[u8]) -> io::Result<u64> {
+        self.file.write_all(&[kind])?;
+        self.file.write_all(&offset.to_le_bytes())?;
+        self.file.write_all(&bytes.to_le_bytes())?;
+        self.file.write_all(data)?;
+        let data_at = self.at + HEADER_BYTES;
+        self.at = data_at + data.len() as u64;
+        Ok(data_at)
+    }
+
+    /// A write.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<Entry> {
+        let bytes = data.len() as u64;
+        let data_at = self.put(1, offset, bytes, data)?;
+        // It is read back through the file.
+        self.file.flush()?;
+        Ok(Entry::Write { offset, bytes, data_at })
+    }
+
+    /// Zeros.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn zeros(&mut self, offset: u64, bytes: u64) -> io::Result<Entry> {
+        self.put(2, offset, bytes, &[])?;
+        Ok(Entry::Zeros { offset, bytes })
+    }
+
+    /// A flush.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn flush(&mut self) -> io::Result<Entry> {
+        self.put(3, 0, 0, &[])?;
+        Ok(Entry::Flush)
+    }
+
+    /// A line that was printed.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn printed(&mut self, line: &[u8]) -> io::Result<Entry> {
+        self.put(4, 0, line.len() as u64, line)?;
+        Ok(Entry::Printed(line.to_vec()))
+    }
+
+    /// Makes it durable.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        self.file.get_ref().sync_data()
+    }
+}
+
+/// Reads a log. What was cut off in the middle of an entry ends before it.
+///
+/// # Errors
+/// Those of the file, and when it is no log.
+pub fn read(file: &File) -> io::Result<Vec<Entry>> {
+    let length = file.metadata()?.len();
+    let mut entries = Vec::new();
+    let mut at = 0;
+    while at + HEADER_BYTES <= length {
+        let mut header = [0; HEADER_BYTES as usize];
+        file.read_exact_at(&mut header, at)?;
+        let number = |from: usize| header[from..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let (offset, bytes) = (number(1), number(9));
+        let data_at = at + HEADER_BYTES;
+        let data_bytes = if matches!(header[0], 1 | 4) { bytes } else { 0 };
+        let Some(end) = data_at.checked_add(data_bytes).filter(|end| *end <= length) else { break };
+        entries.push(match header[0] {
+            1 => Entry::Write { offset, bytes, data_at },
+            2 => Entry::Zeros { offset, bytes },
+            3 => Entry::Flush,
+            4 => {
+                let mut line = vec![0; bytes as usize];
+                file.read_exact_at(&mut line, data_at)?;
+                Entry::Printed(line)
+            }
+            kind => {
+                let what = format!("the log has an entry of the kind {kind} at byte {at}, which does not exist");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+        });
+        at = end;
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_was_written_and_stops_at_a_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let mut recorder = Recorder::new(File::create(&path).unwrap());
+        let entries = vec![
+            recorder.write(4096, &[7; 1024]).unwrap(),
+            recorder.zeros(0, 8192).unwrap(),
+            recorder.flush().unwrap(),
+            recorder.printed(b"committed 1").unwrap(),
+            recorder.write(512, &[9; 512]).unwrap(),
+        ];
+        recorder.finish().unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        assert_eq!(read(&file).unwrap(), entries);
+        let Entry::Write { data_at, bytes, .. } = entries[4] else { panic!() };
+        let mut data = [0; 512];
+        file.read_exact_at(&mut data, data_at).unwrap();
+        assert_eq!((data, bytes), ([9; 512], 512));
+        let length = file.metadata().unwrap().len();
+        for cut in [1, 100, 512, 520, 540] {
+            file.set_len(length - cut).unwrap();
+            assert!(read(&file).unwrap().len() < 5);
+        }
+        file.write_all_at(&[99], 0).unwrap();
+        assert!(read(&file).is_err());
+    }
+}

@@ -1,0 +1,110 @@
+//! Which states are tried. Every flush boundary; and between two flushes first those that find the most, then others by chance.
+//!
+//! Most crash bugs need few writes to be missing, or few to be there (Mohan et al., Finding Crash-Consistency Bugs with Bounded Black-Box Crash Testing, OSDI '18): so each write is left out once, and is
+//! kept alone once, before subsets are drawn.
+
+use std::collections::BTreeSet;
+
+use rand_core::Rng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng as _;
+
+use crate::epochs::Epoch;
+use crate::state::State;
+
+/// What is tried of one epoch, the flush boundary before it first, `most` between that and the next flush at most. `sectors` says how many sectors each write has. No state comes twice.
+pub fn of_epoch(number: usize, epoch: &Epoch, sectors: &[u64], most: usize, seed: u64) -> Vec<State> {
+    let count = epoch.writes.len();
+    let boundary = State::boundary(number, count);
+    if count == 0 {
+        return vec![boundary];
+    }
+    let all: BTreeSet<usize> = (0..count).collect();
+    let without = |kept: &dyn Fn(usize) -> bool| all.iter().copied().filter(|&write| !kept(write)).collect();
+    let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut candidates = vec![State::whole(number)];
+    // Each one missing alone, each one there alone, each beginning; in a mixed order, so that a small number is spread over all three.
+    let mut few: Vec<State> = Vec::new();
+    for write in 0..count {
+        few.push(State { epoch: number, lost: BTreeSet::from([write]), torn: None });
+        few.push(State { epoch: number, lost: without(&|other| other == write), torn: None });
+        few.push(State { epoch: number, lost: without(&|other| other <= write), torn: None });
+        if sectors[write] > 1 {
+            let kept = 1 + chance.next_u64() % (sectors[write] - 1);
+            few.push(State { epoch: number, lost: BTreeSet::new(), torn: Some((write, kept)) });
+        }
+    }
+    shuffle(&mut few, &mut chance);
+    candidates.append(&mut few);
+    let mut seen = BTreeSet::from([boundary.clone()]);
+    let mut states = vec![boundary];
+    let mut take = |state: State| {
+        let new = seen.insert(state.clone());
+        if new && states.len() <= most {
+            states.push(state);
+        }
+        states.len() > most
+    };
+    for candidate in candidates {
+        if take(candidate) {
+            return states;
+        }
+    }
+    // Of few writes there are few subsets; drawing them all by chance would take for ever.
+    for _ in 0..most.saturating_mul(4) {
+        let lost: BTreeSet<usize> = all.iter().copied().filter(|_| chance.next_u64() & 1 == 1).collect();
+        if take(State { epoch: number, lost, torn: None }) {
+            break;
+        }
+    }
+    states
+}
+
+fn shuffle(states: &mut [State], chance: &mut Xoshiro256PlusPlus) {
+    for last in (1..states.len()).rev() {
+        states.swap(last, (chance.next_u64() % (last as u64 + 1)) as usize);
+    }
+}
+
+/// The binary logarithm of how many states there could be, without tears: the subsets of what stands between two flushes, for all epochs together.
+pub fn possible_log2(epochs: &[Epoch]) -> f64 {
+    let largest = epochs.iter().map(|epoch| epoch.writes.len()).max().unwrap_or(0) as f64;
+    largest + epochs.iter().map(|epoch| (epoch.writes.len() as f64 - largest).exp2()).sum::<f64>().log2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn epoch(writes: usize) -> Epoch {
+        Epoch { writes: (0..writes).collect(), end: writes }
+    }
+
+    #[test]
+    fn few_writes_are_tried_in_all_combinations() {
+        for writes in 0..6 {
+            let states = of_epoch(3, &epoch(writes), &vec![1; writes], 1000, 0);
+            assert_eq!(states.len(), 1 << writes);
+            assert_eq!(states[0], State::boundary(3, writes));
+        }
+    }
+
+    #[test]
+    fn many_are_sampled_and_none_twice() {
+        let states = of_epoch(0, &epoch(100), &[8; 100], 50, 1);
+        assert_eq!(states.len(), 51);
+        assert_eq!(states.iter().collect::<BTreeSet<_>>().len(), 51);
+        assert!(states.contains(&State::whole(0)));
+        assert!(states.iter().any(|state| state.torn.is_some()));
+        assert_ne!(states, of_epoch(0, &epoch(100), &[8; 100], 50, 2));
+        assert_eq!(states, of_epoch(0, &epoch(100), &[8; 100], 50, 1));
+        // Only the boundaries.
+        assert_eq!(of_epoch(0, &epoch(100), &[8; 100], 0, 1).len(), 1);
+    }
+
+    #[test]
+    fn how_many_there_could_be() {
+        assert!((possible_log2(&[epoch(3), epoch(3)]) - 4.0).abs() < 1e-9);
+        assert!((possible_log2(&[epoch(2000), epoch(0)]) - 2000.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,120 @@
+//! One state that a power cut could leave, and its name.
+//!
+//! `17` is the moment before the flush that ends the epoch 17, with all that was written in it; `17-3,5` the same without its writes 3 and 5; `17-0..8` without the first nine, which is the moment after the flush
+//! before if there are no more; `17~4.2` with its write 4 torn after two sectors; `17-3~4.2` both. Epochs and writes count from 0.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// A state.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct State {
+    /// The epoch in which the power went: all earlier ones are there.
+    pub epoch: usize,
+    /// Of its writes those that are gone, by their place in the epoch.
+    pub lost: BTreeSet<usize>,
+    /// A write of which only the first sectors are there.
+    pub torn: Option<(usize, u64)>,
+}
+
+impl State {
+    /// With everything that an epoch wrote.
+    pub const fn whole(epoch: usize) -> State {
+        State { epoch, lost: BTreeSet::new(), torn: None }
+    }
+
+    /// With nothing of what an epoch of so many writes wrote: the moment after the flush before it.
+    pub fn boundary(epoch: usize, writes: usize) -> State {
+        State { epoch, lost: (0..writes).collect(), torn: None }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.epoch)?;
+        let mut first = true;
+        let mut lost = self.lost.iter().copied().peekable();
+        // Runs as ranges: a boundary has hundreds of lost writes.
+        while let Some(from) = lost.next() {
+            let mut to = from;
+            while let Some(next) = lost.next_if_eq(&(to + 1)) {
+                to = next;
+            }
+            f.write_str(if first { "-" } else { "," })?;
+            first = false;
+            match to - from {
+                0 => write!(f, "{from}")?,
+                _ => write!(f, "{from}..{to}")?,
+            }
+        }
+        match self.torn {
+            Some((write, sectors)) => write!(f, "~{write}.{sectors}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A name that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` names no state; write EPOCH, EPOCH-LOST,LOST..LOST or EPOCH~TORN.SECTORS, as the report does")]
+pub struct BadState(String);
+
+impl FromStr for State {
+    type Err = BadState;
+
+    fn from_str(text: &str) -> Result<State, BadState> {
+        let read = || -> Option<State> {
+            let (rest, torn) = match text.split_once('~') {
+                Some((rest, torn)) => {
+                    let (write, sectors) = torn.split_once('.')?;
+                    (rest, Some((write.parse().ok()?, sectors.parse().ok()?)))
+                }
+                None => (text, None),
+            };
+            let (epoch, lost) = rest.split_once('-').map_or((rest, None), |(epoch, lost)| (epoch, Some(lost)));
+            let mut state = State { epoch: epoch.parse().ok()?, lost: BTreeSet::new(), torn };
+            for part in lost.into_iter().flat_map(|lost| lost.split(',')) {
+                let (from, to) = part.split_once("..").unwrap_or((part, part));
+                let (from, to): (usize, usize) = (from.parse().ok()?, to.parse().ok()?);
+                // Nobody has a million writes between two flushes.
+                if from > to || to - from > 1_000_000 {
+                    return None;
+                }
+                state.lost.extend(from..=to);
+            }
+            Some(state)
+        };
+        read().ok_or_else(|| BadState(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names() {
+        let state = State { epoch: 17, lost: BTreeSet::from([3, 5, 6, 7]), torn: Some((4, 2)) };
+        assert_eq!(state.to_string(), "17-3,5..7~4.2");
+        assert_eq!(State::whole(4).to_string(), "4");
+        assert_eq!(State::boundary(2, 3).to_string(), "2-0..2");
+        for wrong in ["", "x", "3-", "3-2..1", "3~4", "3~4.x", "3-0..9999999999"] {
+            assert!(wrong.parse::<State>().is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_means_its_state(
+            epoch in 0usize..1000,
+            lost in prop::collection::btree_set(0usize..200, 0..20),
+            torn in prop::option::of((0usize..200, 1u64..64)),
+        ) {
+            let state = State { epoch, lost, torn };
+            prop_assert_eq!(state.to_string().parse(), Ok(state));
+        }
+    }
+}

@@ -9,11 +9,14 @@ use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
+use simdrive::device::SECTOR_BYTES;
+
 use crate::epochs::Epoch;
 use crate::state::State;
 
-/// What is tried of one epoch, the flush boundary before it first, `most` between that and the next flush at most. `sectors` says how many sectors each write has. No state comes twice.
-pub fn of_epoch(number: usize, epoch: &Epoch, sectors: &[u64], most: usize, seed: u64) -> Vec<State> {
+/// What is tried of one epoch, the flush boundary before it first, `most` between that and the next flush at most. `tears` says of each write after how many of its sectors it may be torn. No state
+/// comes twice.
+pub fn of_epoch(number: usize, epoch: &Epoch, tears: &[Vec<u64>], most: usize, seed: u64) -> Vec<State> {
     let count = epoch.writes.len();
     let boundary = State::boundary(number, count);
     if count == 0 {
@@ -29,8 +32,7 @@ pub fn of_epoch(number: usize, epoch: &Epoch, sectors: &[u64], most: usize, seed
         few.push(State { epoch: number, lost: BTreeSet::from([write]), torn: None });
         few.push(State { epoch: number, lost: without(&|other| other == write), torn: None });
         few.push(State { epoch: number, lost: without(&|other| other <= write), torn: None });
-        if sectors[write] > 1 {
-            let kept = 1 + chance.next_u64() % (sectors[write] - 1);
+        if let Some(&kept) = tears[write].get((chance.next_u64() % tears[write].len().max(1) as u64) as usize) {
             few.push(State { epoch: number, lost: BTreeSet::new(), torn: Some((write, kept)) });
         }
     }
@@ -66,6 +68,13 @@ fn shuffle(states: &mut [State], chance: &mut Xoshiro256PlusPlus) {
     }
 }
 
+/// After how many of its sectors a write may be torn: a drive writes `atomic_bytes` that lie together whole or not at all.
+pub fn tears(offset: u64, bytes: u64, atomic_bytes: u64) -> Vec<u64> {
+    let first = offset / atomic_bytes + 1;
+    let last = (offset + bytes).div_ceil(atomic_bytes);
+    (first..last).map(|unit| (unit * atomic_bytes - offset) / SECTOR_BYTES).collect()
+}
+
 /// The binary logarithm of how many states there could be, without tears: the subsets of what stands between two flushes, for all epochs together.
 pub fn possible_log2(epochs: &[Epoch]) -> f64 {
     let largest = epochs.iter().map(|epoch| epoch.writes.len()).max().unwrap_or(0) as f64;
@@ -83,7 +92,7 @@ mod tests {
     #[test]
     fn few_writes_are_tried_in_all_combinations() {
         for writes in 0..6 {
-            let states = of_epoch(3, &epoch(writes), &vec![1; writes], 1000, 0);
+            let states = of_epoch(3, &epoch(writes), &vec![vec![]; writes], 1000, 0);
             assert_eq!(states.len(), 1 << writes);
             assert_eq!(states[0], State::boundary(3, writes));
         }
@@ -91,15 +100,24 @@ mod tests {
 
     #[test]
     fn many_are_sampled_and_none_twice() {
-        let states = of_epoch(0, &epoch(100), &[8; 100], 50, 1);
+        let tears = vec![vec![8, 16]; 100];
+        let states = of_epoch(0, &epoch(100), &tears, 50, 1);
         assert_eq!(states.len(), 51);
         assert_eq!(states.iter().collect::<BTreeSet<_>>().len(), 51);
         assert!(states.contains(&State::whole(0)));
         assert!(states.iter().any(|state| state.torn.is_some()));
-        assert_ne!(states, of_epoch(0, &epoch(100), &[8; 100], 50, 2));
-        assert_eq!(states, of_epoch(0, &epoch(100), &[8; 100], 50, 1));
+        assert_ne!(states, of_epoch(0, &epoch(100), &tears, 50, 2));
+        assert_eq!(states, of_epoch(0, &epoch(100), &tears, 50, 1));
         // Only the boundaries.
-        assert_eq!(of_epoch(0, &epoch(100), &[8; 100], 0, 1).len(), 1);
+        assert_eq!(of_epoch(0, &epoch(100), &tears, 0, 1).len(), 1);
+    }
+
+    #[test]
+    fn writes_are_torn_where_a_drive_tears_them() {
+        assert_eq!(tears(1024, 1024, 4096), [0; 0]);
+        assert_eq!(tears(1024, 1024, 512), [1]);
+        assert_eq!(tears(4096, 4096, 4096), [0; 0]);
+        assert_eq!(tears(2048, 8192, 4096), [4, 12]);
     }
 
     #[test]

@@ -132,10 +132,9 @@ impl Recording {
         self.tape.capacity_bytes
     }
 
-    /// Sectors of each write of an epoch.
-    pub fn sectors(&self, epoch: &Epoch) -> Vec<u64> {
-        let bytes = |&index: &usize| self.tape.entries[index].range().map_or(0, |(_, bytes)| bytes);
-        epoch.writes.iter().map(|index| bytes(index) / SECTOR_BYTES).collect()
+    /// Where and how much each write of an epoch was, in bytes.
+    pub fn ranges(&self, epoch: &Epoch) -> Vec<(u64, u64)> {
+        epoch.writes.iter().filter_map(|&index| self.tape.entries[index].range()).collect()
     }
 
     /// The lines that had been printed by the end of an epoch.

@@ -1,5 +1,6 @@
 //! What a person may type. Help, and later man page and completions, come from these definitions.
 
+pub mod crash;
 pub mod emulate;
 
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub enum Command {
     Models(ModelsArgs),
     Fit(FitArgs),
     Emulate(emulate::EmulateArgs),
+    Crash(crash::CrashArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
 }

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         args::Command::Models(models) => commands::models::run(&models),
         args::Command::Fit(fit) => commands::fit::run(&fit),
         args::Command::Emulate(emulate) => commands::emulate::run(&emulate),
+        args::Command::Crash(crash) => commands::crash::run(&crash),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
     };

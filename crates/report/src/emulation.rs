@@ -190,7 +190,15 @@ mod tests {
 
     #[test]
     fn what_is_served() {
-        insta::assert_snapshot!(emulation_page(&facts(), &Look::plain()), @"");
+        insta::assert_snapshot!(emulation_page(&facts(), &Look::plain()), @"
+        drive      Generic consumer NVMe drive (consumer-nvme), 1 TB, volatile write cache, takes FUA
+        honesty    honest
+        data       in memory, gone at the end
+        nbd        nbd+unix:///?socket=drive.sock
+        transport  NBD costs 42.3 µs a write, 40.1 µs a flush, 41 µs a read; taken off the model's time, but
+                   in the model a write takes 17 µs: there clients see the transport
+        orders     flushmark emulate ctl drive.ctl status|cut|power-on|wear N|fill P
+        ");
         let protected = Facts {
             label: "Generic enterprise NVMe drive".to_owned(),
             model: "enterprise-nvme".to_owned(),
@@ -206,9 +214,26 @@ mod tests {
             file_floor: Some(Floor { read_ns: 81_000, write_ns: 82_300, flush_ns: 0 }),
             ..facts()
         };
-        insta::assert_snapshot!(emulation_page(&protected, &Look::plain()), @"");
+        insta::assert_snapshot!(emulation_page(&protected, &Look::plain()), @"
+        drive      Generic enterprise NVMe drive (enterprise-nvme), 1 TB, no volatile write cache: hosts
+                   send no flush
+        honesty    shorn=0.01
+        data       in drive.img
+        mounted    /dev/loop0 on /mnt
+        transport  FUSE costs 82.3 µs a write, 81 µs a read; taken off the model's time
+        orders     flushmark emulate ctl drive.ctl status|cut|power-on|wear N|fill P
+        ");
         let file = Facts { device: None, mounted: None, ..protected };
-        insta::assert_snapshot!(emulation_page(&file, &Look::plain()), @"");
+        insta::assert_snapshot!(emulation_page(&file, &Look::plain()), @"
+        drive      Generic enterprise NVMe drive (enterprise-nvme), 1 TB, no volatile write cache: hosts
+                   send no flush
+        honesty    shorn=0.01
+        data       in drive.img
+        file       /run/flushmark-1/drive; as root `losetup --find --show --direct-io=on
+                   /run/flushmark-1/drive` makes a block device of it
+        transport  FUSE costs 82.3 µs a write, 81 µs a read; taken off the model's time
+        orders     flushmark emulate ctl drive.ctl status|cut|power-on|wear N|fill P
+        ");
     }
 
     #[test]
@@ -229,7 +254,7 @@ mod tests {
         };
         let later = Status { writes: 3000, flushes: 2900, ..status.clone() };
         let line = emulation_line(&status, &later, Duration::from_secs(2), true, &Look::plain());
-        insta::assert_snapshot!(line, @"");
+        insta::assert_snapshot!(line, @"955 commits/s, 1,000 writes/s, 0 reads/s, 40 KiB dirty, 2,900 flushes, write amplification 3.46");
         let injected = |fault| Injected { fault, offset: 0, bytes: 512, landed_at: None };
         let cut = Cut {
             lost_unacknowledged: 1,
@@ -237,9 +262,21 @@ mod tests {
             lost_promised: 0,
             injected: vec![injected(Fault::Shorn), injected(Fault::Shorn), injected(Fault::Dead)],
         };
-        insta::assert_snapshot!(cut_sentence(&cut), @"");
-        insta::assert_snapshot!(cut_sentence(&Cut::default()), @"");
+        insta::assert_snapshot!(cut_sentence(&cut), @"writes lost: 1 that nobody was told of, 12 acknowledged and not flushed; went wrong: 2 shorn, 1 dead");
+        insta::assert_snapshot!(cut_sentence(&Cut::default()), @"no write was lost");
         let dead = Status { power: Power::Dead, cuts: 1, last_cut: Some(cut), ..status };
-        insta::assert_snapshot!(emulation_status(&dead, &Look::plain()), @"");
+        insta::assert_snapshot!(emulation_status(&dead, &Look::plain()), @"
+        power                dead: it did not survive its last power cut
+        honesty              honest
+        capacity             8.59 GB
+        reads                10
+        writes               1,000, 3.91 MiB
+        flushes              990
+        dirty                40 KiB
+        write amplification  3.46
+        power cuts           1
+        the last one         writes lost: 1 that nobody was told of, 12 acknowledged and not flushed; went
+                             wrong: 2 shorn, 1 dead
+        ");
     }
 }

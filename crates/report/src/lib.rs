@@ -10,6 +10,7 @@
 //! | [`cache_switched`], [`cache_restored`] | what became of a write cache |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | what can be run; what others measured |
 //! | [`emulation_page`], [`emulation_status`], [`emulation_line`], [`cut_sentence`] | a drive that is being emulated |
+//! | [`crash_page`], [`crash_state`], [`crash_line`] | a crash test |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
 //! | [`json`] | the result document |
 //!
@@ -19,6 +20,7 @@ mod cache;
 mod catalogue;
 mod check;
 mod columns;
+mod crash;
 mod distribution;
 mod drives;
 mod emulation;
@@ -43,6 +45,7 @@ mod samples;
 pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};
 pub use check::check_page;
+pub use crash::{CrashReport, Failure, crash_line, crash_page, crash_state};
 pub use drives::{cache_status_page, drives_page};
 pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_status};
 pub use fit::{FitRow, fit_page};

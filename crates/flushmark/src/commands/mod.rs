@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod catalogue;
 pub mod check;
+pub mod crash;
 pub mod drives;
 pub mod emulate;
 pub mod explain;

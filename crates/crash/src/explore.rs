@@ -1,0 +1,300 @@
+//! Checking the states of a recording, several at a time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use emulate::chain::{ChainError, Filesystem};
+use emulate::fuse::mount::MountError;
+
+use crate::check::{Place, Verdict};
+use crate::minimise::minimise;
+use crate::owners::Owners;
+use crate::recorded::Recorded;
+use crate::sampling;
+use crate::served::{Served, state_name};
+use crate::session::{Plan, ResultLog, SessionError};
+use crate::state::State;
+use crate::view::{Recording, View};
+
+/// What kept states from being checked.
+#[derive(Debug, thiserror::Error)]
+pub enum ExploreError {
+    /// FUSE.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// Loop devices.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// The session's files.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A check could not be run.
+    #[error("the state {state} could not be checked: {source}")]
+    Check {
+        /// The state.
+        state: State,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A call failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was done.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The states that are tried, in their order: all flush boundaries first, then what lies between, from the first epoch to the last.
+pub fn states(recording: &Recording, plan: &Plan) -> Vec<State> {
+    let epochs = recording.epochs();
+    let mut boundaries = Vec::new();
+    let mut between = Vec::new();
+    for (number, epoch) in epochs.iter().enumerate() {
+        let tears = |(offset, bytes)| sampling::tears(offset, bytes, plan.atomic_bytes);
+        let tears: Vec<Vec<u64>> = recording.ranges(epoch).into_iter().map(tears).collect();
+        let mut of_epoch = sampling::of_epoch(number, epoch, &tears, plan.samples, plan.seed).into_iter();
+        boundaries.extend(of_epoch.next());
+        // All that an epoch wrote is what the boundary after it has.
+        let last = number + 1 == epochs.len();
+        between.extend(of_epoch.filter(|state| last || *state != State::whole(number)));
+    }
+    boundaries.append(&mut between);
+    boundaries
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// States that are done, of those that are tried.
+    pub done: usize,
+    /// Of those that did not have to be checked, because another one leaves the same bytes.
+    pub same: usize,
+    /// Those that failed.
+    pub failed: usize,
+    /// All that are tried.
+    pub of: usize,
+}
+
+/// Where states are checked: a served directory with a place for each job.
+pub struct Explorer {
+    recording: Arc<Recording>,
+    plan: Plan,
+    places: Vec<Place>,
+    served: Served,
+}
+
+impl Explorer {
+    /// Puts up so many places. `work` is an empty directory in which things are mounted.
+    ///
+    /// # Errors
+    /// When they cannot be put up.
+    pub fn new(recording: Arc<Recording>, plan: Plan, jobs: usize, work: &Path) -> Result<Explorer, ExploreError> {
+        let system = |what| move |source| ExploreError::System { what, source };
+        let drives = work.join("states");
+        std::fs::create_dir_all(&drives).map_err(system("a directory to mount on"))?;
+        let nothing = || std::fs::File::open("/dev/null").map_err(system("/dev/null"));
+        let recorded = Recorded::new(nothing()?, nothing()?, recording.capacity_bytes());
+        let mut served = Served::mount(&drives, recorded, jobs)?;
+        for _ in 1..jobs {
+            served.add_thread();
+        }
+        let mounts = plan.check.filesystem.is_some();
+        let mut places = Vec::new();
+        for job in 0..jobs {
+            let directory = work.join(format!("mounted-{job}"));
+            std::fs::create_dir_all(&directory).map_err(system("a directory to mount on"))?;
+            places.push(Place::new(
+                served.path(&state_name(job)),
+                directory,
+                work.join(format!("printed-{job}")),
+                mounts,
+            )?);
+        }
+        Ok(Explorer { recording, plan, places, served })
+    }
+
+    fn check(&self, job: usize, state: &State, view: View) -> Result<Verdict, ExploreError> {
+        self.served.put(job, Some(view));
+        let printed = self.recording.printed_by(&self.recording.epochs()[state.epoch]);
+        let checked = self.places[job].check(&self.plan.check, state, &printed);
+        self.served.put(job, None);
+        checked.map_err(|source| ExploreError::Check { state: state.clone(), source })
+    }
+
+    /// Checks one state.
+    ///
+    /// # Errors
+    /// When it cannot be checked.
+    pub fn check_one(&self, state: &State) -> Result<Verdict, ExploreError> {
+        self.check(0, state, View::new(Arc::clone(&self.recording), state))
+    }
+
+    /// Puts a state up and calls `work` with its drive, and with the directory where it is mounted, if it is.
+    ///
+    /// # Errors
+    /// When it cannot be mounted.
+    pub fn with_state<T>(
+        &self,
+        state: &State,
+        filesystem: Option<Filesystem>,
+        work: impl FnOnce(&Path, Option<&Path>) -> T,
+    ) -> io::Result<T> {
+        self.served.put(0, Some(View::new(Arc::clone(&self.recording), state)));
+        let place = &self.places[0];
+        let result = match filesystem {
+            Some(filesystem) => place.mounted(filesystem, |directory| work(place.drive(), Some(directory))),
+            None => Ok(work(place.drive(), None)),
+        };
+        self.served.put(0, None);
+        result
+    }
+
+    /// Checks all states that are not among the `known`, one job a place. `told` hears of progress; when it answers `false`, or on the first failure if that is wanted, no new state is begun.
+    ///
+    /// # Errors
+    /// The first one of any job.
+    pub fn run(
+        &self,
+        states: &[State],
+        known: &BTreeMap<State, Verdict>,
+        log: &mut ResultLog,
+        stop_at_first: bool,
+        told: &(dyn Fn(Progress) -> bool + Sync),
+    ) -> Result<BTreeMap<State, Verdict>, ExploreError> {
+        let next = AtomicUsize::new(0);
+        let stop = AtomicBool::new(false);
+        let shared = Mutex::new(Shared {
+            results: known.clone(),
+            same: HashMap::new(),
+            progress: Progress::default(),
+            log,
+            error: None,
+        });
+        let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+        lock().progress.of = states.len();
+        std::thread::scope(|scope| {
+            for job in 0..self.places.len() {
+                let (next, stop, lock) = (&next, &stop, &lock);
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let Some(state) = states.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                        let outcome = self.one(job, state, lock);
+                        let mut shared = lock();
+                        match outcome {
+                            Ok(verdict) => {
+                                shared.progress.done += 1;
+                                let failed = matches!(verdict, Verdict::Failed(_));
+                                shared.progress.failed += usize::from(failed);
+                                shared.results.insert(state.clone(), verdict);
+                                if (failed && stop_at_first) || !told(shared.progress) {
+                                    stop.store(true, Ordering::Relaxed);
+                                }
+                            }
+                            Err(error) => {
+                                shared.error.get_or_insert(error);
+                                stop.store(true, Ordering::Relaxed);
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match shared.error {
+            Some(error) => Err(error),
+            None => Ok(shared.results),
+        }
+    }
+
+    fn one<'a, 'b: 'a>(
+        &self,
+        job: usize,
+        state: &State,
+        lock: &impl Fn() -> std::sync::MutexGuard<'a, Shared<'b>>,
+    ) -> Result<Verdict, ExploreError> {
+        if let Some(verdict) = lock().results.get(state) {
+            return Ok(verdict.clone());
+        }
+        let view = View::new(Arc::clone(&self.recording), state);
+        let system = |source| ExploreError::System { what: "reading the recording", source };
+        let fingerprint = (state.epoch, view.fingerprint().map_err(system)?);
+        // The same bytes with the same lines printed: what became of them is known.
+        {
+            let mut shared = lock();
+            if let Some(verdict) = shared.same.get(&fingerprint).cloned() {
+                shared.progress.same += 1;
+                shared.log.add(state, &verdict)?;
+                return Ok(verdict);
+            }
+        }
+        let verdict = self.check(job, state, view)?;
+        let mut shared = lock();
+        shared.same.insert(fingerprint, verdict.clone());
+        shared.log.add(state, &verdict)?;
+        Ok(verdict)
+    }
+
+    /// The smallest set of lost writes with which a failed state still fails, as a state.
+    ///
+    /// # Errors
+    /// When one cannot be checked.
+    pub fn smallest(&self, failed: &State) -> Result<State, ExploreError> {
+        let fails = |state: &State| Ok::<bool, ExploreError>(matches!(self.check_one(state)?, Verdict::Failed(_)));
+        let untorn = State { torn: None, ..failed.clone() };
+        let start = if failed.torn.is_some() && fails(&untorn)? { untorn } else { failed.clone() };
+        let lost =
+            minimise(&start.lost, |lost: &BTreeSet<usize>| fails(&State { lost: lost.clone(), ..start.clone() }))?;
+        Ok(State { lost, ..start })
+    }
+
+    /// What a state's lost and torn writes were: offset, length, and whose they were.
+    pub fn lost(&self, state: &State) -> Vec<Lost> {
+        let epoch = &self.recording.epochs()[state.epoch];
+        let whole = State::whole(state.epoch);
+        let owners = match self.plan.check.filesystem {
+            Some(filesystem) => self.with_state(&whole, Some(filesystem), |device, directory| {
+                let ext4 = filesystem == Filesystem::Ext4;
+                directory.map(|directory| Owners::of(directory, device, ext4)).unwrap_or_default()
+            }),
+            None => Ok(Owners::default()),
+        };
+        let owners = owners.unwrap_or_default();
+        let torn = state.torn.map(|(write, _)| write);
+        let numbers = state.lost.iter().copied().chain(torn);
+        let lost = numbers.filter_map(|number| {
+            let (offset, bytes) = self.recording.entries()[*epoch.writes.get(number)?].range()?;
+            let owners = owners.of_range(offset, bytes).into_iter().map(str::to_owned).collect();
+            Some(Lost { write: number, offset, bytes, torn: torn == Some(number), owners })
+        });
+        lost.collect()
+    }
+}
+
+/// A write that a power cut took.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Lost {
+    /// Its place in its epoch.
+    pub write: usize,
+    /// Where on the drive, in bytes.
+    pub offset: u64,
+    /// How much.
+    pub bytes: u64,
+    /// Whether only a part of it was taken.
+    pub torn: bool,
+    /// Whose it was, as far as anybody can tell.
+    pub owners: Vec<String>,
+}
+
+struct Shared<'a> {
+    results: BTreeMap<State, Verdict>,
+    /// What became of each content of an epoch.
+    same: HashMap<(usize, u64), Verdict>,
+    progress: Progress,
+    log: &'a mut ResultLog,
+    error: Option<ExploreError>,
+}

@@ -1,0 +1,133 @@
+//! Whose a lost write was: the file that has it, or the filesystem itself.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Files asked at once.
+const FILES_AT_ONCE: usize = 200;
+/// Beyond so many files nobody is asked.
+const FILES_MOST: usize = 20_000;
+
+/// Which ranges of a drive belong to whom: start and end in bytes, and a name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Owners {
+    ranges: BTreeMap<u64, (u64, String)>,
+}
+
+impl Owners {
+    /// Of a mounted filesystem, as `filefrag` tells (FIEMAP), and of ext4's journal, as `debugfs` does. What neither tells belongs to nobody.
+    pub fn of(directory: &Path, device: &Path, ext4: bool) -> Owners {
+        let mut owners = Owners::default();
+        let mut files = Vec::new();
+        walk(directory, &mut files);
+        for files in files.chunks(FILES_AT_ONCE) {
+            // Of a file that cannot be asked it says so on stderr, and goes on.
+            let output = Command::new("filefrag").args(["-b1", "-e", "-v", "--"]).args(files).output();
+            if let Ok(output) = output {
+                owners.add_filefrag(&String::from_utf8_lossy(&output.stdout), directory);
+            }
+        }
+        if ext4 {
+            owners.ranges.entry(0).or_insert_with(|| (2048, "the superblock".to_owned()));
+            let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+            let output = Command::new("debugfs").args(["-R", "ex <8>"]).arg(device).env("PATH", path).output();
+            if let Ok(output) = output {
+                owners.add_journal(&String::from_utf8_lossy(&output.stdout), 4096);
+            }
+        }
+        owners
+    }
+
+    /// Adds what `filefrag -b1 -e -v` printed.
+    fn add_filefrag(&mut self, text: &str, directory: &Path) {
+        let mut file = String::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("File size of ") {
+                let path = rest.rsplit_once(" is ").map_or(rest, |(path, _)| path);
+                let path = Path::new(path);
+                file = path.strip_prefix(directory).unwrap_or(path).display().to_string();
+                continue;
+            }
+            // `0:        0..    8191:  140509184.. 140517375:   8192:             last,eof`
+            let fields: Vec<&str> = line.split(':').map(str::trim).collect();
+            let [number, _, physical, _, ..] = fields[..] else { continue };
+            if number.parse::<u32>().is_err() {
+                continue;
+            }
+            let bounds = physical.split_once("..").map(|(from, to)| (from.trim().parse(), to.trim().parse::<u64>()));
+            if let Some((Ok(from), Ok(to))) = bounds {
+                self.ranges.insert(from, (to + 1, file.clone()));
+            }
+        }
+    }
+
+    /// Adds what `debugfs -R "ex <8>"` printed: the journal's inode.
+    fn add_journal(&mut self, text: &str, block_bytes: u64) {
+        for line in text.lines().skip(1) {
+            // ` 0/ 0   1/  1     0 -  1023  34816 - 35839   1024`
+            let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "-").collect();
+            let Some(last) = words.len().checked_sub(1) else { continue };
+            let number = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok());
+            if let (Some(from), Some(to), Some(_)) =
+                (number(last.wrapping_sub(2)), number(last.wrapping_sub(1)), number(last))
+            {
+                self.ranges.insert(from * block_bytes, ((to + 1) * block_bytes, "the journal".to_owned()));
+            }
+        }
+    }
+
+    /// Whose a range is: everybody who has a part of it.
+    pub fn of_range(&self, offset: u64, bytes: u64) -> Vec<&str> {
+        let end = offset + bytes;
+        let before = self.ranges.range(..offset).next_back();
+        let mut names = Vec::new();
+        for (_, (to, name)) in before.into_iter().chain(self.ranges.range(offset..end)) {
+            if *to > offset && !names.contains(&name.as_str()) {
+                names.push(name.as_str());
+            }
+        }
+        names
+    }
+}
+
+fn walk(directory: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        if files.len() >= FILES_MOST {
+            return;
+        }
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            files.push(entry.path());
+            walk(&entry.path(), files);
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_tools_print() {
+        let mut owners = Owners::default();
+        owners.add_filefrag(
+            "Filesystem type is: ef53\nFile size of /mnt/x/a b.db is 12288 (12288 blocks of 1 bytes)\n \
+             ext:     logical_offset:        physical_offset: length:   expected: flags:\n   \
+             0:        0..    8191:  140509184.. 140517375:   8192:            \n   \
+             1:     8192..   12287:   20480..   24575:   4096:  140517376: last,eof\n/mnt/x/a b.db: 2 extents found\n",
+            Path::new("/mnt/x"),
+        );
+        owners.add_journal(
+            "Level Entries       Logical          Physical Length Flags\n 0/ 0   1/  1     0 -  1023  34816 - 35839   1024 \n",
+            4096,
+        );
+        assert_eq!(owners.of_range(20480, 512), ["a b.db"]);
+        assert_eq!(owners.of_range(140_517_000, 100_000), ["a b.db"]);
+        assert_eq!(owners.of_range(34816 * 4096 - 4096, 8192), ["a b.db", "the journal"][1..]);
+        assert_eq!(owners.of_range(24576, 4096), [""; 0]);
+    }
+}

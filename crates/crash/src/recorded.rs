@@ -1,0 +1,119 @@
+//! The drive that the command works on: before the recording begins a plain image, then a log on top of it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use crate::log::Recorder;
+use crate::view::Tape;
+
+/// A drive on its way into a recording.
+#[derive(Debug)]
+pub struct Recorded {
+    base: File,
+    capacity_bytes: u64,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Written straight into the base.
+    Preparing { log: File },
+    /// Written into the log.
+    Recording { recorder: Recorder, tape: Tape },
+    /// What is written now is forgotten: the drive was taken away.
+    Over,
+}
+
+impl Recorded {
+    /// On a sparse base of that size and an empty log, both open for reading and writing.
+    pub const fn new(base: File, log: File, capacity_bytes: u64) -> Recorded {
+        Recorded { base, capacity_bytes, stage: Stage::Preparing { log } }
+    }
+
+    /// Its size.
+    pub const fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// From now on everything is recorded.
+    ///
+    /// # Errors
+    /// When the files cannot be opened once more.
+    pub fn begin(&mut self) -> io::Result<()> {
+        self.base.sync_data()?;
+        if let Stage::Preparing { log } = std::mem::replace(&mut self.stage, Stage::Over) {
+            let tape = Tape::new(self.base.try_clone()?, log.try_clone()?, self.capacity_bytes);
+            self.stage = Stage::Recording { recorder: Recorder::new(log), tape };
+        }
+        Ok(())
+    }
+
+    /// The command has printed a line.
+    ///
+    /// # Errors
+    /// Those of the log.
+    pub fn printed(&mut self, line: &[u8]) -> io::Result<()> {
+        if let Stage::Recording { recorder, tape } = &mut self.stage {
+            let entry = recorder.printed(line)?;
+            tape.push(entry);
+        }
+        Ok(())
+    }
+
+    /// The end; what was recorded.
+    ///
+    /// # Errors
+    /// Those of the log.
+    pub fn end(&mut self) -> io::Result<Option<Tape>> {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Recording { mut recorder, tape } => {
+                recorder.finish()?;
+                Ok(Some(tape))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        match &self.stage {
+            Stage::Recording { tape, .. } => tape.read(offset, buffer),
+            _ => self.base.read_exact_at(buffer, offset),
+        }
+    }
+
+    pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        match &mut self.stage {
+            Stage::Preparing { .. } => self.base.write_all_at(data, offset),
+            Stage::Recording { recorder, tape } => {
+                let entry = recorder.write(offset, data)?;
+                tape.push(entry);
+                Ok(())
+            }
+            Stage::Over => Ok(()),
+        }
+    }
+
+    pub(crate) fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        match &mut self.stage {
+            Stage::Preparing { .. } => {
+                let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+                Ok(rustix::fs::fallocate(&self.base, flags, offset, bytes)?)
+            }
+            Stage::Recording { recorder, tape } => {
+                let entry = recorder.zeros(offset, bytes)?;
+                tape.push(entry);
+                Ok(())
+            }
+            Stage::Over => Ok(()),
+        }
+    }
+
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if let Stage::Recording { recorder, tape } = &mut self.stage {
+            let entry = recorder.flush()?;
+            tape.push(entry);
+        }
+        Ok(())
+    }
+}

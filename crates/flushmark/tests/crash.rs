@@ -1,0 +1,181 @@
+//! `flushmark crash` from outside: known defects are found, and what is right passes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Run, flushmark, needs_rigs, needs_root, run};
+
+fn crash(directory: &Path, args: &[&str], script: &str) -> Run {
+    let session = directory.join("session");
+    let mut command = flushmark();
+    command
+        .args(["crash", "--format", "json", "--quiet", "--size", "128MiB", "--settle", "2s", "--session"])
+        .arg(session);
+    Run::of(command.args(args).args(["--", "bash", "-c", script]).output().unwrap())
+}
+
+/// Whether this machine can put states up; says so when it cannot.
+fn needs_fuse(test: &str) -> bool {
+    let there = Path::new("/dev/fuse").exists();
+    if !there {
+        eprintln!("skipped: {test}: the kernel has no FUSE");
+    }
+    there && needs_root(test)
+}
+
+/// The last thing that was printed of the state that is checked has to be in the file.
+const KEPT: &str = "want=$(tail -n 1 \"$CRASH_PRINTED\"); test -z \"$want\" || test \"$(tail -n 1 file)\" -ge \"$want\" || { echo \"$want is gone\"; exit 1; }";
+
+#[test]
+fn a_file_that_is_renamed_before_it_is_synced() {
+    const TEST: &str = "a_file_that_is_renamed_before_it_is_synced";
+    if !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // The content is written by and by, the new name is committed with whatever is synced next: here another file.
+    let check = "test ! -e config || test -s config || { echo 'config is empty'; exit 1; }";
+    let wrong = "echo settings > config.new; mv config.new config; touch other; sync other";
+    let found = crash(directory.path(), &["--check", check], wrong);
+    assert_eq!(found.code, Some(1), "{}{}", found.stdout, found.stderr);
+    let report = found.document();
+    let failure = &report["first_failure"];
+    assert_eq!(failure["said"], "config is empty");
+    let state = failure["state"].as_str().unwrap();
+    let session = directory.path().join("session");
+    let session = session.to_str().unwrap();
+    // The command that reproduces it does.
+    let again = run(&["crash", "--resume", session, "--state", state]);
+    assert_eq!((again.code, again.stdout), (Some(1), format!("{state} fails: config is empty\n")));
+    let right = "echo settings > config.new; sync config.new; mv config.new config; touch other; sync other";
+    fs::remove_dir_all(session).unwrap();
+    let passed = crash(directory.path(), &["--check", check], right);
+    assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
+    assert!(passed.document()["tried"].as_u64().unwrap() > 3);
+}
+
+#[test]
+fn a_log_that_is_synced_after_its_commit_record() {
+    const TEST: &str = "a_log_that_is_synced_after_its_commit_record";
+    if !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // Two files written in place: whoever sees the commit record trusts the log.
+    let prepare = "head -c 65536 /dev/zero > log; head -c 4096 /dev/zero > commit; sync log commit";
+    let put =
+        "put() { printf '%04095d\\n' $1 | dd of=$2 bs=4096 seek=$3 conv=notrunc,nocreat oflag=direct status=none; }; ";
+    let check = "n=$(tail -c 5 commit | tr -d '\\0'); test -z \"$n\" || for i in $(seq ${n#0}); do \
+        got=$(dd if=log bs=4096 skip=$i count=1 status=none | tail -c 5 | tr -d '\\0'); \
+        test \"$((10#${got:-0}))\" -eq $i || { echo \"commit says $n, record $i is not in the log\"; exit 1; }; done";
+    let check = format!("bash -c '{}'", check.replace('\'', "'\\''"));
+    let args = ["--prepare", prepare, "--check", &check, "--samples", "16"];
+    let wrong = format!("{put} for i in 1 2 3; do put $i log $i; put $i commit 0; sync log commit; done");
+    let found = crash(directory.path(), &args, &wrong);
+    assert_eq!(found.code, Some(1), "{}{}", found.stdout, found.stderr);
+    let report = found.document();
+    let failure = &report["first_failure"];
+    assert!(failure["said"].as_str().unwrap().contains("is not in the log"), "{failure}");
+    // One lost write is enough, and it is the log's.
+    assert_eq!(failure["lost"].as_array().unwrap().len(), 1, "{failure}");
+    assert_eq!(failure["lost"][0]["owners"], serde_json::json!(["log"]));
+    assert_eq!(failure["lost"][0]["bytes"], 4096);
+    fs::remove_dir_all(directory.path().join("session")).unwrap();
+    let right = format!("{put} for i in 1 2 3; do put $i log $i; sync log; put $i commit 0; sync commit; done");
+    let passed = crash(directory.path(), &args, &right);
+    assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
+}
+
+#[test]
+fn what_was_acknowledged_is_asked_for() {
+    const TEST: &str = "what_was_acknowledged_is_asked_for";
+    if !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let args = ["--prepare", "echo 0 > file; sync file", "--check", KEPT];
+    let right = "for n in $(seq 10); do echo $n >> file; sync file; echo $n; done";
+    let passed = crash(directory.path(), &args, right);
+    assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
+    assert!(passed.document()["flushes"].as_u64().unwrap() >= 10);
+    fs::remove_dir_all(directory.path().join("session")).unwrap();
+    // Acknowledged before it is safe.
+    let wrong = "for n in $(seq 10); do echo $n >> file; echo $n; sleep 0.02; sync file; done";
+    let found = crash(directory.path(), &args, wrong);
+    assert_eq!(found.code, Some(1));
+    assert!(found.document()["first_failure"]["said"].as_str().unwrap().ends_with("is gone"), "{}", found.stdout);
+}
+
+#[test]
+fn sqlite_survives_every_cut() {
+    const TEST: &str = "sqlite_survives_every_cut";
+    if !needs_rigs(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let check = "test \"$(sqlite3 db 'pragma integrity_check')\" = ok || exit 1; \
+        test \"$(sqlite3 db 'select count(*) from t')\" -ge \"$(wc -l < \"$CRASH_PRINTED\")\" || { echo 'rows are gone'; exit 1; }";
+    let prepare = "sqlite3 db 'create table t(n)'; sync db; sync .";
+    let insert = |pragma: &str| {
+        format!("for n in $(seq 12); do sqlite3 db \"{pragma} insert into t values($n)\" && echo $n; done")
+    };
+    let args = ["--prepare", prepare, "--check", check];
+    let passed = crash(directory.path(), &args, &insert("pragma synchronous=extra;"));
+    assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
+    // Stopped, and gone on with: what was checked is not checked again.
+    let session = directory.path().join("session");
+    let again = run(&["crash", "--resume", session.to_str().unwrap(), "--format", "json"]);
+    let (first, second) = (passed.document(), again.document());
+    assert_eq!((again.code, &first["tried"]), (Some(0), &second["tried"]));
+    assert!(second["elapsed_s"].as_f64() < first["elapsed_s"].as_f64());
+    // By default SQLite does not sync the directory after it has deleted its journal, which is what commits: the journal comes back, and takes the last transaction back
+    // (sqlite.org/pragma.html: with EXTRA it does).
+    for pragma in ["", "pragma synchronous=off;"] {
+        fs::remove_dir_all(&session).unwrap();
+        let found = crash(directory.path(), &args, &insert(pragma));
+        assert_eq!(found.code, Some(1), "{pragma} {}{}", found.stdout, found.stderr);
+        assert_eq!(found.document()["first_failure"]["said"], "rows are gone");
+    }
+}
+
+#[test]
+fn a_drive_without_filesystem_needs_no_root() {
+    const TEST: &str = "a_drive_without_filesystem_needs_no_root";
+    if !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let write = "dd if=/dev/urandom of=\"$CRASH_DRIVE\" bs=4096 seek=$1 count=1 conv=notrunc,fsync status=none";
+    let script = format!("put() {{ {write}; }}; put 1; put 2; put 3");
+    let check = "for at in 1 2; do next=$((at + 1)); \
+        here=$(dd if=\"$CRASH_DRIVE\" bs=4096 skip=$at count=1 status=none | tr -d '\\0' | wc -c); \
+        there=$(dd if=\"$CRASH_DRIVE\" bs=4096 skip=$next count=1 status=none | tr -d '\\0' | wc -c); \
+        test $here -gt 0 || test $there -eq 0 || exit 1; done";
+    let passed = crash(directory.path(), &["--fs", "none", "--check", check], &script);
+    assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
+    let report = passed.document();
+    assert_eq!((report["writes"].as_u64(), report["flushes"].as_u64()), (Some(3), Some(3)));
+    // Four boundaries; all that an epoch wrote is the next one.
+    assert_eq!(report["tried"], 4);
+}
+
+#[test]
+fn what_cannot_be_tested_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let refused = |args: &[&str]| {
+        let args: Vec<String> = args.iter().map(|arg| arg.replace("DIR", place)).collect();
+        let run = Run::of(flushmark().arg("crash").args(&args).output().unwrap());
+        format!("{} {}", run.code.unwrap(), run.said(place, "DIR"))
+    };
+    insta::assert_snapshot!(refused(&["--resume", "DIR/none"]), @"2 flushmark: `DIR/none` holds no crash test (No such file or directory (os error 2))");
+    insta::assert_snapshot!(refused(&["--check", "true", "--size", "1MiB", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 16 MiB");
+    insta::assert_snapshot!(refused(&["--check", "true", "--atomic", "1000", "--", "true"]), @"2 flushmark: --atomic has to be 512 or more, and a power of two");
+    insta::assert_snapshot!(refused(&["--check", "true", "--session", "DIR", "--", "true"]), @"2 flushmark: `DIR` exists; go on with it by `flushmark crash --resume DIR`, or name another directory");
+    insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: `no-such-command`: No such file or directory (os error 2): No such file or directory (os error 2)");
+    assert!(!directory.path().join("x").exists(), "nothing is left of what was not recorded");
+}

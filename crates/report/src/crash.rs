@@ -1,0 +1,189 @@
+//! What a crash test came to.
+
+use crash::explore::Lost;
+use crash::state::State;
+use serde::Serialize;
+
+use crate::look::{Look, paint};
+use crate::number::{rate, span};
+use crate::prose::hanging;
+
+/// The result of a crash test.
+#[derive(Debug, Clone, Serialize)]
+pub struct CrashReport {
+    /// Where the recording and all results are.
+    pub session: String,
+    /// Writes of the command.
+    pub writes: usize,
+    /// Flushes with something to flush.
+    pub flushes: usize,
+    /// States that were tried.
+    pub tried: usize,
+    /// States that were to be tried.
+    pub planned: usize,
+    /// The binary logarithm of how many there could be.
+    pub possible_log2: f64,
+    /// Those that failed.
+    pub failed: Vec<String>,
+    /// The first of those.
+    pub first_failure: Option<Failure>,
+    /// How long it took.
+    pub elapsed_s: f64,
+}
+
+/// A state that failed, made as small as it gets.
+#[derive(Debug, Clone, Serialize)]
+pub struct Failure {
+    /// The state in which it was found.
+    pub found_in: String,
+    /// The smallest one that still fails.
+    pub state: String,
+    /// What the check said of that.
+    pub said: String,
+    /// What is missing in it.
+    pub lost: Vec<Lost>,
+    /// Writes of its epoch.
+    pub writes: usize,
+}
+
+/// The page for people.
+pub fn crash_page(report: &CrashReport, look: &Look) -> String {
+    let mut text = String::new();
+    let columns = look.columns();
+    let count = |number: usize| rate(number as f64);
+    text += &hanging(
+        "",
+        0,
+        &format!(
+            "{} writes and {} flushes were recorded. {} states that a power cut could leave were tried, of {} possible{}; {} failed.",
+            count(report.writes),
+            count(report.flushes),
+            count(report.tried),
+            possible(report.possible_log2),
+            if report.tried < report.planned {
+                format!(" ({} were planned)", count(report.planned))
+            } else {
+                String::new()
+            },
+            count(report.failed.len()),
+        ),
+        columns,
+    );
+    if let Some(failure) = &report.first_failure {
+        text += &look.heading("The first failure");
+        let mut add = |label: &str, words: &str| {
+            let first = format!("  {}", paint(look.palette.faint, &format!("{label:<11}")));
+            text += &hanging(&first, 13, words, columns);
+        };
+        let also =
+            if failure.found_in == failure.state { String::new() } else { format!(", found in {}", failure.found_in) };
+        add("state", &format!("{}{also}", failure.state));
+        for line in failure.said.lines().take(6) {
+            add("check", line);
+        }
+        if failure.lost.is_empty() {
+            add("lost", "nothing that had been written by then: it fails although every write is there");
+        }
+        for (index, lost) in failure.lost.iter().take(12).enumerate() {
+            let owners = if lost.owners.is_empty() {
+                "the filesystem itself, or a file that was removed".to_owned()
+            } else {
+                lost.owners.join(", ")
+            };
+            let how = if lost.torn { "torn" } else { "lost" };
+            let words = format!(
+                "write {} of {}: {} bytes at {}, {owners}",
+                lost.write, failure.writes, lost.bytes, lost.offset
+            );
+            add(if index == 0 || lost.torn { how } else { "" }, &words);
+        }
+        if failure.lost.len() > 12 {
+            add("", &format!("and {} more", failure.lost.len() - 12));
+        }
+        add("again", &format!("flushmark crash --resume {} --state '{}'", report.session, failure.state));
+        add("look", &format!("flushmark crash --resume {} --state '{}' --shell", report.session, failure.state));
+    }
+    let time = span(std::time::Duration::from_secs_f64(report.elapsed_s.max(0.0)));
+    text += &hanging("", 0, &format!("{time}; the recording and all results are in {}", report.session), columns);
+    look.finish(text)
+}
+
+/// A number of which only the binary logarithm is known.
+fn possible(log2: f64) -> String {
+    if log2 < 40.0 { rate(log2.exp2().round()) } else { format!("about 10^{:.0}", log2 * std::f64::consts::LOG10_2) }
+}
+
+/// One line while states are checked.
+pub fn crash_line(progress: &crash::explore::Progress, per_s: f64, look: &Look) -> String {
+    let failed = if progress.failed > 0 { format!(", {} failed", rate(progress.failed as f64)) } else { String::new() };
+    let left = std::time::Duration::from_secs_f64(((progress.of - progress.done) as f64 / per_s.max(0.1)).min(1e7));
+    look.finish(format!(
+        "{} of {} states{failed}, {} a second, {} left",
+        rate(progress.done as f64),
+        rate(progress.of as f64),
+        rate(per_s),
+        span(left)
+    ))
+}
+
+/// A state by itself, after it was checked again.
+pub fn crash_state(state: &State, verdict: &crash::check::Verdict, look: &Look) -> String {
+    look.finish(match verdict {
+        crash::check::Verdict::Passed => format!("{state} passes\n"),
+        crash::check::Verdict::Failed(said) => format!("{state} fails: {said}\n"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_whole() {
+        let lost = |write, torn, owners: &[&str]| Lost {
+            write,
+            offset: 20480,
+            bytes: 4096,
+            torn,
+            owners: owners.iter().map(|&owner| owner.to_owned()).collect(),
+        };
+        let report = CrashReport {
+            session: "/tmp/session".to_owned(),
+            writes: 1234,
+            flushes: 56,
+            tried: 400,
+            planned: 420,
+            possible_log2: 77.0,
+            failed: vec!["3-1".to_owned(), "4".to_owned()],
+            first_failure: Some(Failure {
+                found_in: "3-1,2,9".to_owned(),
+                state: "3-1~4.2".to_owned(),
+                said: "row 7 was acknowledged and is gone\nsecond line".to_owned(),
+                lost: vec![lost(1, false, &["db-wal"]), lost(4, true, &[])],
+                writes: 12,
+            }),
+            elapsed_s: 75.0,
+        };
+        insta::assert_snapshot!(crash_page(&report, &Look::plain()), @"
+        1,234 writes and 56 flushes were recorded. 400 states that a power cut could leave were tried, of
+        about 10^23 possible (420 were planned); 2 failed.
+        The first failure
+          state      3-1~4.2, found in 3-1,2,9
+          check      row 7 was acknowledged and is gone
+          check      second line
+          lost       write 1 of 12: 4096 bytes at 20480, db-wal
+          torn       write 4 of 12: 4096 bytes at 20480, the filesystem itself, or a file that was removed
+          again      flushmark crash --resume /tmp/session --state '3-1~4.2'
+          look       flushmark crash --resume /tmp/session --state '3-1~4.2' --shell
+        1 min 15 s; the recording and all results are in /tmp/session
+        ");
+        let clean = CrashReport { failed: vec![], first_failure: None, tried: 420, possible_log2: 5.0, ..report };
+        insta::assert_snapshot!(crash_page(&clean, &Look::plain()), @"
+        1,234 writes and 56 flushes were recorded. 420 states that a power cut could leave were tried, of 32
+        possible; 0 failed.
+        1 min 15 s; the recording and all results are in /tmp/session
+        ");
+        let progress = crash::explore::Progress { done: 10, same: 2, failed: 1, of: 400 };
+        insta::assert_snapshot!(crash_line(&progress, 30.0, &Look::plain()), @"10 of 400 states, 1 failed, 30 a second, 13 s left");
+    }
+}

@@ -54,6 +54,8 @@ enum Rig {
 enum Peer {
     /// fio from the system's packages; as root, on zram and on a loop device in memory
     Fio(versus::Options),
+    /// nbdkit from the system's packages: served drives, and crash states beside copied images
+    Nbdkit(versus::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -69,5 +71,6 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
+        Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
     }
 }

@@ -5,6 +5,7 @@
 //! what each row means.
 
 mod fio;
+pub mod nbdkit;
 mod ours;
 mod rigs;
 mod rows;

@@ -34,7 +34,7 @@ mod filesystem_name {
     use emulate::chain::Filesystem;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    #[expect(clippy::ref_option, reason = "serde's own form")]
+    #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde's own form")]
     pub fn serialize<S: Serializer>(filesystem: &Option<Filesystem>, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(filesystem.map_or("none", Filesystem::name))
     }

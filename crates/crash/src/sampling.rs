@@ -28,20 +28,20 @@ pub fn of_epoch(number: usize, epoch: &Epoch, tears: &[Vec<u64>], most: usize, s
     let mut candidates = vec![State::whole(number)];
     // Each one missing alone, each one there alone, each beginning; in a mixed order, so that a small number is spread over all three.
     let mut few: Vec<State> = Vec::new();
-    for write in 0..count {
+    for (write, tears) in tears.iter().enumerate().take(count) {
         few.push(State { epoch: number, lost: BTreeSet::from([write]), torn: None });
         few.push(State { epoch: number, lost: without(&|other| other == write), torn: None });
         few.push(State { epoch: number, lost: without(&|other| other <= write), torn: None });
-        if let Some(&kept) = tears[write].get((chance.next_u64() % tears[write].len().max(1) as u64) as usize) {
+        if let Some(&kept) = tears.get((chance.next_u64() % tears.len().max(1) as u64) as usize) {
             few.push(State { epoch: number, lost: BTreeSet::new(), torn: Some((write, kept)) });
         }
     }
     shuffle(&mut few, &mut chance);
     candidates.append(&mut few);
-    let mut seen = BTreeSet::from([boundary.clone()]);
+    let mut known = BTreeSet::from([boundary.clone()]);
     let mut states = vec![boundary];
     let mut take = |state: State| {
-        let new = seen.insert(state.clone());
+        let new = known.insert(state.clone());
         if new && states.len() <= most {
             states.push(state);
         }

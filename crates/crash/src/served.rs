@@ -202,14 +202,10 @@ impl Drives {
         let read = if node == RECORDED {
             lock(&self.recorded).read(offset, data)
         } else {
-            match &*lock(self.state(node)?) {
-                Some(view) => view.read(offset, data),
-                // An empty slot.
-                None => {
-                    data.fill(0);
-                    Ok(())
-                }
-            }
+            let slot = lock(self.state(node)?);
+            // An empty one is zeros.
+            data.fill(0);
+            slot.as_ref().map_or(Ok(()), |view| view.read(offset, data))
         };
         read.map_err(|error| error_of(&error))
     }

@@ -414,12 +414,11 @@ impl Drive {
     fn lose(&mut self, now: Ns) -> Result<Cut, Refused> {
         self.device.power_cut(now, &mut self.chance);
         let newest = self.history.newest();
-        let left = match self.safe_before(now) {
-            Some(safe_before) => self.history.newest_before(safe_before),
-            None => {
-                let left = |sector| self.device.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0];
-                newest.keys().map(|&sector| (sector, left(sector))).collect()
-            }
+        let left = if let Some(safe_before) = self.safe_before(now) {
+            self.history.newest_before(safe_before)
+        } else {
+            let left = |sector| self.device.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0];
+            newest.keys().map(|&sector| (sector, left(sector))).collect()
         };
         let mut cut = Cut::default();
         let lost: BTreeSet<Stamp> = newest

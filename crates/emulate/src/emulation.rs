@@ -150,8 +150,9 @@ impl EmulateError {
     pub const fn is_refusal(&self) -> bool {
         match self {
             EmulateError::Container(error) => error.is_refusal(),
-            EmulateError::NotEmpty(_) | EmulateError::Chain(ChainError::OtherFilesystem { .. }) => true,
-            EmulateError::Mount(MountError::Left(_)) => true,
+            EmulateError::NotEmpty(_)
+            | EmulateError::Chain(ChainError::OtherFilesystem { .. })
+            | EmulateError::Mount(MountError::Left(_)) => true,
             _ => false,
         }
     }

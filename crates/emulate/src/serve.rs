@@ -184,7 +184,7 @@ impl Handle {
 
 #[derive(Debug)]
 enum Client {
-    Nbd { connection: Connection, drive: usize },
+    Nbd { connection: Box<Connection>, drive: usize },
     Control { stream: UnixStream, line: Vec<u8> },
 }
 
@@ -462,7 +462,7 @@ impl Server {
         let served = &self.drives[drive];
         let bytes = served.identity().capacity_bytes;
         let export = Export { bytes, read_only: served.is_read_only(), ..self.export.clone() };
-        self.clients.insert(token, Client::Nbd { connection: Connection::new(socket, export), drive });
+        self.clients.insert(token, Client::Nbd { connection: Box::new(Connection::new(socket, export)), drive });
         self.talking.insert(token);
     }
 
@@ -626,9 +626,9 @@ fn tag(token: u64, number: u32) -> u64 {
 }
 
 fn ignore_interruption<T>(result: rustix::io::Result<T>) -> io::Result<()> {
-    match result {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
+    match result.err() {
+        None | Some(rustix::io::Errno::INTR) => Ok(()),
+        Some(error) => Err(error.into()),
     }
 }
 

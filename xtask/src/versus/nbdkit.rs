@@ -68,8 +68,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             let pattern =
                 [format!("--rw={}", row.pattern), format!("--bs={}", row.block), format!("--iodepth={}", row.depth)];
             let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
-            let figures =
-                pair.alternate(options, |side| Ok(pair.fio(side, &pattern, options.seconds, options.cpu)?.iops))?;
+            let figures = alternate(options, |side| Ok(pair.fio(side, &pattern, options.seconds, options.cpu)?.iops))?;
             table.push(line(row.name, "IOPS", figures, Wanted::AtLeast(1.0)));
         }
     }
@@ -83,7 +82,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         std::fs::write(&model, delayed_model())?;
         let ours = ["emulate", &model.to_string_lossy(), "--quiet"];
         let pair = Pair::serve(place.path(), &ours, &["--filter=delay", "memory", "1G", "rdelay=1ms", "wdelay=1ms"])?;
-        let figures = pair.alternate(options, |side| {
+        let figures = alternate(options, |side| {
             let sample = pair.fio(side, &[pattern, "--bs=4k", "--iodepth=1"], options.seconds, options.cpu)?;
             Ok((sample.p50_us - DELAY_US).abs())
         })?;
@@ -182,25 +181,25 @@ impl Pair {
         let submit_ns = direction["slat_ns"]["mean"].as_f64().unwrap_or(0.0);
         Ok(Sample { iops, p50_us: (p50_ns + submit_ns) / 1e3 })
     }
+}
 
-    fn alternate(
-        &self,
-        options: &Options,
-        mut measure: impl FnMut(Side) -> anyhow::Result<f64>,
-    ) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for round in 0..options.rounds {
-            let order = if round % 2 == 0 { [Side::Ours, Side::Theirs] } else { [Side::Theirs, Side::Ours] };
-            for side in order {
-                let figure = measure(side)?;
-                if side == Side::Ours { ours.push(figure) } else { theirs.push(figure) }
-            }
-            if let (Some(ours), Some(theirs)) = (ours.last(), theirs.last()) {
-                eprintln!("  round {}: {ours:.1} and {theirs:.1}", round + 1);
-            }
+/// Measures both sides in turn.
+fn alternate(
+    options: &Options,
+    mut measure: impl FnMut(Side) -> anyhow::Result<f64>,
+) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..options.rounds {
+        let order = if round % 2 == 0 { [Side::Ours, Side::Theirs] } else { [Side::Theirs, Side::Ours] };
+        for side in order {
+            let figure = measure(side)?;
+            if side == Side::Ours { ours.push(figure) } else { theirs.push(figure) }
         }
-        Ok((ours, theirs))
+        if let (Some(ours), Some(theirs)) = (ours.last(), theirs.last()) {
+            eprintln!("  round {}: {ours:.1} and {theirs:.1}", round + 1);
+        }
     }
+    Ok((ours, theirs))
 }
 
 /// States a second of both ways.

@@ -7,6 +7,7 @@ use super::wire::{
 };
 
 /// What is served.
+#[expect(clippy::struct_excessive_bools, reason = "the flags that the protocol has, which do not depend on each other")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
     /// Its name; the empty name means it, too.

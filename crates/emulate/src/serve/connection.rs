@@ -325,11 +325,10 @@ fn owed(request: &Request) -> u64 {
 
 fn error_of(refused: &Refused, kind: Kind) -> Error {
     match refused {
-        Refused::NoPower => Error::Io,
         Refused::ReadOnly => Error::Permission,
         Refused::BeyondEnd { .. } if matches!(kind, Kind::Write | Kind::WriteZeroes) => Error::NoSpace,
         Refused::BeyondEnd { .. } | Refused::Alignment | Refused::DoesNotWear => Error::Invalid,
         Refused::Image(error) if error.kind() == io::ErrorKind::StorageFull => Error::NoSpace,
-        Refused::Image(_) => Error::Io,
+        Refused::NoPower | Refused::Image(_) => Error::Io,
     }
 }

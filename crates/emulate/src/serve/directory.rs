@@ -93,6 +93,9 @@ impl Directory {
 
     /// Takes what has come, and gives the drives what is asked: the first is [`DRIVE`], the second [`PROBE`]. It is `now`; `floor` says what the
     /// transport costs each kind of request, and `tag` makes a tag of a number.
+    ///
+    /// # Errors
+    /// Those of the kernel's file that do not mean that it was unmounted.
     #[inline]
     pub fn receive(
         &mut self,
@@ -287,11 +290,10 @@ fn widened(offset: u64, data: &[u8], drive: &Drive) -> Result<Vec<u8>, Error> {
 
 fn error_of(refused: &Refused) -> Error {
     match refused {
-        Refused::NoPower => Error::Io,
         Refused::ReadOnly => Error::ReadOnly,
         Refused::BeyondEnd { .. } => Error::NoSpace,
         Refused::Alignment | Refused::DoesNotWear => Error::Invalid,
         Refused::Image(error) if error.kind() == io::ErrorKind::StorageFull => Error::NoSpace,
-        Refused::Image(_) => Error::Io,
+        Refused::NoPower | Refused::Image(_) => Error::Io,
     }
 }

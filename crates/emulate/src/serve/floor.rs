@@ -77,9 +77,8 @@ impl Device for Probe {
     }
 
     fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
-        while let Some(completion) = self.done.pop_front_if(|completion| completion.at <= now) {
-            done.push(completion);
-        }
+        let due = self.done.iter().take_while(|completion| completion.at <= now).count();
+        done.extend(self.done.drain(..due));
     }
 
     fn power_cut(&mut self, _now: Ns, _chance: &mut Xoshiro256PlusPlus) {

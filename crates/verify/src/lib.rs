@@ -3,9 +3,14 @@
 pub mod aligned;
 pub mod bound;
 pub mod disk;
+pub mod error;
+pub mod file_disk;
 pub mod frontier;
 pub mod geometry;
+pub mod journal;
 pub mod lane;
+pub mod ledger;
+pub mod message;
 mod mix;
 pub mod obligations;
 pub mod payload;

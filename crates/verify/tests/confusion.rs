@@ -173,7 +173,7 @@ fn honest_drives_are_never_accused() {
         for protected in [false, true] {
             for writes_per_sync in [1, 5] {
                 let geometry = Geometry { writes_per_sync, ..geometry() };
-                let played = Play { protected, geometry, ..Play::of(&[], seed) }.play();
+                let played = Play { geometry, protected, ..Play::of(&[], seed) }.play();
                 assert_eq!(compare(&played, &format!("seed {seed}")), BTreeSet::new());
                 let tally = played.verdict.tallies;
                 assert_eq!(tally.map(|tally| tally.obligations), tally.map(|tally| tally.kept));
@@ -191,12 +191,12 @@ fn honest_drives_are_never_accused() {
 #[test]
 fn each_fault_is_called_by_its_name() {
     for (fault, names) in faults() {
-        let names: BTreeSet<Class> = names.into_iter().collect();
+        let allowed: BTreeSet<Class> = names.into_iter().collect();
         let mut noticed = 0;
         for seed in 0..60 {
             let what = format!("{fault:?}, seed {seed}");
             let named = compare(&Play::of(&[fault], seed).play(), &what);
-            assert!(named.is_subset(&names), "{what}: {named:?}");
+            assert!(named.is_subset(&allowed), "{what}: {named:?}");
             noticed += u32::from(!named.is_empty());
         }
         // A random cut now and then happens to spare everything; and what FUA did not keep, the next flush of another lane does.
@@ -215,15 +215,15 @@ fn pairs_of_faults_are_called_by_both_names() {
             if in_order(first) && in_order(second) {
                 continue;
             }
-            let mut names: BTreeSet<Class> = first_names.iter().chain(second_names).copied().collect();
+            let mut allowed: BTreeSet<Class> = first_names.iter().chain(second_names).copied().collect();
             // What two faults make of one record may be missing in any way: an order that one of them broke makes a loss provable that it alone would not.
-            if names.iter().any(|class| MISSING.contains(class)) {
-                names.extend(MISSING);
+            if allowed.iter().any(|class| MISSING.contains(class)) {
+                allowed.extend(MISSING);
             }
             for seed in 0..8 {
                 let what = format!("{first:?} and {second:?}, seed {seed}");
                 let named = compare(&Play::of(&[*first, *second], seed).play(), &what);
-                assert!(named.is_subset(&names), "{what}: {named:?}");
+                assert!(named.is_subset(&allowed), "{what}: {named:?}");
             }
         }
     }

@@ -36,17 +36,17 @@ impl Frontiers {
     #[inline]
     pub fn complete(&self, lane: u16, seq: u64, durable: bool) {
         let cell = &self.0[usize::from(lane)];
+        // In this order, and read in the other: nobody ever sees more durable than completed.
+        cell.completed.store(seq, Ordering::Release);
         if durable {
             cell.durable.store(seq, Ordering::Release);
         }
-        cell.completed.store(seq, Ordering::Release);
     }
 
     /// How far a lane is.
     #[inline]
     pub fn of(&self, lane: u16) -> Frontier {
         let cell = &self.0[usize::from(lane)];
-        // In this order: `durable` is never ahead of `completed`.
         let durable = cell.durable.load(Ordering::Acquire);
         Frontier { completed: cell.completed.load(Ordering::Acquire), durable }
     }

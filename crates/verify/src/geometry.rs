@@ -1,8 +1,8 @@
 //! Where records lie: which slot belongs to which lane, and what its address is.
 //!
 //! ```text
-//! 0            4 KiB                1 MiB                                           end of slots
-//! | superblock | ... unused ...     | slot 0 | slot 1 | slot 2 | ...                | superblock (a copy) |
+//! 0            4 KiB        512 KiB                     1 MiB
+//! | superblock | ... unused | superblock, a copy | ... | slot 0 | slot 1 | slot 2 | ... to the end
 //! ```
 //!
 //! Slot `n` belongs to lane `n % lanes`, so that lanes work side by side in the same neighbourhoods, and has no other writer: its versions have one order.
@@ -15,6 +15,8 @@ use crate::record::Kind;
 pub const FIRST_SLOT_BYTES: u64 = 1 << 20;
 /// The room of a superblock: the largest logical block.
 pub const SUPERBLOCK_BYTES: u64 = 4096;
+/// Where the superblock and its copy lie.
+pub const SUPERBLOCKS_AT: [u64; 2] = [0, 512 << 10];
 /// The largest record.
 pub const RECORD_BYTES_MAX: u64 = 1 << 20;
 /// More lanes would be more threads than are of use.
@@ -107,7 +109,7 @@ impl Geometry {
     /// When the room does not suffice for a few records of each lane, or the numbers cannot be.
     pub fn within(self, room_bytes: u64) -> Result<Geometry, ImpossibleGeometry> {
         let lanes = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.checked()?.lanes();
-        let slots = room_bytes.saturating_sub(FIRST_SLOT_BYTES + SUPERBLOCK_BYTES) / self.record_bytes();
+        let slots = room_bytes.saturating_sub(FIRST_SLOT_BYTES) / self.record_bytes();
         let slots_per_lane = u32::try_from(slots / u64::from(lanes)).unwrap_or(u32::MAX);
         if slots_per_lane < SLOTS_PER_LANE_MIN {
             let least = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.size_bytes();
@@ -189,14 +191,9 @@ impl Geometry {
         self.slots() * u64::from(self.record_sectors)
     }
 
-    /// Where the slots end and the superblock's copy lies.
-    pub fn end_bytes(&self) -> u64 {
-        FIRST_SLOT_BYTES + self.slots() * self.record_bytes()
-    }
-
-    /// All of it.
+    /// All of it, which ends with the last slot.
     pub fn size_bytes(&self) -> u64 {
-        self.end_bytes() + SUPERBLOCK_BYTES
+        FIRST_SLOT_BYTES + self.slots() * self.record_bytes()
     }
 
     /// Address of a lane's slot.
@@ -254,7 +251,7 @@ pub(crate) mod tests {
             let number = geometry.sector_number(address).unwrap();
             prop_assert_eq!(geometry.location(number), Location { lane, index, sector });
             prop_assert_eq!(geometry.sector_address_bytes(number), address);
-            prop_assert!(address + 512 <= geometry.end_bytes());
+            prop_assert!(address + 512 <= geometry.size_bytes());
         }
     }
 
@@ -263,7 +260,7 @@ pub(crate) mod tests {
         let geometry = small();
         assert_eq!(geometry.sector_number(FIRST_SLOT_BYTES - 512), None);
         assert_eq!(geometry.sector_number(FIRST_SLOT_BYTES + 1), None);
-        assert_eq!(geometry.sector_number(geometry.end_bytes()), None);
+        assert_eq!(geometry.sector_number(geometry.size_bytes()), None);
         assert_eq!(geometry.sector_number(0), None);
     }
 
@@ -299,7 +296,7 @@ pub(crate) mod tests {
         302 lanes are too many: 256 is the most
         a sync after no write at all proves nothing: ask for at least one write before it
         1 records a lane are too few: 4 is the least
-        4 lanes with records of 2048 bytes need at least 1085440 bytes, and there are 1048576: ask for fewer lanes or smaller records
+        4 lanes with records of 2048 bytes need at least 1081344 bytes, and there are 1048576: ask for fewer lanes or smaller records
         ");
     }
 }

@@ -1,5 +1,6 @@
 //! What a journal amounts to: its cycles, one after the other, each with what was heard of it. Built message by message, from a file, from a connection, or by the recorder as it listens.
 
+use crate::frontier::Frontier;
 use crate::message::{AgeCount, CycleResult, Message, Outcome};
 use crate::obligations::{Inconsistent, Obligations};
 use crate::run_header::RunHeader;
@@ -21,6 +22,36 @@ pub struct Cycle {
     pub cut_delay_ms: Option<u32>,
     /// The verdict, once there is one.
     pub outcome: Option<Outcome>,
+}
+
+impl Cycle {
+    /// The messages from which the same cycle can be built again: what a recorder tells whoever checks.
+    pub fn retold(&self) -> Vec<(u64, Message)> {
+        let mut told = vec![(0, Message::Begin(Box::new(self.run.clone())))];
+        let lanes = || (0u16..).zip(&self.obligations.lanes);
+        told.push((0, Message::Lease(lanes().map(|(lane, heard)| (lane, heard.lease)).collect())));
+        let mut moments: Vec<(u64, u16, u64)> = lanes()
+            .flat_map(|(lane, heard)| heard.moments.iter().map(move |&(us, durable)| (us, lane, durable)))
+            .collect();
+        moments.sort_unstable();
+        for (us, lane, durable) in moments {
+            told.push((us, Message::Acknowledge(vec![(lane, Frontier { completed: durable, durable })])));
+        }
+        let end_us = self.obligations.end_us;
+        if let Some((syncs, flushes)) = self.syncs_and_flushes {
+            told.push((end_us, Message::Beat { syncs, flushes: Some(flushes) }));
+        }
+        if let Some(delay_ms) = self.cut_delay_ms {
+            told.push((end_us, Message::Cut { delay_ms }));
+        }
+        let last = lanes().map(|(lane, heard)| (lane, heard.frontier)).collect();
+        told.push((end_us, Message::Acknowledge(last)));
+        for (lane, why) in &self.stopped {
+            told.push((end_us, Message::Stopped { lane: *lane, why: why.clone() }));
+        }
+        told.extend(self.ended.clone().map(|why| (end_us, Message::End(why))));
+        told
+    }
 }
 
 /// All cycles of a journal.
@@ -132,7 +163,6 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontier::Frontier;
     use crate::run_header::tests::sample;
 
     fn outcome(run_id: u64, result: CycleResult) -> Message {
@@ -167,6 +197,30 @@ mod tests {
         let standing = ledger.standing();
         assert_eq!((standing.clean, standing.failed, standing.void), (1, 1, 1));
         assert_eq!(standing.ages, [AgeCount { up_to_ms: Some(1), obligations: 20, broken: 2 }]);
+    }
+
+    #[test]
+    fn a_cycle_that_is_retold_is_the_same() {
+        let mut ledger = Ledger::default();
+        let frontier = |completed, durable| Frontier { completed, durable };
+        let messages = [
+            begin(1),
+            Message::Lease(vec![(0, 10), (1, 20)]),
+            Message::Acknowledge(vec![(0, frontier(4, 4)), (1, frontier(3, 2))]),
+            Message::Beat { syncs: 5, flushes: Some(4) },
+            Message::Acknowledge(vec![(0, frontier(6, 6)), (1, frontier(5, 2))]),
+            Message::Stopped { lane: 1, why: "an error".to_owned() },
+            Message::Cut { delay_ms: 30 },
+            Message::End("done".to_owned()),
+        ];
+        for (at_us, message) in messages.iter().enumerate() {
+            ledger.apply(at_us as u64 * 100, message).unwrap();
+        }
+        let mut again = Ledger::default();
+        for (at_us, message) in ledger.cycles[0].retold() {
+            again.apply(at_us, &message).unwrap();
+        }
+        assert_eq!(again, ledger);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The first block of a target: which run it carries, and how that is laid out.
 //!
-//! It is written, twice, after every slot was written and synced, and before the run begins: where it is, all slots held at least their version 0.
+//! It is written, and a copy of it, after every slot was written and synced, and before the run begins: where it is, all slots held at least their version 0.
 //!
 //! ```text
 //! byte 0 magic "flushmark verify" (16) | 16 format (4) | 20 length (4) | 24 CRC32C of what follows (4) | 28 the run

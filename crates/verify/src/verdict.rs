@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Geometry, LaneKind};
+use crate::message::AgeCount;
 use crate::obligations::Obligations;
 use crate::run_header::RunHeader;
 use crate::schedule::Schedule;
@@ -113,6 +114,9 @@ pub enum Evidence {
     Nothing,
 }
 
+/// Ages by which obligations are counted, in milliseconds; the same steps as the recorder's cuts.
+pub const AGES_MS: [u32; 8] = [1, 3, 10, 30, 100, 300, 1000, 10_000];
+
 /// One kind of lanes, counted in records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
@@ -153,6 +157,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// Flush, FUA and control lanes, in this order.
     pub tallies: [Tally; 3],
+    /// The obligations that were heard, by how old their acknowledgement was: one count for each of [`AGES_MS`], and one for what is older.
+    pub ages: Vec<AgeCount>,
     /// What is odd and allowed.
     pub legal: Legal,
     /// How far all went back, if that explains it.
@@ -201,6 +207,7 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
         verdict: Verdict {
             findings: Vec::new(),
             tallies: [Tally::default(); 3],
+            ages: no_ages(),
             legal: Legal::default(),
             rollback: None,
             never_issued: None,
@@ -380,6 +387,13 @@ impl Judging<'_> {
         self.verdict.findings.extend(found);
         let clean = self.verdict.findings.len() == before;
         self.count(place, required, &sorted, clean);
+        if let Some(age_us) = self.age_us(place.lane, bond.schedule.seq_of(place.index, heard)) {
+            let step = AGES_MS.partition_point(|&up_to_ms| age_us > u64::from(up_to_ms) * 1000);
+            if let Some(count) = self.verdict.ages.get_mut(step) {
+                count.obligations += 1;
+                count.broken += u64::from(!clean);
+            }
+        }
     }
 
     fn sort(&mut self, numbers: std::ops::Range<u64>, required: u32, proven: u32) -> Sorted {
@@ -521,6 +535,11 @@ fn rollback(
 fn last_heard_us(heard: &crate::obligations::Heard, seq: u64) -> Option<u64> {
     let at = heard.moments.partition_point(|&(_, durable)| durable <= seq);
     at.checked_sub(1).and_then(|index| heard.moments.get(index)).map(|&(us, _)| us)
+}
+
+fn no_ages() -> Vec<AgeCount> {
+    let steps = AGES_MS.into_iter().map(Some).chain([None]);
+    steps.map(|up_to_ms| AgeCount { up_to_ms, ..AgeCount::default() }).collect()
 }
 
 /// Damage in a few words.

@@ -1,5 +1,7 @@
 //! What a person may type. Help, and later man page and completions, come from these definitions.
 
+pub mod verify;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use workload::EngineChoice;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  unfit for a use named with --fail-on
+  1  unfit for a use named with --fail-on; verify check: the drive broke its word, or nothing is proven
   2  wrong use, or no test of the plan can run here
   3  refused for safety
   4  I/O or system error; what was measured until then has been printed
@@ -36,6 +38,7 @@ pub enum Command {
     Fit(FitArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
+    Verify(verify::VerifyArgs),
 }
 
 /// What a commit costs here, in under a minute, with nothing destroyed and no root

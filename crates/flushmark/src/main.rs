@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         args::Command::Fit(fit) => commands::fit::run(&fit),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
+        args::Command::Verify(verify) => commands::verify::run(&verify),
     };
     exit::code(outcome)
 }

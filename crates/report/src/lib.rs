@@ -10,6 +10,7 @@
 //! | [`cache_switched`], [`cache_restored`] | what became of a write cache |
 //! | [`suites()`], [`catalogue()`], [`drive()`] | what can be run; what others measured |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
+//! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
 //! | [`json`] | the result document |
 //!
 //! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
@@ -33,6 +34,7 @@ mod prose;
 mod suites;
 mod tables;
 mod target;
+mod verify;
 mod write_hole;
 
 #[cfg(test)]
@@ -50,6 +52,7 @@ pub use progress::{done_line, live_line};
 pub use suites::suites;
 pub use tables::run_page;
 pub use target::target_header;
+pub use verify::{verify_begun, verify_event, verify_page, verify_standing, verify_written};
 pub use write_hole::write_hole_page;
 
 use measurement::RunDocument;

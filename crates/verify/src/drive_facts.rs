@@ -24,13 +24,16 @@ impl DriveFacts {
     pub fn of(root: &SystemRoot, place: &Place) -> DriveFacts {
         let Some(device) = place.block_device() else { return DriveFacts::default() };
         let drives = device.drives();
-        let records: Vec<Option<DriveRecord>> = drives
-            .iter()
-            .map(|drive| DriveRecord::read(root, drive.device).ok())
-            .collect();
+        let records: Vec<Option<DriveRecord>> =
+            drives.iter().map(|drive| DriveRecord::read(root, drive.device).ok()).collect();
         let cuts = records.iter().map(|record| record.as_ref()?.health.told()?.unsafe_shutdowns);
         DriveFacts {
-            label: drives.iter().map(|drive| label(drive)).filter(|label| !label.is_empty()).collect::<Vec<_>>().join(", "),
+            label: drives
+                .iter()
+                .map(|drive| label(drive))
+                .filter(|label| !label.is_empty())
+                .collect::<Vec<_>>()
+                .join(", "),
             unsafe_shutdowns: cuts.sum::<Option<u64>>().filter(|_| !drives.is_empty()),
             volatile_cache: device.queue.write_cache.map(|cache| cache == WriteCache::WriteBack),
             fua: device.queue.fua,

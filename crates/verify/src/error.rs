@@ -145,7 +145,9 @@ pub enum VerifyError {
         source: io::Error,
     },
     /// The connection broke.
-    #[error("the recorder at {address} went away ({source}): writing stopped, and nothing is claimed of what it did not hear")]
+    #[error(
+        "the recorder at {address} went away ({source}): writing stopped, and nothing is claimed of what it did not hear"
+    )]
     RecorderGone {
         /// Where.
         address: String,

@@ -57,7 +57,11 @@ impl DiskSpec {
     pub fn open(&self, with_fua: bool) -> io::Result<FileDisk> {
         let durable = if with_fua { self.durable()? } else { Durable::Not };
         let file = open(&self.path, OFlags::RDWR | direct_flag(self.direct))?;
-        let sync = if self.flush_method == SyncMethod::Fdatasync { |file: &File| fdatasync(file) } else { |file: &File| fsync(file) };
+        let sync = if self.flush_method == SyncMethod::Fdatasync {
+            |file: &File| fdatasync(file)
+        } else {
+            |file: &File| fsync(file)
+        };
         FileDisk::of(file, sync, durable, self.sector_bytes)
     }
 
@@ -136,9 +140,7 @@ impl Disk for FileDisk {
         let moved = match &mut self.durable {
             Durable::Queued(writes) => writes.write(block, offset_bytes)?,
             Durable::OpenedSo(file) => rustix::io::pwrite(file, block, offset_bytes)?,
-            Durable::Flagged => {
-                pwritev2(&self.file, &[IoSlice::new(block)], offset_bytes, ReadWriteFlags::DSYNC)?
-            }
+            Durable::Flagged => pwritev2(&self.file, &[IoSlice::new(block)], offset_bytes, ReadWriteFlags::DSYNC)?,
             Durable::Not => return Err(io::ErrorKind::Unsupported.into()),
         };
         whole(moved, block)

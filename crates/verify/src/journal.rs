@@ -51,7 +51,8 @@ impl Journal {
     /// When it cannot be read or written, or is a file of another kind.
     pub fn open(path: &Path) -> Result<(Journal, ReadJournal), VerifyError> {
         let call = |action| VerifyError::call(action, path);
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(call("open the journal"))?;
+        let file =
+            OpenOptions::new().read(true).append(true).create(true).open(path).map_err(call("open the journal"))?;
         // Two writers would interleave their runs.
         if rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(VerifyError::Busy { path: path.to_owned() });

@@ -2,7 +2,9 @@
 
 pub mod aligned;
 pub mod bound;
+pub mod checking;
 pub mod disk;
+pub mod document;
 pub mod drive_facts;
 pub mod error;
 pub mod file_disk;
@@ -28,4 +30,5 @@ pub mod validity;
 pub mod verdict;
 pub mod wire;
 pub mod witness;
+pub mod words;
 pub mod writing;

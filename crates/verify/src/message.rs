@@ -186,9 +186,8 @@ impl Message {
             Message::BEGIN => Message::Begin(Box::new(RunHeader::read(from)?)),
             Message::ACKNOWLEDGE => {
                 let count = from.u16()?;
-                let lane = |from: &mut Reader<'_>| {
-                    Ok((from.u16()?, Frontier { completed: seq(from)?, durable: seq(from)? }))
-                };
+                let lane =
+                    |from: &mut Reader<'_>| Ok((from.u16()?, Frontier { completed: seq(from)?, durable: seq(from)? }));
                 Message::Acknowledge((0..count).map(|_| lane(from)).collect::<Result<_, _>>()?)
             }
             Message::BEAT => Message::Beat { syncs: from.u64()?, flushes: from.maybe("count of flushes")? },

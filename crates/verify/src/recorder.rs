@@ -17,8 +17,8 @@ use engine::Stop;
 use crate::error::VerifyError;
 use crate::frontier::Frontier;
 use crate::journal::{CutOff, Journal};
-use crate::ledger::{Ledger, Standing};
 use crate::lease;
+use crate::ledger::{Ledger, Standing};
 use crate::message::{GREETING, Message, Outcome, frame};
 use crate::run_header::RunHeader;
 use crate::witness::Ear;
@@ -259,7 +259,10 @@ impl Call<'_> {
         let mut greeting = [0; GREETING.len()];
         stream.read_exact(&mut greeting)?;
         if greeting != GREETING {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not greet as flushmark verify of this version does"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "it does not greet as flushmark verify of this version does",
+            ));
         }
         let ear = Ear::new(stream.try_clone()?);
         let mut call = Call { shared, stream, ear };
@@ -285,7 +288,10 @@ impl Call<'_> {
             let mut state = self.shared.lock();
             if let Some(other) = state.writing {
                 drop(state);
-                return self.refuse(format!("run {} is being written; wait until it has ended", crate::run_header::run_name(other)));
+                return self.refuse(format!(
+                    "run {} is being written; wait until it has ended",
+                    crate::run_header::run_name(other)
+                ));
             }
             let drive = &run.circumstances.drive;
             let other = state.ledger.cycles.last().map(|cycle| cycle.run.circumstances.drive.clone());
@@ -314,7 +320,9 @@ impl Call<'_> {
         self.say(&Message::Lease(first))?;
         if let Some(cut) = self.shared.cut.clone() {
             let shared = Arc::clone(self.shared);
-            std::thread::Builder::new().name("cut".to_owned()).spawn(move || cut_power(&shared, &cut, run.run_id, cycle))?;
+            std::thread::Builder::new()
+                .name("cut".to_owned())
+                .spawn(move || cut_power(&shared, &cut, run.run_id, cycle))?;
         }
         let heard = self.listen();
         let mut state = self.shared.lock();

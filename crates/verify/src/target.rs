@@ -88,7 +88,8 @@ impl WriteTarget {
             };
             (place.path.clone(), Hold::Given(target), room_bytes)
         };
-        let direct_open = OpenOptions::new().read(true).write(true).custom_flags(OFlags::DIRECT.bits() as i32).open(&path);
+        let direct_open =
+            OpenOptions::new().read(true).write(true).custom_flags(OFlags::DIRECT.bits() as i32).open(&path);
         let direct = direct_open.is_ok();
         let alignment = match direct_open.ok().and_then(DirectIo::of) {
             Some(DirectIo::Aligned { offset_bytes, .. }) => Some(u64::from(offset_bytes)),
@@ -203,7 +204,13 @@ fn own_file(directory: &Path) -> Result<(PathBuf, File), VerifyError> {
     let path = directory.join(FILE_NAME);
     let mut options = OpenOptions::new();
     // A link that somebody put there leads to a file that is not flushmark's.
-    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(OFlags::NOFOLLOW.bits() as i32);
     let file = options.open(&path).map_err(VerifyError::call("make", &path))?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Err(VerifyError::Busy { path });
@@ -259,7 +266,7 @@ fn room_in(place: &Place, file: &File, size_bytes: Option<u64>) -> Result<u64, V
 }
 
 /// A target that is opened to be checked. Nothing is written to it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CheckTarget {
     /// As the person wrote it.
     pub given: String,
@@ -345,7 +352,9 @@ impl CheckTarget {
 
 /// The kernel's name of this boot; empty where it has none.
 pub fn boot_id(root: &SystemRoot) -> String {
-    std::fs::read_to_string(root.path("proc/sys/kernel/random/boot_id")).map(|id| id.trim().to_owned()).unwrap_or_default()
+    std::fs::read_to_string(root.path("proc/sys/kernel/random/boot_id"))
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// A random run identity.
@@ -399,9 +408,8 @@ pub fn expect_apart(root: &SystemRoot, target: &WriteTarget, journal: &Path) -> 
     let facts = DriveFacts::of(root, &place);
     let same_disk = facts.disks.iter().find(|disk| target.facts.disks.contains(disk));
     // Without block devices (a network, memory), one filesystem is one drive.
-    let same_filesystem = facts.disks.is_empty()
-        && target.place.kind != PlaceKind::BlockDevice
-        && place.device == target.place.device;
+    let same_filesystem =
+        facts.disks.is_empty() && target.place.kind != PlaceKind::BlockDevice && place.device == target.place.device;
     if let Some(disk) = same_disk {
         return Err(VerifyError::JournalOnTarget { path: journal.to_owned(), device: format!("/dev/{disk}") });
     }

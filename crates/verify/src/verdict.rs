@@ -17,7 +17,7 @@ use crate::message::AgeCount;
 use crate::obligations::Obligations;
 use crate::run_header::RunHeader;
 use crate::schedule::Schedule;
-use crate::survey::{Damage, Oddity, Survey, Witness};
+use crate::survey::{Oddity, Survey, Witness};
 
 /// Frames come a millisecond or so after what they tell of; moments closer than this cannot be told apart.
 const CLOCK_SLACK_US: u64 = 10_000;
@@ -540,17 +540,4 @@ fn last_heard_us(heard: &crate::obligations::Heard, seq: u64) -> Option<u64> {
 fn no_ages() -> Vec<AgeCount> {
     let steps = AGES_MS.into_iter().map(Some).chain([None]);
     steps.map(|up_to_ms| AgeCount { up_to_ms, ..AgeCount::default() }).collect()
-}
-
-/// Damage in a few words.
-pub fn damage_words(damage: &Damage) -> String {
-    match damage {
-        Damage::Zeros => "nothing but zeros".to_owned(),
-        Damage::Ones => "nothing but ones, as erased flash".to_owned(),
-        Damage::Bits { wrong_bits: 1, version } => format!("version {version} with one wrong bit"),
-        Damage::Bits { wrong_bits, version } => format!("version {version} with {wrong_bits} wrong bits"),
-        Damage::Header => "a damaged header before a whole body".to_owned(),
-        Damage::Garbage(_) => "bytes that nobody wrote".to_owned(),
-        Damage::Unstable => "two readings in a row differ".to_owned(),
-    }
 }

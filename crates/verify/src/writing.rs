@@ -94,9 +94,9 @@ impl Writing<'_> {
             let outcome = match threads.as_ref() {
                 Err(_) => Ok(()),
                 // Lanes wait for their leases until now.
-                Ok(_) => witness.begin(self.run, &frontiers).and_then(|()| {
-                    self.report(witness, &frontiers, begun, &at_work, &mut || flushes(), live)
-                }),
+                Ok(_) => witness
+                    .begin(self.run, &frontiers)
+                    .and_then(|()| self.report(witness, &frontiers, begun, &at_work, &mut || flushes(), live)),
             };
             halt.store(true, Ordering::Release);
             let threads = threads.map_err(VerifyError::call("start a thread for a lane on", &self.spec.path))?;
@@ -125,7 +125,9 @@ impl Writing<'_> {
         let kind = self.run.geometry.kind(number);
         let mut disk = match self.spec.open(kind == LaneKind::Fua) {
             Ok(disk) => disk,
-            Err(source) => return Some(LaneFailure { lane: number, kind, seq: 0, operation: "open".to_owned(), source }),
+            Err(source) => {
+                return Some(LaneFailure { lane: number, kind, seq: 0, operation: "open".to_owned(), source });
+            }
         };
         let mut lane = Lane::new(self.run, number, frontiers);
         while !halt.load(Ordering::Relaxed) {

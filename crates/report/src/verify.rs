@@ -1,0 +1,373 @@
+//! What `flushmark verify` says: what is about to be written, what became of it, how the cycles go.
+
+use verify::bound::{cycles_for, loss_per_cut_below};
+use verify::document::{FindingRecord, HeardBy, RunRecord, VerifyDocument};
+use verify::geometry::LaneKind;
+use verify::ledger::Standing;
+use verify::message::{AgeCount, CycleResult};
+use verify::recorder::Event;
+use verify::run_header::{FuaPath, RunHeader, SyncMethod};
+use verify::words;
+use verify::writing::Written;
+use workload::format_bytes;
+
+use crate::columns::{Cell, Column, Columns};
+use crate::look::{Look, paint};
+use crate::number::{about_bytes, rate, span};
+use crate::prose::hanging;
+
+/// Width of the labels in front.
+const LABEL: usize = 13;
+
+/// The verdict on a run.
+pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
+    let mut text = String::new();
+    let mut line = |label: &str, words: &str| {
+        text += &hanging(&paint(look.palette.faint, &format!("{label:<LABEL$}")), LABEL, words, look.columns());
+    };
+    line("target", &document.target);
+    if !document.run.drive.is_empty() {
+        line("drive", &document.run.drive);
+    }
+    line("run", &run_words(&document.run));
+    line("heard by", heard_words(document.heard_by));
+    text += &format!("\n{}", look.heading("What was promised, and what is there"));
+    let mut table = Columns::new([
+        Column::left(""),
+        Column::right("acknowledged writes"),
+        Column::right("records that must be there"),
+        Column::right("are there"),
+    ]);
+    for promise in &document.promises {
+        let tally = &promise.tally;
+        let style = if tally.kept == tally.obligations { look.palette.good } else { look.palette.bad };
+        table.row([
+            kind_words(promise.kind).into(),
+            rate(tally.acknowledged_writes as f64).into(),
+            count(tally.obligations).into(),
+            Cell::styled(count(tally.kept), style),
+        ]);
+    }
+    text += &table.render(look);
+    text += &control_words(document, look);
+    if !document.findings.is_empty() {
+        text += &format!("\n{}", look.heading("Findings"));
+        for (index, finding) in document.findings.iter().enumerate() {
+            text += &finding_words(index + 1, finding, look);
+        }
+    }
+    if let Some(rollback) = &document.rollback {
+        let words = format!(
+            "The whole target went back by {}: {} acknowledged writes are gone, in order. The drive keeps the order and not the promise.",
+            words::age(rollback.by_us),
+            count(rollback.writes)
+        );
+        text += &format!("\n{}", hanging("", 0, &words, look.columns()));
+    }
+    if document.findings.iter().any(|finding| finding.records > 0) {
+        text += &ages(&document.ages, look);
+    }
+    if !document.notes.is_empty() {
+        text += &format!("\n{}", look.heading("Notes"));
+        for note in &document.notes {
+            text += &hanging("  - ", 4, &sentence_case(note), look.columns());
+        }
+    }
+    text += &format!("\n{}", verdict(document, look));
+    look.finish(text)
+}
+
+fn verdict(document: &VerifyDocument, look: &Look) -> String {
+    let (word, style, words) = match document.result {
+        CycleResult::Kept => ("KEPT", look.palette.good, "everything that was acknowledged is there.".to_owned()),
+        CycleResult::Fails => {
+            let what = if document.findings.is_empty() {
+                "a superblock that was synced before the run is damaged."
+            } else {
+                "acknowledged data is missing or damaged; what was not flushed may always be lost, but this was."
+            };
+            ("FAILS", look.palette.bad, what.to_owned())
+        }
+        CycleResult::Void => {
+            ("VOID", look.palette.warning, "the run proves nothing, neither for the drive nor against it.".to_owned())
+        }
+    };
+    let mut text = hanging(&format!("{style}{word}{style:#}: "), word.len() + 2, &words, look.columns());
+    for void in &document.void {
+        text += &hanging("  - ", 4, &format!("{}.", sentence_case(&void.sentence)), look.columns());
+    }
+    text + &bound(&document.standing, look)
+}
+
+/// How the cycles went so far, and what that proves.
+pub fn verify_standing(standing: &Standing, look: &Look) -> String {
+    let cycles = standing.clean + standing.failed + standing.void;
+    let mut text = hanging(
+        "",
+        0,
+        &format!(
+            "{} judged: {} kept, {} failed, {} void.",
+            plural(u64::from(cycles), "cycle"),
+            standing.clean,
+            standing.failed,
+            standing.void
+        ),
+        look.columns(),
+    );
+    text += &ages(&standing.ages, look);
+    look.finish(text + &bound(standing, look))
+}
+
+/// What clean cycles prove.
+fn bound(standing: &Standing, look: &Look) -> String {
+    let words = match (standing.clean, standing.failed) {
+        (_, 1..) => "A drive that failed once is not made good by cycles that it passed.".to_owned(),
+        (0, 0) => return String::new(),
+        (clean, 0) => {
+            let bound = loss_per_cut_below(clean);
+            // The next round figure that is worth the trouble.
+            let next = [0.5, 0.1, 0.05, 0.01, 0.001].into_iter().find(|&chance| chance < bound);
+            let more = next.map_or(String::new(), |chance| {
+                format!("; {} clean cycles would bring it below {}", cycles_for(chance), percent(chance))
+            });
+            format!(
+                "With {}, the chance of a loss in one cut is below {} at 95 % confidence{more}.",
+                plural(u64::from(clean), "clean cycle"),
+                percent(bound)
+            )
+        }
+    };
+    hanging("", 0, &words, look.columns())
+}
+
+fn finding_words(number: usize, finding: &FindingRecord, look: &Look) -> String {
+    let title = format!(
+        "{}, in {}: {} {}",
+        finding.class.name(),
+        kind_words(finding.kind),
+        plural(finding.records, "record"),
+        words::meaning(finding.class)
+    );
+    let first = format!("{number:>2}. ");
+    let strong = look.palette.strong;
+    let title = hanging(&format!("{first}{strong}"), first.len(), &title, look.columns());
+    let mut text = format!("{}{strong:#}\n", title.trim_end_matches('\n'));
+    for example in &finding.examples {
+        let words = format!("at byte {}: {}", example.address_bytes, example.sentence);
+        text += &hanging("    - ", 6, &words, look.columns());
+    }
+    let more = finding.records - finding.examples.len() as u64;
+    if more > 0 {
+        text += &format!("    - and {} more\n", count(more));
+    }
+    text
+}
+
+fn control_words(document: &VerifyDocument, look: &Look) -> String {
+    let legal = &document.legal;
+    let mut words = Vec::new();
+    if document.run.lanes[2] > 0 {
+        words.push(format!(
+            "Control: {} were completed and never synced; {} of them missing, which is allowed and shows that the cut reached the cache.",
+            plural(legal.control_completed, "write"),
+            match legal.control_lost {
+                0 => "none is".to_owned(),
+                1 => "the latest in one slot is".to_owned(),
+                lost => format!("the latest in {} slots are", count(lost)),
+            }
+        ));
+        if legal.control_lost == 0 {
+            words = vec![format!(
+                "Control: {} were completed and never synced, and none of them is missing.",
+                plural(legal.control_completed, "write")
+            )];
+        }
+    }
+    if legal.torn > 0 {
+        words.push(format!(
+            "Allowed: {} under way were written in part, in whole sectors.",
+            plural(legal.torn, "record")
+        ));
+    }
+    if legal.reordered > 0 {
+        words.push(format!(
+            "Allowed: {} without a sync behind them are missing although later ones are there.",
+            plural(legal.reordered, "write")
+        ));
+    }
+    words.iter().map(|words| hanging("  ", 2, words, look.columns())).collect()
+}
+
+/// By age, leaving out ages of which there are no obligations.
+fn ages(ages: &[AgeCount], look: &Look) -> String {
+    if ages.iter().all(|age| age.obligations == 0) {
+        return String::new();
+    }
+    let mut table =
+        Columns::new([Column::left("acknowledged before the end"), Column::right("records"), Column::right("broken")]);
+    let mut from = "0".to_owned();
+    for age in ages {
+        let label = match age.up_to_ms {
+            Some(up_to_ms) => {
+                let to = words::age(u64::from(up_to_ms) * 1000);
+                let label = format!("{from} to {to}");
+                from = to;
+                label
+            }
+            None => format!("{from} and more"),
+        };
+        if age.obligations > 0 {
+            table.row([label.into(), count(age.obligations).into(), count(age.broken).into()]);
+        }
+    }
+    format!("\n{}{}", look.heading("Losses by age"), table.render(look))
+}
+
+fn run_words(run: &RunRecord) -> String {
+    let [flush, fua, control] = run.lanes;
+    format!(
+        "{}: {}; records of {}, sectors of {}, {} in all{}",
+        run.id,
+        lanes_words([flush, fua, control], run.flush_method, run.fua_method, run.fua_path),
+        format_bytes(run.record_bytes),
+        format_bytes(u64::from(run.sector_bytes)),
+        about_bytes(run.size_bytes),
+        if run.direct { "" } else { ", through the page cache" }
+    )
+}
+
+fn lanes_words(lanes: [u16; 3], flush_method: SyncMethod, fua_method: SyncMethod, fua_path: FuaPath) -> String {
+    let [flush, fua, control] = lanes.map(u64::from);
+    let mut words = Vec::new();
+    if flush > 0 {
+        words.push(format!("{} ({})", plural(flush, "flush lane"), flush_method.name()));
+    }
+    if fua > 0 {
+        let path = if fua_path == FuaPath::IoUring { " through io_uring" } else { "" };
+        words.push(format!("{} ({}{path})", plural(fua, "FUA lane"), fua_method.name()));
+    }
+    if control > 0 {
+        words.push(plural(control, "control lane"));
+    }
+    words.join(", ")
+}
+
+fn heard_words(heard_by: HeardBy) -> &'static str {
+    match heard_by {
+        HeardBy::Recorder => "the recorder",
+        HeardBy::Journal => "the journal",
+        HeardBy::Nobody => "nobody: the media speak alone",
+    }
+}
+
+fn kind_words(kind: LaneKind) -> &'static str {
+    match kind {
+        LaneKind::Flush => "flush lanes",
+        LaneKind::Fua => "FUA lanes",
+        LaneKind::Control => "control lanes",
+    }
+}
+
+/// What `verify write` is about to do.
+pub fn verify_begun(run: &RunHeader, path: &str, heard_by: &str, look: &Look) -> String {
+    let geometry = &run.geometry;
+    let lanes = [geometry.flush_lanes, geometry.fua_lanes, geometry.control_lanes];
+    let words = [
+        format!(
+            "Run {} on {path}: {}; records of {} in {}; heard by {heard_by}.",
+            run.name(),
+            lanes_words(lanes, run.flush_method, run.fua_method, run.fua_path),
+            format_bytes(geometry.record_bytes()),
+            about_bytes(geometry.size_bytes())
+        ),
+        "Every record is in its first version and synced. Cut the power now or whenever you like, while this writes; Ctrl-C ends it.".to_owned(),
+    ];
+    look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
+}
+
+/// What `verify write` came to when it was not cut.
+pub fn verify_written(run: &RunHeader, written: &Written, check: &str, look: &Look) -> String {
+    let seconds = written.live.elapsed.as_secs_f64().max(1e-9);
+    let [flush, fua, control] = written.by_kind;
+    let geometry = &run.geometry;
+    let mut parts = Vec::new();
+    for (lanes, name, done) in [
+        (geometry.flush_lanes, "by flush", flush),
+        (geometry.fua_lanes, "by FUA", fua),
+        (geometry.control_lanes, "unsynced writes of the control", control),
+    ] {
+        if lanes > 0 {
+            parts.push(format!("{} {name}", count(done)));
+        }
+    }
+    let mut words = vec![format!(
+        "{} commits in {}, {} a second ({}).",
+        count(written.live.commits),
+        span(written.live.elapsed),
+        rate(written.live.commits as f64 / seconds),
+        parts.join(", ")
+    )];
+    if let Some(flushes) = written.flushes {
+        words.push(format!("The driver counted {} meanwhile.", plural(flushes, "flush")));
+    }
+    words.push(format!("To check: {check}"));
+    look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
+}
+
+/// What the recorder says when something happens; `None` where that is nothing to a person.
+pub fn verify_event(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::Began(cycle, run) => {
+            let drive = &run.circumstances.drive;
+            let on = if drive.is_empty() { String::new() } else { format!(" ({drive})") };
+            format!("cycle {cycle}: run {} begins on {}{on}", run.name(), run.circumstances.target)
+        }
+        Event::CutStarted(delay_ms) => format!("cutting the power, {delay_ms} ms after a sync was acknowledged"),
+        Event::CutFailed(why) => format!("the cut command failed ({why}); cut the power by hand, or mend the command"),
+        Event::Silent(commits) => format!(
+            "the writer fell silent; {} acknowledged writes were heard of; check the target when its power is back",
+            count(*commits)
+        ),
+        Event::Ended(why) => format!("the writer ended by itself ({why})"),
+        Event::Judged(outcome, standing) => {
+            let result = match outcome.result {
+                CycleResult::Kept => "kept",
+                CycleResult::Fails => "FAILS",
+                CycleResult::Void => "void",
+            };
+            format!(
+                "verdict: {result}, {} of {} records broken; so far {} kept, {} failed, {} void",
+                count(outcome.broken),
+                count(outcome.obligations),
+                standing.clean,
+                standing.failed,
+                standing.void
+            )
+        }
+        Event::Nonsense(peer, what) => format!("{peer} was turned away: {what}"),
+        Event::JournalFailed(_) => return None,
+    })
+}
+
+fn count(number: u64) -> String {
+    rate(number as f64)
+}
+
+fn plural(number: u64, noun: &str) -> String {
+    let ending = match (number, noun.ends_with("sh")) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {noun}{ending}", count(number))
+}
+
+fn percent(chance: f64) -> String {
+    let percent = chance * 100.0;
+    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{} %", crate::number::ratio(percent)) }
+}
+
+fn sentence_case(words: &str) -> String {
+    let mut characters = words.chars();
+    characters.next().map(|first| first.to_uppercase().collect::<String>() + characters.as_str()).unwrap_or_default()
+}

@@ -84,7 +84,7 @@ fn verdict(document: &VerifyDocument, look: &Look) -> String {
             let what = if document.findings.is_empty() {
                 "a superblock that was synced before the run is damaged."
             } else {
-                "acknowledged data is missing or damaged; what was not flushed may always be lost, but this was."
+                "data that had to be there is missing or damaged."
             };
             ("FAILS", look.palette.bad, what.to_owned())
         }
@@ -115,6 +115,7 @@ pub fn verify_standing(standing: &Standing, look: &Look) -> String {
         look.columns(),
     );
     text += &ages(&standing.ages, look);
+    text.push('\n');
     look.finish(text + &bound(standing, look))
 }
 
@@ -167,32 +168,25 @@ fn control_words(document: &VerifyDocument, look: &Look) -> String {
     let legal = &document.legal;
     let mut words = Vec::new();
     if document.run.lanes[2] > 0 {
-        words.push(format!(
-            "Control: {} were completed and never synced; {} of them missing, which is allowed and shows that the cut reached the cache.",
-            plural(legal.control_completed, "write"),
-            match legal.control_lost {
-                0 => "none is".to_owned(),
-                1 => "the latest in one slot is".to_owned(),
-                lost => format!("the latest in {} slots are", count(lost)),
-            }
-        ));
-        if legal.control_lost == 0 {
-            words = vec![format!(
-                "Control: {} were completed and never synced, and none of them is missing.",
-                plural(legal.control_completed, "write")
-            )];
-        }
+        let completed = plural(legal.control_completed, "write");
+        words.push(match legal.control_lost {
+            0 => format!("Control: {completed} were completed and never synced, and none of them is missing."),
+            lost => format!(
+                "Control: {completed} were completed and never synced; in {} the latest one is missing, which is allowed and shows that the cut reached the cache.",
+                plural(lost, "slot")
+            ),
+        });
     }
     if legal.torn > 0 {
         words.push(format!(
-            "Allowed: {} under way were written in part, in whole sectors.",
-            plural(legal.torn, "record")
+            "Allowed: a write under way is there in part, in whole sectors, in {}.",
+            plural(legal.torn, "slot")
         ));
     }
     if legal.reordered > 0 {
         words.push(format!(
-            "Allowed: {} without a sync behind them are missing although later ones are there.",
-            plural(legal.reordered, "write")
+            "Allowed: a write that no sync had covered is missing in {}, although later ones are there.",
+            plural(legal.reordered, "slot")
         ));
     }
     words.iter().map(|words| hanging("  ", 2, words, look.columns())).collect()
@@ -209,7 +203,7 @@ fn ages(ages: &[AgeCount], look: &Look) -> String {
     for age in ages {
         let label = match age.up_to_ms {
             Some(up_to_ms) => {
-                let to = words::age(u64::from(up_to_ms) * 1000);
+                let to = if up_to_ms < 1000 { format!("{up_to_ms} ms") } else { format!("{} s", up_to_ms / 1000) };
                 let label = format!("{from} to {to}");
                 from = to;
                 label
@@ -370,4 +364,261 @@ fn percent(chance: f64) -> String {
 fn sentence_case(words: &str) -> String {
     let mut characters = words.chars();
     characters.next().map(|first| first.to_uppercase().collect::<String>() + characters.as_str()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod golden {
+    use std::time::Duration;
+
+    use verify::document::{Example, Promise, SCHEMA, VoidRecord};
+    use verify::geometry::Geometry;
+    use verify::message::Outcome;
+    use verify::run_header::Circumstances;
+    use verify::validity::Void;
+    use verify::verdict::{Class, Legal, Rollback, Tally};
+    use verify::writing::Live;
+
+    use super::*;
+
+    fn kept() -> VerifyDocument {
+        let tally = Tally { acknowledged_writes: 1_234_567, obligations: 43_000, kept: 43_000 };
+        VerifyDocument {
+            schema: SCHEMA.to_owned(),
+            flushmark: "0.1.0".to_owned(),
+            target: "/dev/sdx".to_owned(),
+            run: RunRecord {
+                id: "0123456789abcdef".to_owned(),
+                started_unix_s: 1_795_257_600,
+                drive: "Micron 5100 (S1)".to_owned(),
+                lanes: [4, 1, 1],
+                flush_method: SyncMethod::Fsync,
+                fua_method: SyncMethod::RwfDsync,
+                fua_path: FuaPath::IoUring,
+                record_bytes: 4096,
+                sector_bytes: 512,
+                size_bytes: 256 << 20,
+                direct: true,
+            },
+            heard_by: HeardBy::Recorder,
+            result: CycleResult::Kept,
+            void: vec![],
+            promises: vec![
+                Promise { kind: LaneKind::Flush, tally },
+                Promise {
+                    kind: LaneKind::Fua,
+                    tally: Tally { acknowledged_writes: 9000, obligations: 7000, kept: 7000 },
+                },
+            ],
+            findings: vec![],
+            rollback: None,
+            legal: Legal { torn: 1, reordered: 2, control_lost: 12, control_completed: 34_567 },
+            ages: vec![],
+            notes: vec![],
+            standing: Standing { clean: 3, ..Standing::default() },
+            loss_per_cut_below: Some(loss_per_cut_below(3)),
+        }
+    }
+
+    fn page(document: &VerifyDocument) -> String {
+        verify_page(document, &Look::plain())
+    }
+
+    #[test]
+    fn a_drive_that_keeps_its_word() {
+        insta::assert_snapshot!(page(&kept()), @"
+        target       /dev/sdx
+        drive        Micron 5100 (S1)
+        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
+                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
+        heard by     the recorder
+
+        What was promised, and what is there
+                       acknowledged writes  records that must be there  are there
+          flush lanes            1,234,567                      43,000     43,000
+          FUA lanes                  9,000                       7,000      7,000
+          Control: 34,567 writes were completed and never synced; in 12 slots the latest one is missing,
+          which is allowed and shows that the cut reached the cache.
+          Allowed: a write under way is there in part, in whole sectors, in 1 slot.
+          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
+
+        KEPT: everything that was acknowledged is there.
+        With 3 clean cycles, the chance of a loss in one cut is below 63 % at 95 % confidence; 5 clean
+        cycles would bring it below 50 %.
+        ");
+    }
+
+    #[test]
+    fn a_drive_that_breaks_it() {
+        let mut document = kept();
+        document.result = CycleResult::Fails;
+        document.promises[0].tally.kept -= 7;
+        document.findings = vec![
+            FindingRecord {
+                class: Class::Unserializable,
+                kind: LaneKind::Flush,
+                records: 6,
+                sectors: 48,
+                examples: vec![Example {
+                    address_bytes: 1 << 20,
+                    required_version: 7,
+                    found_version: Some(6),
+                    age_us: Some(1250),
+                    sentence: "version 6 is there instead of version 7".to_owned(),
+                }],
+            },
+            FindingRecord { class: Class::Corrupt, kind: LaneKind::Control, records: 1, sectors: 1, examples: vec![] },
+        ];
+        document.rollback = Some(Rollback { writes: 1234, by_us: 12_345 });
+        document.ages = vec![
+            AgeCount { up_to_ms: Some(1), obligations: 10, broken: 7 },
+            AgeCount { up_to_ms: Some(3), obligations: 0, broken: 0 },
+            AgeCount { up_to_ms: Some(1000), obligations: 3000, broken: 0 },
+            AgeCount { up_to_ms: None, obligations: 40_000, broken: 0 },
+        ];
+        document.notes = vec!["the journal ends in the middle of an entry".to_owned()];
+        document.standing = Standing { clean: 3, failed: 1, ..Standing::default() };
+        insta::assert_snapshot!(page(&document), @"
+        target       /dev/sdx
+        drive        Micron 5100 (S1)
+        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
+                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
+        heard by     the recorder
+
+        What was promised, and what is there
+                       acknowledged writes  records that must be there  are there
+          flush lanes            1,234,567                      43,000     42,993
+          FUA lanes                  9,000                       7,000      7,000
+          Control: 34,567 writes were completed and never synced; in 12 slots the latest one is missing,
+          which is allowed and shows that the cut reached the cache.
+          Allowed: a write under way is there in part, in whole sectors, in 1 slot.
+          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
+
+        Findings
+         1. unserializable, in flush lanes: 6 records gone, although records survive that were written after
+            it had been promised
+            - at byte 1048576: version 6 is there instead of version 7
+            - and 5 more
+         2. corrupt, in control lanes: 1 record damaged
+            - and 1 more
+
+        The whole target went back by 12 ms: 1,234 acknowledged writes are gone, in order. The drive keeps
+        the order and not the promise.
+
+        Losses by age
+          acknowledged before the end  records  broken
+          0 to 1 ms                         10       7
+          3 ms to 1 s                    3,000       0
+          1 s and more                  40,000       0
+
+        Notes
+          - The journal ends in the middle of an entry
+
+        FAILS: data that had to be there is missing or damaged.
+        A drive that failed once is not made good by cycles that it passed.
+        ");
+    }
+
+    #[test]
+    fn a_run_that_proves_nothing() {
+        let why = Void::NoUnsafeShutdown { count: 12 };
+        let mut document = kept();
+        document.result = CycleResult::Void;
+        document.legal = Legal { control_completed: 34_567, ..Legal::default() };
+        document.void = vec![VoidRecord { why, sentence: why.sentence() }];
+        document.standing = Standing { void: 1, ..Standing::default() };
+        document.heard_by = HeardBy::Nobody;
+        insta::assert_snapshot!(page(&document), @"
+        target       /dev/sdx
+        drive        Micron 5100 (S1)
+        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
+                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
+        heard by     nobody: the media speak alone
+
+        What was promised, and what is there
+                       acknowledged writes  records that must be there  are there
+          flush lanes            1,234,567                      43,000     43,000
+          FUA lanes                  9,000                       7,000      7,000
+          Control: 34,567 writes were completed and never synced, and none of them is missing.
+
+        VOID: the run proves nothing, neither for the drive nor against it.
+          - The drive counts 12 unsafe shutdowns, as many as before the run: its power was not cut.
+        ");
+    }
+
+    fn run() -> RunHeader {
+        let geometry = Geometry {
+            sector_bytes: 512,
+            record_sectors: 8,
+            slots_per_lane: 10_000,
+            flush_lanes: 4,
+            fua_lanes: 1,
+            control_lanes: 1,
+            writes_per_sync: 1,
+        };
+        let circumstances = Circumstances {
+            target: "/dev/sdx".to_owned(),
+            drive: "Micron 5100 (S1)".to_owned(),
+            ..Circumstances::default()
+        };
+        RunHeader { circumstances, ..RunHeader::plain(7, geometry) }
+    }
+
+    #[test]
+    fn a_run_begins_and_ends() {
+        let written = Written {
+            live: Live { elapsed: Duration::from_secs(100), commits: 123_456, writes: 150_000 },
+            by_kind: [100_000, 23_456, 26_544],
+            syncs: 123_456,
+            flushes: Some(99_999),
+            failures: vec![],
+        };
+        let look = Look::plain();
+        let text = verify_begun(&run(), "/dev/sdx", "the recorder at recorder.lan:5401", &look)
+            + "\n"
+            + &verify_written(&run(), &written, "flushmark verify check /dev/sdx", &look);
+        insta::assert_snapshot!(text, @"
+        Run 0000000000000007 on /dev/sdx: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync), 1 control lane;
+        records of 4 KiB in 235 MiB; heard by the recorder at recorder.lan:5401.
+        Every record is in its first version and synced. Cut the power now or whenever you like, while this
+        writes; Ctrl-C ends it.
+
+        123,456 commits in 1 min 40 s, 1,235 a second (100,000 by flush, 23,456 by FUA, 26,544 unsynced
+        writes of the control).
+        The driver counted 99,999 flushes meanwhile.
+        To check: flushmark verify check /dev/sdx
+        ");
+    }
+
+    #[test]
+    fn what_the_recorder_says() {
+        let ages = vec![AgeCount { up_to_ms: Some(1), obligations: 10, broken: 1 }];
+        let standing = Standing { clean: 59, failed: 0, void: 2, ages: ages.clone() };
+        let outcome = Outcome { run_id: 7, result: CycleResult::Kept, obligations: 43_000, broken: 0, ages };
+        let events = [
+            Event::Began(3, Box::new(run())),
+            Event::CutStarted(30),
+            Event::CutFailed("exit status: 1: no such host".to_owned()),
+            Event::Silent(123_456),
+            Event::Ended("done".to_owned()),
+            Event::Judged(outcome, standing.clone()),
+        ];
+        let lines: Vec<String> = events.iter().filter_map(verify_event).collect();
+        insta::assert_snapshot!(lines.join("\n") + "\n\n" + &verify_standing(&standing, &Look::plain()), @"
+        cycle 3: run 0000000000000007 begins on /dev/sdx (Micron 5100 (S1))
+        cutting the power, 30 ms after a sync was acknowledged
+        the cut command failed (exit status: 1: no such host); cut the power by hand, or mend the command
+        the writer fell silent; 123,456 acknowledged writes were heard of; check the target when its power is back
+        the writer ended by itself (done)
+        verdict: kept, 0 of 43,000 records broken; so far 59 kept, 0 failed, 2 void
+
+        61 cycles judged: 59 kept, 0 failed, 2 void.
+
+        Losses by age
+          acknowledged before the end  records  broken
+          0 to 1 ms                         10       1
+
+        With 59 clean cycles, the chance of a loss in one cut is below 4.95 % at 95 % confidence; 299 clean
+        cycles would bring it below 1 %.
+        ");
+    }
 }

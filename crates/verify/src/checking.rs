@@ -210,16 +210,14 @@ impl Check {
 
     fn notes(&self, root: &SystemRoot, superblocks_damaged: usize, direct: bool) -> Vec<String> {
         let mut notes = Vec::new();
-        match superblocks_damaged {
-            0 => {}
-            1 => {
-                notes.push("one of the two superblocks, which were synced before the run began, is damaged".to_owned())
-            }
-            _ => notes.push(
+        notes.extend(match superblocks_damaged {
+            0 => None,
+            1 => Some("one of the two superblocks, which were synced before the run began, is damaged".to_owned()),
+            _ => Some(
                 "both superblocks, which were synced before the run began, are damaged; the layout is the journal's"
                     .to_owned(),
             ),
-        }
+        });
         if let Some(cut_off) = self.cut_off {
             notes.push(format!(
                 "the journal ends in the middle of an entry: {} bytes behind byte {} do not count, and nothing is claimed of what they said",

@@ -140,7 +140,9 @@ pub struct Example {
 /// The JSON Schema (draft 2020-12) of [`VerifyDocument`]. The repository keeps it as `schemas/verify-1.json`.
 pub fn json_schema() -> schemars::Schema {
     let mut schema = schemars::schema_for!(VerifyDocument);
-    schema.insert("title".to_owned(), "flushmark verify".into());
-    schema.insert("$id".to_owned(), SCHEMA.into());
+    schema.insert("title".to_owned(), format!("flushmark verify document, {SCHEMA}").into());
+    if let Some(own) = schema.pointer_mut("/properties/schema").and_then(|own| own.as_object_mut()) {
+        own.insert("const".to_owned(), SCHEMA.into());
+    }
     schema
 }

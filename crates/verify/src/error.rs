@@ -20,7 +20,7 @@ pub enum VerifyError {
     #[error(transparent)]
     Drive(#[from] DriveError),
     /// The layout cannot be.
-    #[error("{0}")]
+    #[error(transparent)]
     Geometry(#[from] ImpossibleGeometry),
     /// A target that is no storage.
     #[error("`{given}` has no medium that power could be cut from; name a directory, a file or a device under /dev")]

@@ -266,8 +266,8 @@ impl Call<'_> {
         }
         let ear = Ear::new(stream.try_clone()?);
         let mut call = Call { shared, stream, ear };
-        match call.ear.next()? {
-            Message::Begin(run) => call.record(*run),
+        match call.ear.hear()? {
+            Message::Begin(run) => call.record(&run),
             Message::Fetch => call.answer(),
             _ => Err(io::Error::new(io::ErrorKind::InvalidData, "it neither begins a run nor asks for one")),
         }
@@ -282,7 +282,7 @@ impl Call<'_> {
     }
 
     /// A run, from its beginning until the writer falls silent.
-    fn record(&mut self, run: RunHeader) -> io::Result<()> {
+    fn record(&mut self, run: &RunHeader) -> io::Result<()> {
         let first = lease::first(run.geometry.lanes());
         let cycle = {
             let mut state = self.shared.lock();
@@ -319,10 +319,10 @@ impl Call<'_> {
         self.shared.tell(Event::Began(cycle, Box::new(run.clone())));
         self.say(&Message::Lease(first))?;
         if let Some(cut) = self.shared.cut.clone() {
-            let shared = Arc::clone(self.shared);
+            let (shared, run_id) = (Arc::clone(self.shared), run.run_id);
             std::thread::Builder::new()
                 .name("cut".to_owned())
-                .spawn(move || cut_power(&shared, &cut, run.run_id, cycle))?;
+                .spawn(move || cut_power(&shared, &cut, run_id, cycle))?;
         }
         let heard = self.listen();
         let mut state = self.shared.lock();
@@ -340,7 +340,7 @@ impl Call<'_> {
     fn listen(&mut self) -> io::Result<()> {
         let mut beaten = Instant::now();
         loop {
-            let message = match self.ear.next() {
+            let message = match self.ear.hear() {
                 Ok(message) => message,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error),
                 // The power is gone, or the writer: no error of the conversation.
@@ -420,7 +420,7 @@ impl Call<'_> {
         drop(out);
         // Reading a large target takes its time.
         self.stream.set_read_timeout(None)?;
-        let Message::Outcome(outcome) = self.ear.next()? else {
+        let Message::Outcome(outcome) = self.ear.hear()? else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a checker says nothing but its verdict"));
         };
         let standing = {

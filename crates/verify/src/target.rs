@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use drive::{DirectIo, Place, PlaceKind, SystemRoot};
+use drive::{DirectIo, NoBlockDevice, Place, PlaceKind, SystemRoot};
 use engine::{Intent, Stop, Target};
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
 
@@ -56,7 +56,7 @@ enum Hold {
     /// A file of flushmark's own, and the directory that names it.
     Own(File, PathBuf),
     /// A file or device that was there.
-    Given(#[expect(dead_code, reason = "held, not used")] Target),
+    Given(#[expect(dead_code, reason = "held, not used")] Box<Target>),
 }
 
 impl WriteTarget {
@@ -86,7 +86,7 @@ impl WriteTarget {
                 (None, PlaceKind::BlockDevice) => SIZE_BYTES.min(there),
                 (None, _) => there,
             };
-            (place.path.clone(), Hold::Given(target), room_bytes)
+            (place.path.clone(), Hold::Given(Box::new(target)), room_bytes)
         };
         let direct_open =
             OpenOptions::new().read(true).write(true).custom_flags(OFlags::DIRECT.bits() as i32).open(&path);
@@ -396,6 +396,12 @@ pub fn geometry(
         writes_per_sync,
     };
     Ok(geometry.within(target.room_bytes)?)
+}
+
+/// Whether a file lies in memory, and is gone with this machine's power.
+pub fn is_in_memory(root: &SystemRoot, path: &Path) -> bool {
+    let place = Place::of(root, path);
+    place.is_ok_and(|place| matches!(place.no_block_device(), Some(NoBlockDevice::Memory { .. })))
 }
 
 /// Says on which disks a journal lies, so that it is not put on the one that is tested.

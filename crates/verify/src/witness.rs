@@ -203,7 +203,7 @@ impl Connection {
         self.say(&Message::Begin(Box::new(run.clone())))?;
         let mut ear = Ear::new(self.stream.try_clone().map_err(|source| self.lost(source))?);
         loop {
-            match ear.next().map_err(|source| self.lost(source))? {
+            match ear.hear().map_err(|source| self.lost(source))? {
                 Message::Lease(lanes) => {
                     lanes.iter().for_each(|&(lane, seq)| extend(frontiers, lane, seq, run));
                     break;
@@ -217,7 +217,7 @@ impl Connection {
         let _ = self.stream.set_read_timeout(Some(SILENCE_MAX));
         let (gone, frontiers, run) = (Arc::clone(&self.gone), Arc::clone(frontiers), run.clone());
         let listen = move || {
-            while let Ok(message) = ear.next() {
+            while let Ok(message) = ear.hear() {
                 if let Message::Lease(lanes) = message {
                     lanes.iter().for_each(|&(lane, seq)| extend(&frontiers, lane, seq, &run));
                 }
@@ -262,7 +262,7 @@ impl Ear {
     ///
     /// # Errors
     /// When the connection ends, falls silent for as long as its timeout, or says what is no message.
-    pub fn next(&mut self) -> io::Result<Message> {
+    pub fn hear(&mut self) -> io::Result<Message> {
         let mut piece = [0; 4096];
         loop {
             match unframe(&self.heard) {
@@ -332,7 +332,7 @@ impl Inquiry {
     }
 
     fn hear(&mut self) -> Result<Message, VerifyError> {
-        match self.ear.next() {
+        match self.ear.hear() {
             Ok(Message::Refused(sentence)) => {
                 Err(VerifyError::RecorderRefuses { address: self.address.clone(), sentence })
             }

@@ -131,7 +131,7 @@ pub const fn meaning(class: Class) -> &'static str {
         Class::Shorn => "acknowledged as durable, and there only in part",
         Class::Flying => "written to a wrong place",
         Class::Corrupt => "damaged",
-        Class::Unserializable => "gone, although later records that rely on it survive",
+        Class::Unserializable => "gone, although records survive that were written after it had been promised",
         Class::RolledBack => "gone with everything that came after one earlier moment",
         Class::Unreadable => "not to be read",
         Class::Dead => "the drive gives nothing back",

@@ -54,6 +54,12 @@ fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
     if !args.quiet {
         say(&report::verify_begun(&run, &target.path.display().to_string(), &heard_by, &look()));
     }
+    if let Some(journal) = args.journal.as_deref().filter(|journal| target::is_in_memory(&root, journal)) {
+        complain(&format!(
+            "the journal {} lies in memory: it survives a cut of the drive's power, but not of this machine's",
+            journal.display()
+        ));
+    }
     let spec = target.spec(run.flush_method, run.fua_method, run.fua_path);
     let writing = Writing { run: &run, spec: &spec, facts: &target.facts, time: args.time, stop: &STOP };
     let meter = Meter::new(args.quiet, "writing");
@@ -86,7 +92,7 @@ fn check_command(args: &WriteArgs) -> String {
 fn run_header(args: &WriteArgs, target: &WriteTarget, root: &SystemRoot) -> anyhow::Result<RunHeader> {
     let all_fua = args.sync.is_fua();
     let lanes = if all_fua {
-        [0, args.lanes + args.fua_lanes.unwrap_or(0), args.control_lanes]
+        [0, args.lanes.saturating_add(args.fua_lanes.unwrap_or(0)), args.control_lanes]
     } else {
         [args.lanes, args.fua_lanes.unwrap_or(1), args.control_lanes]
     };

@@ -266,7 +266,7 @@ fn kind_words(kind: LaneKind) -> &'static str {
 pub fn verify_begun(run: &RunHeader, path: &str, heard_by: &str, look: &Look) -> String {
     let geometry = &run.geometry;
     let lanes = [geometry.flush_lanes, geometry.fua_lanes, geometry.control_lanes];
-    let words = [
+    let mut words = vec![
         format!(
             "Run {} on {path}: {}; records of {} in {}; heard by {heard_by}.",
             run.name(),
@@ -276,6 +276,7 @@ pub fn verify_begun(run: &RunHeader, path: &str, heard_by: &str, look: &Look) ->
         ),
         "Every record is in its first version and synced. Cut the power now or whenever you like, while this writes; Ctrl-C ends it.".to_owned(),
     ];
+    words.splice(1..1, run.fua_caveat().map(|caveat| format!("{}.", sentence_case(caveat))));
     look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
 }
 

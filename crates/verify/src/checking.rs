@@ -14,7 +14,7 @@ use crate::journal::{self, CutOff};
 use crate::ledger::{Cycle, Ledger, Standing};
 use crate::message::{CycleResult, Message, Outcome};
 use crate::run_header::RunHeader;
-use crate::survey::Survey;
+use crate::survey::{Oddity, Survey};
 use crate::target::{CheckTarget, boot_id};
 use crate::validity::{Circumstance, Void, voids};
 use crate::verdict::{Class, Verdict, judge};
@@ -81,7 +81,9 @@ impl Check {
             }
             (Ok(run), _) => run.clone(),
             // The journal knows the layout, too: what lies on the target will tell whether it is its own.
-            (Err(VerifyError::SuperblockDamaged { .. }), Some(cycle)) => cycle.run.clone(),
+            (Err(VerifyError::SuperblockDamaged { .. } | VerifyError::Unreadable { .. }), Some(cycle)) => {
+                cycle.run.clone()
+            }
             (Err(error), _) => return Err(error),
         };
         target.expect_drive(&run)?;
@@ -122,7 +124,9 @@ impl Check {
         }
         let survey = Survey::take(&mut disk, &self.run, progress).map_err(|_| VerifyError::Interrupted)?;
         let superblocks_damaged = self.target.superblocks.iter().filter(|superblock| superblock.is_err()).count();
-        let nothing_of_it = survey.versions.iter().all(|&version| version == Survey::ODD);
+        // Without superblock the records have to tell whether this is the journal's target: all of it readable, and none of them on it, means that it is not.
+        let nothing_of_it = survey.versions.iter().all(|&version| version == Survey::ODD)
+            && survey.oddities.values().all(|oddity| !matches!(oddity, Oddity::Unreadable(_) | Oddity::Flying { .. }));
         if superblocks_damaged == 2 && nothing_of_it {
             return Err(VerifyError::NoRun { path });
         }
@@ -241,9 +245,10 @@ impl Check {
                 ));
             }
         }
+        notes.extend(self.run.fua_caveat().map(str::to_owned));
         let about = &self.run.circumstances;
         if about.unsafe_shutdowns.is_none() || self.target.facts.unsafe_shutdowns.is_none() {
-            notes.push("the drive's count of unsafe shutdowns is not known (it takes root, and a drive that counts), so only the control lanes can show that the power was cut".to_owned());
+            notes.push("the drive's count of unsafe shutdowns is not known (it takes root, and a drive that counts), so that only control lanes can show that the power was cut".to_owned());
         }
         if !direct || !about.direct {
             notes.push(

@@ -72,6 +72,14 @@ pub enum VerifyError {
         /// The target.
         path: PathBuf,
     },
+    /// Not even its superblocks can be read.
+    #[error("cannot read {}: {source}; a drive that gives nothing back after a power cut is dead", .path.display())]
+    Unreadable {
+        /// The target.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// A later version wrote it.
     #[error("{} was written by a later version of flushmark; check it with that version", .path.display())]
     NewerFormat {

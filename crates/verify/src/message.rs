@@ -27,7 +27,7 @@ pub enum Message {
     Acknowledge(Vec<(u16, Frontier)>),
     /// All is well; how many syncs returned so far, and how many flushes the driver counted meanwhile, where it counts.
     Beat {
-        /// Syncs that returned, and writes with FUA.
+        /// Syncs that returned; writes with FUA, which are no flushes, do not count.
         syncs: u64,
         /// Flushes.
         flushes: Option<u64>,

@@ -84,12 +84,16 @@ pub struct Circumstances {
     pub unsafe_shutdowns: Option<u64>,
     /// Whether the kernel believes that the drive has a volatile cache, and so sends flushes; `None` where it cannot be told.
     pub volatile_cache: Option<bool>,
+    /// Whether the kernel sends it FUA writes (`queue/fua`); `None` where that cannot be told.
+    pub fua: Option<bool>,
     /// Whether the drive is said to have power-loss protection, so that not even a write that was never synced may get lost.
     pub protected: bool,
     /// The kernel's name of this boot (`/proc/sys/kernel/random/boot_id`).
     pub boot_id: String,
     /// Whether the page cache is bypassed.
     pub direct: bool,
+    /// Whether the target is a raw device.
+    pub raw_device: bool,
 }
 
 impl RunHeader {
@@ -103,7 +107,9 @@ impl RunHeader {
         let circumstances = &self.circumstances;
         out.u64(circumstances.started_unix_s).words(&circumstances.target).words(&circumstances.drive);
         out.maybe(circumstances.unsafe_shutdowns).maybe(circumstances.volatile_cache.map(u64::from));
+        out.maybe(circumstances.fua.map(u64::from));
         out.u8(u8::from(circumstances.protected)).words(&circumstances.boot_id).u8(u8::from(circumstances.direct));
+        out.u8(u8::from(circumstances.raw_device));
     }
 
     /// From bytes.
@@ -130,11 +136,33 @@ impl RunHeader {
             drive: from.words()?,
             unsafe_shutdowns: from.maybe("count of power cuts")?,
             volatile_cache: from.maybe("kind of cache")?.map(|value| value != 0),
+            fua: from.maybe("kind of FUA")?.map(|value| value != 0),
             protected: from.flag("protection")?,
             boot_id: from.words()?,
             direct: from.flag("directness")?,
+            raw_device: from.flag("kind of target")?,
         };
         Ok(RunHeader { run_id, target_id, geometry, flush_method, fua_method, fua_path, circumstances })
+    }
+
+    /// What the drive really gets for a write of a FUA lane, where that is not a FUA write alone; one sentence.
+    pub fn fua_caveat(&self) -> Option<&'static str> {
+        if self.geometry.fua_lanes == 0 {
+            return None;
+        }
+        match (self.circumstances.volatile_cache, self.circumstances.fua, self.fua_path, self.circumstances.raw_device)
+        {
+            (Some(false), ..) => Some(
+                "the kernel believes that the drive has no volatile cache, and sends neither flushes nor FUA writes",
+            ),
+            (_, Some(false), ..) => Some(
+                "the kernel sends this drive no FUA writes (queue/fua is 0): what a FUA lane writes is followed by a flush, so that its lanes prove as much as flush lanes do",
+            ),
+            (_, _, FuaPath::Blocking, true) => Some(
+                "without io_uring, the kernel sends a flush behind every FUA write on a raw device: what FUA alone is worth is not proven",
+            ),
+            _ => None,
+        }
     }
 
     /// The run's name as people read it.
@@ -175,9 +203,11 @@ pub(crate) mod tests {
             drive: "Micron 5100 (S1)".to_owned(),
             unsafe_shutdowns: Some(12),
             volatile_cache: Some(true),
+            fua: Some(false),
             protected: false,
             boot_id: "b".to_owned(),
             direct: true,
+            raw_device: true,
         };
         RunHeader { circumstances, ..RunHeader::plain(7, small()) }
     }
@@ -189,6 +219,26 @@ pub(crate) mod tests {
         let mut from = Reader::new(&out.0);
         assert_eq!(RunHeader::read(&mut from), Ok(sample()));
         from.end().unwrap();
+    }
+
+    #[test]
+    fn what_fua_lanes_really_send_is_said() {
+        let about = |volatile_cache, fua, fua_path, raw_device| {
+            let circumstances = Circumstances { volatile_cache, fua, raw_device, ..Circumstances::default() };
+            RunHeader { fua_path, circumstances, ..sample() }.fua_caveat()
+        };
+        let (ring, blocking) = (FuaPath::IoUring, FuaPath::Blocking);
+        assert_eq!(about(Some(true), Some(true), ring, true), None);
+        assert_eq!(
+            about(Some(true), Some(true), blocking, false),
+            None,
+            "filesystems complete such a write themselves"
+        );
+        assert!(about(Some(true), Some(true), blocking, true).unwrap().starts_with("without io_uring"));
+        assert!(about(Some(true), Some(false), ring, true).unwrap().contains("queue/fua is 0"));
+        assert!(about(Some(false), Some(false), ring, true).unwrap().contains("no volatile cache"));
+        let without = RunHeader { geometry: Geometry { fua_lanes: 0, ..small() }, ..sample() };
+        assert_eq!(without.fua_caveat(), None);
     }
 
     proptest! {

@@ -278,6 +278,8 @@ pub struct CheckTarget {
     pub facts: DriveFacts,
     /// What its superblock and the copy are.
     pub superblocks: [Result<RunHeader, SuperblockFault>; 2],
+    /// The system's answer to reading them, where that failed.
+    unreadable: Option<i32>,
 }
 
 impl CheckTarget {
@@ -299,12 +301,16 @@ impl CheckTarget {
         let path = place.path.clone();
         let (mut disk, _) = open_to_read(&path, SECTOR_BYTES).map_err(VerifyError::call("open", &path))?;
         let mut block = AlignedBlock::new(SUPERBLOCK_BYTES as usize);
+        let mut unreadable = None;
         let superblocks = SUPERBLOCKS_AT.map(|at| match disk.read(at, block.bytes_mut()) {
             Ok(()) => superblock::parse(block.bytes()),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(SuperblockFault::Absent),
-            Err(_) => Err(SuperblockFault::Damaged),
+            Err(error) => {
+                unreadable = error.raw_os_error();
+                Err(SuperblockFault::Damaged)
+            }
         });
-        Ok(CheckTarget { given: given.to_owned(), path, place, facts, superblocks })
+        Ok(CheckTarget { given: given.to_owned(), path, place, facts, superblocks, unreadable })
     }
 
     /// The run that it carries.
@@ -320,6 +326,10 @@ impl CheckTarget {
                 Err(VerifyError::NewerFormat { path: path() })
             }
             (Err(SuperblockFault::Absent), Err(SuperblockFault::Absent)) => Err(VerifyError::NoRun { path: path() }),
+            _ if self.unreadable.is_some() => {
+                let source = std::io::Error::from_raw_os_error(self.unreadable.unwrap_or_default());
+                Err(VerifyError::Unreadable { path: path(), source })
+            }
             _ => Err(VerifyError::SuperblockDamaged { path: path() }),
         }
     }

@@ -43,7 +43,7 @@ pub struct Written {
     pub live: Live,
     /// Commits of flush lanes, commits of FUA lanes, writes of control lanes.
     pub by_kind: [u64; 3],
-    /// Syncs that returned.
+    /// Syncs that returned, each of which asks for a flush; writes with FUA do not.
     pub syncs: u64,
     /// Flushes that the driver counted meanwhile, where it counts.
     pub flushes: Option<u64>,
@@ -180,15 +180,15 @@ impl Writing<'_> {
         for lane in 0..self.run.geometry.lanes() {
             let (kind, frontier) = (self.run.geometry.kind(lane), frontiers.of(lane));
             let writes = Schedule::new(self.run.run_id, &self.run.geometry, lane).writes_up_to(frontier.completed);
-            let syncs = match kind {
-                LaneKind::Flush => frontier.completed - writes,
-                LaneKind::Fua => writes,
-                LaneKind::Control => 0,
+            let (commits, syncs) = match kind {
+                LaneKind::Flush => (frontier.completed - writes, frontier.completed - writes),
+                LaneKind::Fua => (writes, 0),
+                LaneKind::Control => (0, 0),
             };
             written.syncs += syncs;
             written.live.writes += writes;
-            written.live.commits += syncs;
-            written.by_kind[kind as usize] += if kind == LaneKind::Control { writes } else { syncs };
+            written.live.commits += commits;
+            written.by_kind[kind as usize] += if kind == LaneKind::Control { writes } else { commits };
         }
         written.live.elapsed = begun.elapsed();
         written

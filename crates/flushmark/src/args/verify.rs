@@ -12,11 +12,11 @@ use super::{Format, parse_time};
 /// Proof that acknowledged writes survive a power cut, or which kind of lie was told
 #[derive(Debug, Parser)]
 #[command(after_help = "\
-Step by step:
-  flushmark verify record --journal sdx.journal --listen 192.0.2.1:5401     on a second machine
-  flushmark verify write /dev/sdx --destroy-data --recorder 192.0.2.1:5401  on the machine with the drive
-  (cut its power while that writes, and switch it on again)
-  flushmark verify check /dev/sdx --recorder 192.0.2.1:5401
+Step by step, with a second machine at 192.0.2.1:
+  there:  flushmark verify record --journal sdx.journal --listen 192.0.2.1:5401
+  here:   flushmark verify write /dev/sdx --destroy-data --recorder 192.0.2.1:5401
+  (cut the drive's power while that writes, and switch it on again)
+  here:   flushmark verify check /dev/sdx --recorder 192.0.2.1:5401
 
 With a second drive instead of a second machine: --journal FILE in place of --recorder.
 Exit codes of check: 0 kept, 1 the drive broke its word, or the run proves nothing.")]

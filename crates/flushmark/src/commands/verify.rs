@@ -112,9 +112,11 @@ fn run_header(args: &WriteArgs, target: &WriteTarget, root: &SystemRoot) -> anyh
             drive: target.facts.label.clone(),
             unsafe_shutdowns: target.facts.unsafe_shutdowns,
             volatile_cache: target.facts.volatile_cache,
+            fua: target.facts.fua,
             protected: args.protected,
             boot_id: target::boot_id(root),
             direct: target.direct,
+            raw_device: target.place.kind == drive::PlaceKind::BlockDevice,
         },
     })
 }

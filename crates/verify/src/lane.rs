@@ -162,3 +162,110 @@ pub fn fill_record(run: &RunHeader, lane: u16, index: u32, block: &mut [u8]) {
     };
     header.fill_record(block, run.geometry.sector_bytes as usize);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{Geometry, tests::small};
+
+    /// Notes what is asked, and fails from some call on.
+    #[derive(Default)]
+    struct Noting {
+        calls: Vec<&'static str>,
+        last: Vec<u8>,
+        good: usize,
+    }
+
+    impl Noting {
+        fn call(&mut self, name: &'static str) -> io::Result<()> {
+            self.calls.push(name);
+            if self.calls.len() > self.good { Err(io::Error::other("no more")) } else { Ok(()) }
+        }
+    }
+
+    impl Disk for Noting {
+        fn write(&mut self, _: u64, block: &[u8]) -> io::Result<()> {
+            self.last = block.to_vec();
+            self.call("write")
+        }
+        fn write_durably(&mut self, _: u64, block: &[u8]) -> io::Result<()> {
+            self.last = block.to_vec();
+            self.call("fua")
+        }
+        fn sync(&mut self) -> io::Result<()> {
+            self.call("sync")
+        }
+        fn read(&mut self, _: u64, _: &mut [u8]) -> io::Result<()> {
+            self.call("read")
+        }
+        fn size_bytes(&self) -> u64 {
+            0
+        }
+        fn sector_bytes(&self) -> u32 {
+            512
+        }
+    }
+
+    fn run() -> RunHeader {
+        RunHeader::plain(3, Geometry { writes_per_sync: 2, ..small() })
+    }
+
+    fn leased(run: &RunHeader, seq: u64) -> Frontiers {
+        let frontiers = Frontiers::new(&run.geometry);
+        (0..run.geometry.lanes()).for_each(|lane| frontiers.extend(lane, seq));
+        frontiers
+    }
+
+    #[test]
+    fn each_kind_of_lane_makes_its_writes_durable_in_its_way() {
+        let run = run();
+        let frontiers = leased(&run, 6);
+        let calls = |lane| {
+            let mut disk = Noting { good: 100, ..Noting::default() };
+            let mut writer = Lane::new(&run, lane, &frontiers);
+            while writer.step(&mut disk).unwrap() != Stepped::Waits {}
+            (disk.calls.join(" "), frontiers.of(lane).completed, frontiers.of(lane).durable)
+        };
+        assert_eq!(calls(0), ("write write sync write write sync".to_owned(), 6, 6));
+        assert_eq!(calls(2), ("fua fua fua fua fua fua".to_owned(), 6, 6));
+        assert_eq!(calls(3), ("write write write write write write".to_owned(), 6, 0));
+    }
+
+    #[test]
+    fn a_record_says_what_had_returned_before_it_was_built() {
+        let run = run();
+        let frontiers = leased(&run, 100);
+        let mut disk = Noting { good: 100, ..Noting::default() };
+        let mut lane = Lane::new(&run, 0, &frontiers);
+        let mut step = |disk: &mut Noting| {
+            lane.step(disk).unwrap();
+            Header::parse(&disk.last).unwrap()
+        };
+        assert_eq!((step(&mut disk).seq, step(&mut disk).evidence), (1, 0), "nothing had been synced");
+        step(&mut disk);
+        // Operations 4 and 5 follow the sync, which is 3. Each looks at another lane.
+        frontiers.complete(1, 9, true);
+        frontiers.complete(2, 7, true);
+        frontiers.complete(3, 5, false);
+        let seen: Vec<(u64, u64, u16, u64)> = (0..2)
+            .map(|_| step(&mut disk))
+            .map(|header| (header.seq, header.evidence, header.other_lane, header.other_seq))
+            .collect();
+        assert_eq!(seen, [(4, 3, 2, 7), (5, 3, 3, 5)]);
+    }
+
+    #[test]
+    fn an_error_claims_nothing() {
+        let run = run();
+        let frontiers = leased(&run, 100);
+        // Two writes, and the sync fails.
+        let mut disk = Noting { good: 2, ..Noting::default() };
+        let mut lane = Lane::new(&run, 0, &frontiers);
+        lane.step(&mut disk).unwrap();
+        lane.step(&mut disk).unwrap();
+        let failure = lane.step(&mut disk).unwrap_err();
+        insta::assert_snapshot!(failure, @"lane 0 (flush) stopped at its operation 3: sync failed: no more");
+        let frontier = frontiers.of(0);
+        assert_eq!((frontier.completed, frontier.durable), (2, 0));
+    }
+}

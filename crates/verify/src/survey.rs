@@ -470,3 +470,125 @@ fn closely(attribution: Attribution, run: &RunHeader, address_bytes: u64) -> Odd
         _ => Oddity::Corrupt(Damage::Garbage(Some(attribution))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::tests::small;
+    use crate::lane::fill_record;
+
+    /// Memory that reads otherwise each time, where somebody says so.
+    struct Memory {
+        bytes: Vec<u8>,
+        unstable: Option<u64>,
+        unreadable: Option<u64>,
+        reads: u8,
+    }
+
+    impl Memory {
+        fn of(run: &RunHeader) -> Memory {
+            let mut bytes = vec![0; run.geometry.size_bytes() as usize];
+            for lane in 0..run.geometry.lanes() {
+                for index in 0..run.geometry.slots_per_lane {
+                    let at = run.geometry.address_bytes(lane, index) as usize;
+                    fill_record(run, lane, index, &mut bytes[at..at + run.geometry.record_bytes() as usize]);
+                }
+            }
+            Memory { bytes, unstable: None, unreadable: None, reads: 0 }
+        }
+    }
+
+    impl Disk for Memory {
+        fn write(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_durably(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+        fn read(&mut self, offset: u64, block: &mut [u8]) -> io::Result<()> {
+            let range = offset..offset + block.len() as u64;
+            if self.unreadable.is_some_and(|at| range.contains(&at)) {
+                return Err(io::Error::other("no such sector"));
+            }
+            block.copy_from_slice(&self.bytes[offset as usize..range.end as usize]);
+            if let Some(at) = self.unstable.filter(|at| range.contains(at)) {
+                self.reads += 1;
+                block[(at - offset) as usize] ^= self.reads;
+            }
+            Ok(())
+        }
+        fn size_bytes(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+        fn sector_bytes(&self) -> u32 {
+            512
+        }
+    }
+
+    fn survey(change: impl FnOnce(&mut Memory)) -> (RunHeader, Survey) {
+        let run = RunHeader::plain(11, small());
+        let mut memory = Memory::of(&run);
+        change(&mut memory);
+        let survey = Survey::take(&mut memory, &run, &mut |_| true).unwrap();
+        (run, survey)
+    }
+
+    fn only_oddity(change: impl FnOnce(&mut Memory)) -> (u64, Oddity) {
+        let (_, survey) = survey(change);
+        assert_eq!(survey.oddities.len(), 1, "{:?}", survey.oddities);
+        survey.oddities.into_iter().next().unwrap()
+    }
+
+    const FIRST: usize = crate::geometry::FIRST_SLOT_BYTES as usize;
+
+    #[test]
+    fn an_untouched_target_has_nothing_odd() {
+        let (run, survey) = survey(|_| ());
+        assert!(survey.oddities.is_empty() && survey.versions.iter().all(|&version| version == 0));
+        assert_eq!(survey.versions.len() as u64, run.geometry.sectors());
+    }
+
+    #[test]
+    fn what_reads_otherwise_the_second_time_is_unstable() {
+        let found = only_oddity(|memory| memory.unstable = Some(FIRST as u64 + 512 * 3 + 100));
+        assert_eq!(found, (3, Oddity::Corrupt(Damage::Unstable)));
+    }
+
+    #[test]
+    fn one_sector_that_cannot_be_read_does_not_hide_its_neighbours() {
+        let found = only_oddity(|memory| memory.unreadable = Some(FIRST as u64 + 512 * 7));
+        assert_eq!(found, (7, Oddity::Unreadable("no such sector".to_owned())));
+    }
+
+    #[test]
+    fn another_runs_record_is_told_by_its_run() {
+        let found = only_oddity(|memory| {
+            let other = RunHeader::plain(12, small());
+            let mut record = vec![0; 2048];
+            fill_record(&other, 0, 0, &mut record);
+            memory.bytes[FIRST..FIRST + 512].copy_from_slice(&record[..512]);
+        });
+        assert_eq!(found, (0, Oddity::OtherRun { run_id: 12 }));
+    }
+
+    #[test]
+    fn a_record_that_the_schedule_does_not_have_was_never_issued() {
+        let found = only_oddity(|memory| {
+            let mut header = Header::parse(&memory.bytes[FIRST..]).unwrap();
+            (header.version, header.seq) = (1, 99_999);
+            let mut record = vec![0; 2048];
+            header.fill_record(&mut record, 512);
+            memory.bytes[FIRST..FIRST + 512].copy_from_slice(&record[..512]);
+        });
+        assert_eq!(found, (0, Oddity::NeverIssued { version: 1 }));
+    }
+
+    #[test]
+    fn whoever_does_not_want_to_go_on_need_not() {
+        let run = RunHeader::plain(11, small());
+        assert_eq!(Survey::take(&mut Memory::of(&run), &run, &mut |_| false), Err(Stopped));
+    }
+}

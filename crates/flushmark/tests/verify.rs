@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Run, flushmark, run};
+use common::{LoopDevice, Mount, Run, flushmark, needs_root, run};
 use verify::geometry::LaneKind;
 use verify::record::Header;
 use verify::run_header::RunHeader;
@@ -213,14 +213,14 @@ fn wrong_use_is_said() {
         let refused = write(&path, "100ms", more);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         // The sector is the machine's own.
-        refused.stderr.trim_end().replace("(512 bytes)", "(SECTOR)").replace("(4096 bytes)", "(SECTOR)")
+        refused.stderr.trim_end().replace("(512 B)", "(SECTOR)").replace("(4 KiB)", "(SECTOR)")
     };
     insta::assert_snapshot!(
         [said(&["--lanes", "0", "--fua-lanes", "0"]), said(&["--record", "12KiB"]), said(&["--record", "2MiB"]), said(&["--lanes", "300"])].join("\n"),
         @"
     flushmark: without a lane that flushes or writes with FUA nothing is acknowledged: ask for at least one
-    flushmark: records of 12288 bytes are not supported: a power of two from one sector (SECTOR) to 1 MiB is
-    flushmark: records of 2097152 bytes are not supported: a power of two from one sector (SECTOR) to 1 MiB is
+    flushmark: records of 12 KiB are not supported: a power of two from one sector (SECTOR) to 1 MiB is
+    flushmark: records of 2 MiB are not supported: a power of two from one sector (SECTOR) to 1 MiB is
     flushmark: 302 lanes are too many: 256 is the most
     "
     );
@@ -332,8 +332,10 @@ fn a_recorder_that_goes_away_ends_the_writing() {
         "{}",
         ended.stderr
     );
-    let unreachable = write(&path, "100ms", &["--recorder", &recorder.address]);
+    let (empty, other) = directory();
+    let unreachable = write(&other, "100ms", &["--recorder", &recorder.address]);
     assert_eq!(unreachable.code, Some(4));
+    assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0, "nothing is left behind");
     assert!(unreachable.stderr.contains("cannot reach the recorder at"), "{}", unreachable.stderr);
     // What it had heard until then still counts.
     let checked = check(&path, &["--journal", recorder.journal(), "--format", "json"]);
@@ -557,4 +559,66 @@ fn a_verdict_reads_well() {
     assert!(findings.contains("with one wrong bit, instead of version"), "{findings}");
     assert!(checked.stdout.contains("\nFAILS: data that had to be there is missing or damaged"), "{}", checked.stdout);
     assert!(checked.stdout.trim_end().ends_with("A drive that failed once is not made good by cycles that it passed."));
+}
+
+#[test]
+fn a_recorder_serves_one_run_at_a_time() {
+    let (_one, first) = directory();
+    let (_two, second) = directory();
+    let recorder = Recorder::new(&[]);
+    let mut running = endless(&first, &["--recorder", &recorder.address]);
+    until_it_writes(&mut running);
+    let refused = write(&second, "100ms", &["--recorder", &recorder.address]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is being written; wait until it has ended"), "{}", refused.stderr);
+    let early = check(&first, &["--recorder", &recorder.address]);
+    assert_eq!(early.code, Some(3));
+    assert!(early.stderr.contains("the run is still being written; cut the power first"), "{}", early.stderr);
+    signal(&running, "-INT");
+    assert_eq!(running.wait().unwrap().code(), Some(130));
+    wait_until("the check", || check(&first, &["--recorder", &recorder.address]).code == Some(0));
+    let other = check(&second, &["--recorder", &recorder.address]);
+    assert_eq!(other.code, Some(3), "what was refused left a file without a run that was heard: {}", other.stderr);
+    assert!(recorder.end().stdout.contains("the writer ended by itself (asked to stop)"));
+}
+
+#[test]
+fn a_small_disk_is_not_filled() {
+    if !needs_root("a_small_disk_is_not_filled") {
+        return;
+    }
+    let Some(mount) = Mount::new("a_small_disk_is_not_filled", &["-t", "tmpfs", "-o", "size=8m", "tmpfs"]) else {
+        return;
+    };
+    let refused = run(&["verify", "write", mount.text(), "--size", "64MiB", "--quiet", "--time", "1s"]);
+    assert_eq!(refused.code, Some(4));
+    insta::assert_snapshot!(refused.said(&mount.path, "DIR"), @"flushmark: DIR has 8.0 MiB free; flushmark takes at most half of that and this test needs 64 MiB: free some space or ask for a smaller size");
+    assert!(!file_in(&mount.path).exists(), "nothing is left behind");
+    // Without a wish, half of what is free.
+    let written = run(&["verify", "write", mount.text(), "--protected", "--quiet", "--time", "300ms"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    assert_eq!(fs::metadata(file_in(&mount.path)).unwrap().len() >> 20, 4);
+    assert_eq!(check(mount.text(), &[]).code, Some(0));
+}
+
+#[test]
+fn a_raw_device_is_written_through_io_uring_and_only_when_asked() {
+    let test = "a_raw_device_is_written_through_io_uring_and_only_when_asked";
+    if !needs_root(test) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(test, 16 << 20, &["--direct-io=on"]) else { return };
+    let refused = write(&device.path, "100ms", &[]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    let written = write(&device.path, "300ms", &["--destroy-data", "--fua-lanes", "2"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let document = check(&device.path, &["--format", "json"]).document();
+    assert_eq!((&document["result"], &document["run"]["fua_path"]), (&"kept".into(), &"io_uring".into()));
+    assert_eq!(document["promises"][1]["kind"], "fua");
+    // A flushmark verify that is at work holds it.
+    let mut running = endless(&device.path, &["--destroy-data"]);
+    until_it_writes(&mut running);
+    assert_eq!(write(&device.path, "100ms", &["--destroy-data"]).code, Some(3));
+    signal(&running, "-INT");
+    assert_eq!(running.wait().unwrap().code(), Some(130));
 }

@@ -34,3 +34,15 @@ pub trait Disk {
     /// Its logical block: offsets and lengths are multiples of it, and no smaller piece is written by itself.
     fn sector_bytes(&self) -> u32;
 }
+
+/// Storage that each lane opens for itself.
+pub trait OpenDisk: Sync {
+    /// What is opened.
+    type Disk: Disk;
+
+    /// Opens it for a lane, on the lane's own thread. Only lanes that write with FUA pay for what that takes.
+    ///
+    /// # Errors
+    /// As the system reports them.
+    fn open_disk(&self, with_fua: bool) -> io::Result<Self::Disk>;
+}

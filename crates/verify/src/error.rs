@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use drive::DriveError;
 use engine::{Blame, EngineError};
+use workload::format_bytes;
 
 use crate::geometry::ImpossibleGeometry;
 use crate::run_header::run_name;
@@ -39,16 +40,6 @@ pub enum VerifyError {
     Busy {
         /// Which.
         path: PathBuf,
-    },
-    /// Too little room on the filesystem.
-    #[error("{} has {free_bytes} bytes free, of which flushmark takes at most half, and this run needs {needed_bytes}; free some space, or ask for a smaller --size", .path.display())]
-    NoSpace {
-        /// The directory.
-        path: PathBuf,
-        /// Free for this user.
-        free_bytes: u64,
-        /// What was asked for.
-        needed_bytes: u64,
     },
     /// A system call failed.
     #[error("cannot {action} {}: {source}", .path.display())]
@@ -107,7 +98,7 @@ pub enum VerifyError {
         now: String,
     },
     /// The target is smaller than the run.
-    #[error("{} holds {size_bytes} bytes and the run on it took {needed_bytes}: a part of the target is gone", .path.display())]
+    #[error("{} holds {} and the run on it took {}: a part of the target is gone", .path.display(), format_bytes(*.size_bytes), format_bytes(*.needed_bytes))]
     Shrunken {
         /// The target.
         path: PathBuf,
@@ -178,9 +169,14 @@ pub enum VerifyError {
         /// The system's answer.
         source: io::Error,
     },
-    /// A lane failed.
-    #[error(transparent)]
-    Lane(#[from] crate::lane::LaneFailure),
+    /// A lane without a thread.
+    #[error(
+        "the system gives no thread for every lane ({source}); ask for fewer lanes, or raise the limit (ulimit -u)"
+    )]
+    Threads {
+        /// The system's answer.
+        source: io::Error,
+    },
     /// Asked to stop.
     #[error("interrupted before anything was found out")]
     Interrupted,

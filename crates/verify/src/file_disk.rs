@@ -10,7 +10,7 @@ use engine::DurableWrites;
 use rustix::fs::{Mode, OFlags, SeekFrom, fdatasync, fsync, seek};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags, pwritev2};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, OpenDisk};
 use crate::run_header::{FuaPath, SyncMethod};
 
 /// Which file, and how lanes use it. Each thread opens its own: an error of a sync is reported once to each open file, and io_uring belongs to a thread.
@@ -78,6 +78,14 @@ impl DiskSpec {
             (FuaPath::Blocking, true) => Durable::OpenedSo(file),
             (FuaPath::Blocking, false) => Durable::Flagged,
         })
+    }
+}
+
+impl OpenDisk for DiskSpec {
+    type Disk = FileDisk;
+
+    fn open_disk(&self, with_fua: bool) -> io::Result<FileDisk> {
+        self.open(with_fua)
     }
 }
 

@@ -9,6 +9,8 @@
 
 use std::fmt;
 
+use workload::format_bytes;
+
 use crate::record::Kind;
 
 /// Slots begin here, so that records of any size are aligned to their size, and to what drives and arrays like to be aligned to.
@@ -114,8 +116,10 @@ impl Geometry {
         if slots_per_lane < SLOTS_PER_LANE_MIN {
             let least = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.size_bytes();
             return Err(ImpossibleGeometry(format!(
-                "{lanes} lanes with records of {} bytes need at least {least} bytes, and there are {room_bytes}: ask for fewer lanes or smaller records",
-                self.record_bytes()
+                "{lanes} lanes with records of {} need at least {}, and there is room for {}: ask for fewer lanes or smaller records",
+                format_bytes(self.record_bytes()),
+                format_bytes(least),
+                format_bytes(room_bytes)
             )));
         }
         Ok(Geometry { slots_per_lane, ..self })
@@ -136,8 +140,9 @@ impl Geometry {
         let record_bytes = self.record_bytes();
         if !record_bytes.is_power_of_two() || record_bytes > RECORD_BYTES_MAX {
             return no(format!(
-                "records of {record_bytes} bytes are not supported: a power of two from one sector ({} bytes) to 1 MiB is",
-                self.sector_bytes
+                "records of {} are not supported: a power of two from one sector ({}) to 1 MiB is",
+                format_bytes(record_bytes),
+                format_bytes(u64::from(self.sector_bytes))
             ));
         }
         let lanes = u32::from(self.flush_lanes) + u32::from(self.fua_lanes) + u32::from(self.control_lanes);
@@ -291,12 +296,12 @@ pub(crate) mod tests {
         ];
         insta::assert_snapshot!(all.join("\n"), @"
         sectors of 520 bytes are not supported: 512, 1024, 2048 and 4096 are
-        records of 1536 bytes are not supported: a power of two from one sector (512 bytes) to 1 MiB is
+        records of 1536 B are not supported: a power of two from one sector (512 B) to 1 MiB is
         without a lane that flushes or writes with FUA nothing is acknowledged: ask for at least one
         302 lanes are too many: 256 is the most
         a sync after no write at all proves nothing: ask for at least one write before it
         1 records a lane are too few: 4 is the least
-        4 lanes with records of 2048 bytes need at least 1081344 bytes, and there are 1048576: ask for fewer lanes or smaller records
+        4 lanes with records of 2 KiB need at least 1056 KiB, and there is room for 1 MiB: ask for fewer lanes or smaller records
         ");
     }
 }

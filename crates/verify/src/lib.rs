@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | **what lies on the target** | [`geometry`] (which slot is whose), [`superblock`], [`record`] (the header of each sector), [`payload`] (what fills it) |
 //! | what a run is, and what each lane does when | [`run_header`], [`schedule`]: every operation follows from run, lane and number |
-//! | **writing** | [`writing`] (all lanes), [`lane`] (one), [`frontier`] (how far each is), [`disk`] (the seam to storage), [`file_disk`] (a real one), [`target`] (what may be overwritten) |
+//! | **writing** | [`filling`] (version 0), [`writing`] (all lanes), [`lane`] (one), [`frontier`] (how far each is), [`disk`] (the seam to storage), [`file_disk`] (a real one), [`target`] (what may be overwritten) |
 //! | **hearing** | [`witness`] (the writer's side), [`recorder`] (the other machine's), [`journal`] (the file), [`message`] (the language of all three), [`lease`] (how far a lane may be ahead), [`ledger`] (what a journal amounts to), [`obligations`] (what was heard of one run) |
 //! | **reading back** | [`survey`] (what each sector is), [`provenance`] (whose each piece of 64 bytes is) |
 //! | **judging** | [`verdict`] (what became of every obligation), [`validity`] (whether the run proves anything), [`bound`] (what clean cycles prove), [`words`] (findings in sentences) |
@@ -27,6 +27,7 @@ pub mod document;
 pub mod drive_facts;
 pub mod error;
 pub mod file_disk;
+pub mod filling;
 pub mod frontier;
 pub mod geometry;
 pub mod journal;

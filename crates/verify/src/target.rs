@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use drive::{DirectIo, NoBlockDevice, Place, PlaceKind, SystemRoot};
-use engine::{Intent, Stop, Target};
+use engine::{EngineError, Intent, Stop, Target};
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
 
 use crate::aligned::AlignedBlock;
@@ -15,8 +15,8 @@ use crate::disk::Disk;
 use crate::drive_facts::DriveFacts;
 use crate::error::VerifyError;
 use crate::file_disk::{DiskSpec, open_to_read};
-use crate::geometry::{Geometry, SUPERBLOCK_BYTES, SUPERBLOCKS_AT};
-use crate::lane::fill_record;
+use crate::filling::fill;
+use crate::geometry::{FIRST_SLOT_BYTES, Geometry, SUPERBLOCK_BYTES, SUPERBLOCKS_AT};
 use crate::record::HEADER_BYTES;
 use crate::run_header::{FuaPath, RunHeader, SyncMethod};
 use crate::superblock::{self, SuperblockFault};
@@ -25,8 +25,6 @@ use crate::superblock::{self, SuperblockFault};
 pub const FILE_NAME: &str = "flushmark-verify.dat";
 /// Enough that the drive's cache does not hold all of it for long, little enough to be filled in seconds.
 pub const SIZE_BYTES: u64 = 256 << 20;
-/// Targets are filled in pieces of this size.
-const PIECE_BYTES: u64 = 1 << 20;
 /// The smallest logical block that Linux knows.
 const SECTOR_BYTES: u32 = 512;
 
@@ -53,10 +51,30 @@ pub struct WriteTarget {
 /// What keeps others away.
 #[derive(Debug)]
 enum Hold {
-    /// A file of flushmark's own, and the directory that names it.
-    Own(File, PathBuf),
+    /// A file of flushmark's own.
+    Own(OwnFile),
     /// A file or device that was there.
     Given(#[expect(dead_code, reason = "held, not used")] Box<Target>),
+}
+
+/// The file in a directory. One that was made for a run which never began is gone again afterwards.
+#[derive(Debug)]
+struct OwnFile {
+    file: File,
+    path: PathBuf,
+    directory: PathBuf,
+    /// Whether it was empty when it was opened.
+    is_new: bool,
+}
+
+impl Drop for OwnFile {
+    fn drop(&mut self) {
+        let mut head = [0; superblock::MAGIC.len()];
+        let carries_a_run = self.file.read_exact_at(&mut head, 0).is_ok() && head == superblock::MAGIC;
+        if self.is_new && !carries_a_run {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 impl WriteTarget {
@@ -74,10 +92,9 @@ impl WriteTarget {
         let place = Place::of(root, Path::new(given))?;
         let facts = DriveFacts::of(root, &place);
         let (path, hold, room_bytes) = if place.kind == PlaceKind::Directory {
-            let (path, file) = own_file(&place.path)?;
-            let room_bytes = room_in(&place, &file, size_bytes)?;
-            let directory = place.path.clone();
-            (path, Hold::Own(file, directory), room_bytes)
+            let own = own_file(&place.path)?;
+            let room_bytes = room_in(&place, &own.file, size_bytes)?;
+            (own.path.clone(), Hold::Own(own), room_bytes)
         } else {
             let target = Target::open(root, given, Intent { writes: true, destroy_data })?;
             let there = target.room_bytes().unwrap_or(0);
@@ -140,7 +157,7 @@ impl WriteTarget {
     pub fn prepare(&self, run: &RunHeader, stop: &Stop, progress: &mut dyn FnMut(f64)) -> Result<(), VerifyError> {
         let call = |action| VerifyError::call(action, &self.path);
         let geometry = &run.geometry;
-        if let Hold::Own(file, _) = &self.hold {
+        if let Hold::Own(OwnFile { file, .. }) = &self.hold {
             // Longer files of earlier runs are cut; whatever is missing is reserved at once, so that there is room for all of it.
             let size_bytes = geometry.size_bytes();
             if file.metadata().map_err(call("look at"))?.len() > size_bytes {
@@ -153,44 +170,16 @@ impl WriteTarget {
         }
         let spec = self.spec(run.flush_method, run.fua_method, run.fua_path);
         let mut disk = spec.open(false).map_err(call("open"))?;
-        // An earlier run's superblocks must not speak for a target that is half filled.
-        self.put_superblocks(&mut disk, &vec![0; SUPERBLOCK_BYTES as usize])?;
-        let record_bytes = geometry.record_bytes() as usize;
-        let mut piece = AlignedBlock::new(PIECE_BYTES as usize);
-        let per_piece = PIECE_BYTES / geometry.record_bytes();
-        let mut slot = 0;
-        while slot < geometry.slots() {
-            if stop.is_requested() {
-                return Err(VerifyError::Interrupted);
-            }
-            let count = per_piece.min(geometry.slots() - slot);
-            let bytes = &mut piece.bytes_mut()[..count as usize * record_bytes];
-            for (index, block) in bytes.chunks_exact_mut(record_bytes).enumerate() {
-                let place = geometry.location((slot + index as u64) * u64::from(geometry.record_sectors));
-                fill_record(run, place.lane, place.index, block);
-            }
-            let at = geometry.sector_address_bytes(slot * u64::from(geometry.record_sectors));
-            disk.write(at, bytes).map_err(call("write through"))?;
-            slot += count;
-            progress(slot as f64 / geometry.slots() as f64);
+        fill(&mut disk, run, stop, progress).map_err(call("write through"))?;
+        if stop.is_requested() {
+            return Err(VerifyError::Interrupted);
         }
-        disk.sync().map_err(call("sync"))?;
-        self.put_superblocks(&mut disk, &superblock::block(run))?;
-        if let Hold::Own(file, directory) = &self.hold {
+        if let Hold::Own(OwnFile { file, directory, .. }) = &self.hold {
             // The file's length and its name must be as durable as its content.
             file.sync_all().map_err(call("sync"))?;
             File::open(directory).and_then(|directory| directory.sync_all()).map_err(call("sync the directory of"))?;
         }
         Ok(())
-    }
-
-    fn put_superblocks(&self, disk: &mut impl Disk, bytes: &[u8]) -> Result<(), VerifyError> {
-        let mut block = AlignedBlock::new(SUPERBLOCK_BYTES as usize);
-        block.bytes_mut().copy_from_slice(bytes);
-        for at in SUPERBLOCKS_AT {
-            disk.write(at, block.bytes()).map_err(VerifyError::call("write the superblock of", &self.path))?;
-        }
-        disk.sync().map_err(VerifyError::call("sync", &self.path))
     }
 }
 
@@ -200,7 +189,7 @@ fn refuse_what_is_no_storage(given: &str) -> Result<(), VerifyError> {
 }
 
 /// Opens or makes the file in a directory. One that is there must be an earlier run's.
-fn own_file(directory: &Path) -> Result<(PathBuf, File), VerifyError> {
+fn own_file(directory: &Path) -> Result<OwnFile, VerifyError> {
     let path = directory.join(FILE_NAME);
     let mut options = OpenOptions::new();
     // A link that somebody put there leads to a file that is not flushmark's.
@@ -218,7 +207,8 @@ fn own_file(directory: &Path) -> Result<(PathBuf, File), VerifyError> {
     if !is_own(&file).map_err(VerifyError::call("read", &path))? {
         return Err(VerifyError::ForeignFile { path });
     }
-    Ok((path, file))
+    let is_new = file.metadata().map_err(VerifyError::call("look at", &path))?.len() == 0;
+    Ok(OwnFile { file, path, directory: directory.to_owned(), is_new })
 }
 
 /// Whether a file is empty, carries a run, or was being prepared for one.
@@ -239,9 +229,9 @@ fn is_own(file: &File) -> std::io::Result<bool> {
     }
     // A run that was interrupted while it filled the file: nothing in front, records behind.
     Ok(starts_as(0, &[0; HEADER_BYTES])?
-        && (size_bytes <= crate::geometry::FIRST_SLOT_BYTES
-            || starts_as(crate::geometry::FIRST_SLOT_BYTES, &crate::record::MAGIC)?
-            || starts_as(crate::geometry::FIRST_SLOT_BYTES, &[0; HEADER_BYTES])?))
+        && (size_bytes <= FIRST_SLOT_BYTES
+            || starts_as(FIRST_SLOT_BYTES, &crate::record::MAGIC)?
+            || starts_as(FIRST_SLOT_BYTES, &[0; HEADER_BYTES])?))
 }
 
 /// Never more than half of what is free, what the file has already not counted.
@@ -257,10 +247,10 @@ fn room_in(place: &Place, file: &File, size_bytes: Option<u64>) -> Result<u64, V
         return Ok(needed_bytes);
     }
     match size_bytes {
-        None if budget >= 2 * crate::geometry::FIRST_SLOT_BYTES => Ok(budget),
+        None if budget >= 2 * FIRST_SLOT_BYTES => Ok(budget),
         _ => {
-            let needed_bytes = size_bytes.unwrap_or(2 * crate::geometry::FIRST_SLOT_BYTES);
-            Err(VerifyError::NoSpace { path: place.path.clone(), free_bytes, needed_bytes })
+            let needed_bytes = size_bytes.unwrap_or(2 * FIRST_SLOT_BYTES);
+            Err(EngineError::NoSpace { path: place.path.clone(), free_bytes, needed_bytes }.into())
         }
     }
 }
@@ -392,8 +382,9 @@ pub fn geometry(
     let whole = record_bytes.max(u64::from(target.sector_bytes)).is_multiple_of(u64::from(target.sector_bytes));
     let record_sectors = u16::try_from(sectors).ok().filter(|_| whole).ok_or_else(|| {
         crate::geometry::ImpossibleGeometry(format!(
-            "records of {record_bytes} bytes are not supported: a power of two from one sector ({} bytes) to 1 MiB is",
-            target.sector_bytes
+            "records of {} are not supported: a power of two from one sector ({}) to 1 MiB is",
+            workload::format_bytes(record_bytes),
+            workload::format_bytes(u64::from(target.sector_bytes))
         ))
     })?;
     let geometry = Geometry {

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use drive::SystemRoot;
 use engine::Stop;
 
+use crate::disk::OpenDisk;
 use crate::drive_facts::DriveFacts;
 use crate::error::VerifyError;
-use crate::file_disk::DiskSpec;
 use crate::frontier::{Frontier, Frontiers};
 use crate::geometry::LaneKind;
 use crate::lane::{Lane, LaneFailure, Stepped};
@@ -53,11 +53,11 @@ pub struct Written {
 
 /// What a run works with.
 #[derive(Debug)]
-pub struct Writing<'a> {
+pub struct Writing<'a, O> {
     /// The run, of which every slot holds version 0.
     pub run: &'a RunHeader,
-    /// How lanes open the target.
-    pub spec: &'a DiskSpec,
+    /// What lanes open.
+    pub storage: &'a O,
     /// Whose flushes are counted.
     pub facts: &'a DriveFacts,
     /// Ends after this time; without one, when it is asked to.
@@ -66,7 +66,7 @@ pub struct Writing<'a> {
     pub stop: &'a Stop,
 }
 
-impl Writing<'_> {
+impl<O: OpenDisk> Writing<'_, O> {
     /// Writes until the time is over, somebody asks it to stop, every lane has failed, or the witness goes away.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Writing<'_> {
                     .and_then(|()| self.report(witness, &frontiers, begun, &at_work, &mut || flushes(), live)),
             };
             halt.store(true, Ordering::Release);
-            let threads = threads.map_err(VerifyError::call("start a thread for a lane on", &self.spec.path))?;
+            let threads = threads.map_err(|source| VerifyError::Threads { source })?;
             failures = threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect();
             outcome
         });
@@ -123,7 +123,7 @@ impl Writing<'_> {
     /// One lane, from its first operation to its last.
     fn lane(&self, number: u16, frontiers: &Frontiers, halt: &AtomicBool) -> Option<LaneFailure> {
         let kind = self.run.geometry.kind(number);
-        let mut disk = match self.spec.open(kind == LaneKind::Fua) {
+        let mut disk = match self.storage.open_disk(kind == LaneKind::Fua) {
             Ok(disk) => disk,
             Err(source) => {
                 return Some(LaneFailure { lane: number, kind, seq: 0, operation: "open".to_owned(), source });

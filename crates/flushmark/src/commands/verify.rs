@@ -61,7 +61,7 @@ fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
         ));
     }
     let spec = target.spec(run.flush_method, run.fua_method, run.fua_path);
-    let writing = Writing { run: &run, spec: &spec, facts: &target.facts, time: args.time, stop: &STOP };
+    let writing = Writing { run: &run, storage: &spec, facts: &target.facts, time: args.time, stop: &STOP };
     let meter = Meter::new(args.quiet, "writing");
     let written = writing.run(&mut witness, &mut |live| meter.live(live));
     meter.finish();

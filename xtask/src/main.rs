@@ -54,6 +54,8 @@ enum Rig {
 enum Peer {
     /// fio from the system's packages; as root, on zram and on a loop device in memory
     Fio(versus::Options),
+    /// `flushmark verify write` beside fio's verification (crc32c, fsync=1), on a file in memory
+    Verify(versus::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -69,5 +71,6 @@ fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
+        Task::Versus { peer: Peer::Verify(options) } => versus::verify::run(&options),
     }
 }

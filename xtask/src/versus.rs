@@ -8,6 +8,7 @@ mod fio;
 mod ours;
 mod rigs;
 mod rows;
+pub mod verify;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -546,6 +546,39 @@ fn tampering_is_called_by_its_name() {
 }
 
 #[test]
+fn a_drive_that_goes_back_in_time_is_called_so() {
+    let (directory, path) = directory();
+    let recorder = Recorder::new(&[]);
+    let mut running = endless(&path, &["--recorder", &recorder.address]);
+    until_it_writes(&mut running);
+    // Nobody writes while the past is kept.
+    signal(&running, "-STOP");
+    let past = fs::read(file_in(directory.path())).unwrap();
+    signal(&running, "-CONT");
+    std::thread::sleep(Duration::from_millis(300));
+    running.kill().unwrap();
+    running.wait().unwrap();
+    fs::write(file_in(directory.path()), past).unwrap();
+    let mut checked = None;
+    wait_until("the check", || {
+        let run = check(&path, &["--recorder", &recorder.address]);
+        let done = run.code == Some(1);
+        checked = Some(run);
+        done
+    });
+    let page = checked.unwrap().stdout;
+    assert!(page.contains("rolled back, in flush lanes:") && page.contains("rolled back, in FUA lanes:"), "{page}");
+    assert!(!page.contains("unserializable") && !page.contains("lost, in"), "{page}");
+    let back = page.lines().find(|line| line.starts_with("The whole target went back by ")).unwrap();
+    let ms: u64 = back.split(' ').nth(6).unwrap().parse().unwrap();
+    assert!((200..2000).contains(&ms), "{back}");
+    // The media alone know nothing of that: order was kept.
+    let alone = check(&path, &[]);
+    assert_eq!(alone.code, Some(0), "{}", alone.stdout);
+    assert!(alone.stdout.contains("a drive that went back as a"), "{}", alone.stdout);
+}
+
+#[test]
 fn a_verdict_reads_well() {
     let (directory, path) = directory();
     let recorder = recorded(&path, &["--lanes", "2", "--control-lanes", "0"]);

@@ -156,7 +156,7 @@ impl RunHeader {
                 "the kernel believes that the drive has no volatile cache, and sends neither flushes nor FUA writes",
             ),
             (_, Some(false), ..) => Some(
-                "the kernel sends this drive no FUA writes (queue/fua is 0): what a FUA lane writes is followed by a flush, so that its lanes prove as much as flush lanes do",
+                "the kernel sends this drive no FUA writes (queue/fua is 0): what a FUA lane writes is followed by a flush, and proves no more than what flush lanes write",
             ),
             (_, _, FuaPath::Blocking, true) => Some(
                 "without io_uring, the kernel sends a flush behind every FUA write on a raw device: what FUA alone is worth is not proven",

@@ -237,6 +237,7 @@ fn two_runs_on_one_target_are_refused() {
     until_it_writes(&mut first);
     let second = write(&path, "100ms", &[]);
     assert_eq!(second.code, Some(3));
+    assert_eq!(check(&path, &[]).code, Some(3), "of a run that is being written nothing can be said");
     insta::assert_snapshot!(second.said(&path, "DIR"), @"flushmark: another flushmark verify is at work on DIR/flushmark-verify.dat; wait until it has ended");
     signal(&first, "-INT");
     let ended = Run::of(first.wait_with_output().unwrap());
@@ -514,7 +515,11 @@ fn tampering_is_called_by_its_name() {
         fs::write(&file, &pristine).unwrap();
         classes(&checked)
     };
+    let silent = check(&path, &[]);
+    assert!(silent.stdout.contains(&format!("give the check --recorder {}", recorder.address)), "{}", silent.stdout);
     tamper_with_first(&file, |_, sector| sector[200] ^= 0x10);
+    let kept = check(&path, &["--journal", recorder.journal(), "--remove"]);
+    assert!(kept.stderr.contains("stays, because it is the evidence") && file.exists(), "{}", kept.stderr);
     assert_eq!(named("a bit"), ["corrupt"]);
     tamper_with_first(&file, |_, sector| sector.fill(0));
     assert_eq!(named("zeros"), ["corrupt"]);
@@ -606,7 +611,7 @@ fn a_recorder_serves_one_run_at_a_time() {
     assert!(refused.stderr.contains("is being written; wait until it has ended"), "{}", refused.stderr);
     let early = check(&first, &["--recorder", &recorder.address]);
     assert_eq!(early.code, Some(3));
-    assert!(early.stderr.contains("the run is still being written; cut the power first"), "{}", early.stderr);
+    assert!(early.stderr.contains("is at work on"), "{}", early.stderr);
     signal(&running, "-INT");
     assert_eq!(running.wait().unwrap().code(), Some(130));
     wait_until("the check", || check(&first, &["--recorder", &recorder.address]).code == Some(0));

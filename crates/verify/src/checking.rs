@@ -228,6 +228,10 @@ impl Check {
                 cut_off.lost_bytes, cut_off.at_bytes
             ));
         }
+        let witness = &self.run.circumstances.witness;
+        if self.heard_by == HeardBy::Nobody && !witness.is_empty() {
+            notes.push(format!("this run was heard: give the check {witness} to have all of it judged"));
+        }
         if self.heard_by == HeardBy::Nobody {
             notes.push("nobody outside heard what was acknowledged, so only what surviving records prove counts: losses at the very end, and a drive that went back as a whole, do not show; use --journal or --recorder".to_owned());
         }

@@ -135,6 +135,16 @@ pub enum VerifyError {
         /// The drive.
         device: String,
     },
+    /// A journal that goes on with another drive.
+    #[error("the journal {} is about {}, and this is {}: cycles of two drives cannot be counted together; name another journal", .path.display(), drive_words(.then), drive_words(.now))]
+    JournalOfOtherDrive {
+        /// Which.
+        path: PathBuf,
+        /// The drive of its runs.
+        then: String,
+        /// The drive of this one.
+        now: String,
+    },
     /// A recorder that cannot be reached.
     #[error("cannot reach the recorder at {address}: {source}; start one there with `flushmark verify record`")]
     Unreachable {
@@ -200,6 +210,7 @@ impl VerifyError {
             | VerifyError::NoJournal { .. }
             | VerifyError::EmptyJournal { .. }
             | VerifyError::JournalOnTarget { .. }
+            | VerifyError::JournalOfOtherDrive { .. }
             | VerifyError::RecorderRefuses { .. } => Blame::Safety,
             _ => Blame::System,
         }
@@ -209,4 +220,9 @@ impl VerifyError {
     pub(crate) fn call(action: &'static str, path: &std::path::Path) -> impl Fn(io::Error) -> VerifyError {
         move |source| VerifyError::Call { action, path: path.to_owned(), source }
     }
+}
+
+/// A drive's label, or that it has none.
+pub(crate) fn drive_words(label: &str) -> &str {
+    if label.is_empty() { "a drive without a name" } else { label }
 }

@@ -23,6 +23,8 @@ pub const SUPERBLOCKS_AT: [u64; 2] = [0, 512 << 10];
 pub const RECORD_BYTES_MAX: u64 = 1 << 20;
 /// More lanes would be more threads than are of use.
 pub const LANES_MAX: u16 = 256;
+/// More sectors would need more than 1 GiB of memory to be checked.
+pub const SECTORS_MAX: u64 = 1 << 28;
 /// With fewer slots, a lane would overwrite a record before anything could be learned from it.
 pub const SLOTS_PER_LANE_MIN: u32 = 4;
 
@@ -122,7 +124,7 @@ impl Geometry {
                 format_bytes(room_bytes)
             )));
         }
-        Ok(Geometry { slots_per_lane, ..self })
+        Geometry { slots_per_lane, ..self }.checked()
     }
 
     /// The layout, if it can be: what comes from outside is asked this first.
@@ -160,6 +162,13 @@ impl Geometry {
             return no(format!(
                 "{} records a lane are too few: {SLOTS_PER_LANE_MIN} is the least",
                 self.slots_per_lane
+            ));
+        }
+        if self.sectors() > SECTORS_MAX {
+            return no(format!(
+                "an area of {} has more sectors than can be checked in memory: ask for a --size of at most {}",
+                format_bytes(self.size_bytes()),
+                format_bytes(SECTORS_MAX * u64::from(self.sector_bytes))
             ));
         }
         Ok(self)
@@ -293,6 +302,7 @@ pub(crate) mod tests {
             said(Geometry { writes_per_sync: 0, ..small() }),
             said(Geometry { slots_per_lane: 1, ..small() }),
             small().within(1 << 20).unwrap_err().0,
+            small().within(1 << 40).unwrap_err().0,
         ];
         insta::assert_snapshot!(all.join("\n"), @"
         sectors of 520 bytes are not supported: 512, 1024, 2048 and 4096 are
@@ -302,6 +312,7 @@ pub(crate) mod tests {
         a sync after no write at all proves nothing: ask for at least one write before it
         1 records a lane are too few: 4 is the least
         4 lanes with records of 2 KiB need at least 1056 KiB, and there is room for 1 MiB: ask for fewer lanes or smaller records
+        an area of 1 TiB has more sectors than can be checked in memory: ask for a --size of at most 128 GiB
         ");
     }
 }

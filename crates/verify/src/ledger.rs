@@ -134,6 +134,11 @@ impl Ledger {
         Ok(())
     }
 
+    /// How many cycles have a verdict.
+    pub fn judged(&self) -> usize {
+        self.cycles.iter().filter(|cycle| cycle.outcome.is_some()).count()
+    }
+
     /// How all cycles went that were judged.
     pub fn standing(&self) -> Standing {
         let mut standing = Standing::default();

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use engine::Stop;
 
-use crate::error::VerifyError;
+use crate::error::{VerifyError, drive_words};
 use crate::frontier::Frontier;
 use crate::journal::{CutOff, Journal};
 use crate::lease;
@@ -24,7 +24,9 @@ use crate::run_header::RunHeader;
 use crate::witness::Ear;
 
 /// A writer that says nothing for so long has lost its power: it beats five times a second.
-const SILENCE_MAX: Duration = Duration::from_secs(2);
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// A check that takes longer than this is no longer waited for: drives of many terabytes take hours to be read.
+const CHECK_MAX: Duration = Duration::from_hours(24);
 /// The recorder's own sign of life.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// What is appended is made durable so often.
@@ -111,7 +113,8 @@ struct State {
     writing: Option<u64>,
     /// How often something became durable.
     commits_heard: u64,
-    judged: u32,
+    /// Cycles that had a verdict when the recorder began.
+    judged_before: usize,
 }
 
 impl Recorder {
@@ -125,6 +128,7 @@ impl Recorder {
         let addresses: Vec<SocketAddr> = options.listen.to_socket_addrs().map_err(listen)?.collect();
         let listener = TcpListener::bind(&addresses[..]).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
+        let judged_before = before.ledger.judged();
         let (sender, events) = channel();
         let state = State {
             journal,
@@ -133,7 +137,7 @@ impl Recorder {
             leases: Vec::new(),
             writing: None,
             commits_heard: 0,
-            judged: 0,
+            judged_before,
         };
         let shared = Shared {
             state: Mutex::new(state),
@@ -185,7 +189,7 @@ impl Recorder {
                     return Err(journal_failed(source));
                 }
             }
-            let full = self.options.cycles.is_some_and(|cycles| self.shared.lock().judged >= cycles);
+            let full = self.options.cycles.is_some_and(|cycles| self.shared.lock().judged() >= cycles as usize);
             if full || stop.is_requested() {
                 break;
             }
@@ -234,6 +238,11 @@ impl Shared {
 }
 
 impl State {
+    /// Cycles that got a verdict since the recorder began; one that is checked twice counts once.
+    fn judged(&self) -> usize {
+        self.ledger.judged().saturating_sub(self.judged_before)
+    }
+
     /// Keeps a message, if it fits what came before.
     fn keep(&mut self, at_us: u64, message: &Message) -> io::Result<()> {
         self.ledger.apply(at_us, message).map_err(|what| io::Error::new(io::ErrorKind::InvalidData, what))?;
@@ -299,8 +308,8 @@ impl Call<'_> {
                 drop(state);
                 return self.refuse(format!(
                     "its journal is about {}, and this is {}; start a recorder with a journal of its own for each drive",
-                    words_of(&other),
-                    words_of(drive)
+                    drive_words(&other),
+                    drive_words(drive)
                 ));
             }
             let at_us = self.shared.now_us();
@@ -419,7 +428,7 @@ impl Call<'_> {
         out.flush()?;
         drop(out);
         // Reading a large target takes its time.
-        self.stream.set_read_timeout(None)?;
+        self.stream.set_read_timeout(Some(CHECK_MAX))?;
         let Message::Outcome(outcome) = self.ear.hear()? else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a checker says nothing but its verdict"));
         };
@@ -427,7 +436,6 @@ impl Call<'_> {
             let mut state = self.shared.lock();
             state.keep(self.shared.now_us(), &Message::Outcome(outcome.clone()))?;
             state.journal.sync()?;
-            state.judged += 1;
             state.ledger.standing()
         };
         let (clean, failed, void) = (standing.clean, standing.failed, standing.void);
@@ -435,10 +443,6 @@ impl Call<'_> {
         self.shared.tell(Event::Judged(outcome, standing));
         said
     }
-}
-
-fn words_of(drive: &str) -> &str {
-    if drive.is_empty() { "a drive without a name" } else { drive }
 }
 
 fn commits(cycle: &crate::ledger::Cycle) -> u64 {

@@ -90,6 +90,8 @@ pub struct Circumstances {
     pub protected: bool,
     /// The kernel's name of this boot (`/proc/sys/kernel/random/boot_id`).
     pub boot_id: String,
+    /// Who heard what was acknowledged, as the person named it: `--recorder HOST:PORT`, `--journal FILE`, or nothing.
+    pub witness: String,
     /// Whether the page cache is bypassed.
     pub direct: bool,
     /// Whether the target is a raw device.
@@ -108,7 +110,10 @@ impl RunHeader {
         out.u64(circumstances.started_unix_s).words(&circumstances.target).words(&circumstances.drive);
         out.maybe(circumstances.unsafe_shutdowns).maybe(circumstances.volatile_cache.map(u64::from));
         out.maybe(circumstances.fua.map(u64::from));
-        out.u8(u8::from(circumstances.protected)).words(&circumstances.boot_id).u8(u8::from(circumstances.direct));
+        out.u8(u8::from(circumstances.protected))
+            .words(&circumstances.boot_id)
+            .words(&circumstances.witness)
+            .u8(u8::from(circumstances.direct));
         out.u8(u8::from(circumstances.raw_device));
     }
 
@@ -139,6 +144,7 @@ impl RunHeader {
             fua: from.maybe("kind of FUA")?.map(|value| value != 0),
             protected: from.flag("protection")?,
             boot_id: from.words()?,
+            witness: from.words()?,
             direct: from.flag("directness")?,
             raw_device: from.flag("kind of target")?,
         };
@@ -206,6 +212,7 @@ pub(crate) mod tests {
             fua: Some(false),
             protected: false,
             boot_id: "b".to_owned(),
+            witness: "--recorder r:5401".to_owned(),
             direct: true,
             raw_device: true,
         };

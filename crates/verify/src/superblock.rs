@@ -34,12 +34,11 @@ pub fn block(header: &RunHeader) -> Vec<u8> {
         let mut body = Writer::default();
         header.write(&mut body);
         if HEAD_BYTES + body.0.len() > SUPERBLOCK_BYTES as usize {
-            let longest = if header.circumstances.target.len() > header.circumstances.drive.len() {
-                &mut header.circumstances.target
-            } else {
-                &mut header.circumstances.drive
-            };
-            *longest = longest.chars().take(longest.chars().count() / 2).collect();
+            let about = &mut header.circumstances;
+            let all = [&mut about.target, &mut about.drive, &mut about.witness, &mut about.boot_id];
+            if let Some(longest) = all.into_iter().max_by_key(|words| words.len()) {
+                *longest = longest.chars().take(longest.chars().count() / 2).collect();
+            }
             continue;
         }
         let mut out = Writer(MAGIC.to_vec());

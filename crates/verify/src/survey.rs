@@ -161,6 +161,10 @@ impl Survey {
                         Err(error) => {
                             let oddity = Oddity::Unreadable(error.to_string());
                             reader.survey.oddities.insert(number + index, oddity);
+                            // Each failure may have taken a drive's patience of half a minute.
+                            if !progress((number + index) as f64 / sectors as f64) {
+                                return Err(Stopped);
+                            }
                         }
                     }
                 }

@@ -5,6 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use drive::{DirectIo, NoBlockDevice, Place, PlaceKind, SystemRoot};
 use engine::{EngineError, Intent, Stop, Target};
@@ -270,6 +271,8 @@ pub struct CheckTarget {
     pub superblocks: [Result<RunHeader, SuperblockFault>; 2],
     /// The system's answer to reading them, where that failed.
     unreadable: Option<i32>,
+    /// Held, so that nobody begins to write meanwhile.
+    _lock: Arc<File>,
 }
 
 impl CheckTarget {
@@ -289,6 +292,11 @@ impl CheckTarget {
         let place = Place::of(root, &path)?;
         let facts = DriveFacts::of(root, &place);
         let path = place.path.clone();
+        let lock = File::open(&path).map_err(VerifyError::call("open", &path))?;
+        // Of a run that is being written, nothing can be said.
+        if flock(&lock, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK) {
+            return Err(VerifyError::Busy { path });
+        }
         let (mut disk, _) = open_to_read(&path, SECTOR_BYTES).map_err(VerifyError::call("open", &path))?;
         let mut block = AlignedBlock::new(SUPERBLOCK_BYTES as usize);
         let mut unreadable = None;
@@ -300,7 +308,7 @@ impl CheckTarget {
                 Err(SuperblockFault::Damaged)
             }
         });
-        Ok(CheckTarget { given: given.to_owned(), path, place, facts, superblocks, unreadable })
+        Ok(CheckTarget { given: given.to_owned(), path, place, facts, superblocks, unreadable, _lock: Arc::new(lock) })
     }
 
     /// The run that it carries.
@@ -399,10 +407,19 @@ pub fn geometry(
     Ok(geometry.within(target.room_bytes)?)
 }
 
-/// Whether a file lies in memory, and is gone with this machine's power.
-pub fn is_in_memory(root: &SystemRoot, path: &Path) -> bool {
-    let place = Place::of(root, path);
-    place.is_ok_and(|place| matches!(place.no_block_device(), Some(NoBlockDevice::Memory { .. })))
+/// What speaks against the place of a journal and does not forbid it, in one sentence.
+pub fn journal_caveat(root: &SystemRoot, path: &Path) -> Option<String> {
+    let place = Place::of(root, path).ok()?;
+    let path = path.display();
+    match place.no_block_device()? {
+        NoBlockDevice::Memory { .. } => Some(format!(
+            "the journal {path} lies in memory: it survives a cut of the drive's power, but not of this machine's"
+        )),
+        NoBlockDevice::Network { .. } => None,
+        unknown => Some(format!(
+            "nobody can say on which drive the journal {path} lies ({unknown}): make sure that it is not the one that is tested"
+        )),
+    }
 }
 
 /// Says on which disks a journal lies, so that it is not put on the one that is tested.

@@ -37,7 +37,9 @@ pub enum Witness {
         /// What each lane has.
         leases: Vec<u64>,
     },
-    /// A recorder.
+    /// A recorder that answers, and will be called when the run begins.
+    Reachable(String),
+    /// A recorder that hears.
     Recorder(Connection),
 }
 
@@ -51,23 +53,26 @@ pub struct Connection {
 }
 
 impl Witness {
-    /// A journal that another run may go on with.
+    /// A journal, which may hold earlier runs on the same drive.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn journal(path: &Path) -> Result<(Witness, Ledger), VerifyError> {
+    /// When it cannot be written, or is about another drive.
+    pub fn journal(path: &Path, drive: &str) -> Result<Witness, VerifyError> {
         let (journal, before) = Journal::open(path)?;
-        Ok((Witness::Journal { journal, begun: Instant::now(), leases: Vec::new() }, before.ledger))
+        let then = before.ledger.cycles.last().map(|cycle| cycle.run.circumstances.drive.clone());
+        if let Some(then) = then.filter(|then| then != drive) {
+            return Err(VerifyError::JournalOfOtherDrive { path: path.to_owned(), then, now: drive.to_owned() });
+        }
+        Ok(Witness::Journal { journal, begun: Instant::now(), leases: Vec::new() })
     }
 
-    /// Calls a recorder.
+    /// Finds out whether a recorder answers, before minutes are spent on filling a target. It is not kept on the line meanwhile.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// When it does not.
     pub fn recorder(address: &str) -> Result<Witness, VerifyError> {
-        let stream = call(address)?;
-        let gone = Arc::new(AtomicBool::new(false));
-        Ok(Witness::Recorder(Connection { stream, address: address.to_owned(), begun: Instant::now(), gone }))
+        call(address).map(drop)?;
+        Ok(Witness::Reachable(address.to_owned()))
     }
 
     /// Tells of a run that begins, and gives every lane its first lease. From now on, leases of a recorder reach `frontiers` by themselves.
@@ -76,8 +81,13 @@ impl Witness {
     /// When it was not heard, or is not wanted.
     pub fn begin(&mut self, run: &RunHeader, frontiers: &Arc<Frontiers>) -> Result<(), VerifyError> {
         let lanes = run.geometry.lanes();
+        if let Witness::Reachable(address) = self {
+            let (stream, address) = (call(address)?, std::mem::take(address));
+            let gone = Arc::new(AtomicBool::new(false));
+            *self = Witness::Recorder(Connection { stream, address, begun: Instant::now(), gone });
+        }
         match self {
-            Witness::Nobody => (0..lanes).for_each(|lane| frontiers.extend(lane, SEQ_MAX)),
+            Witness::Nobody | Witness::Reachable(_) => (0..lanes).for_each(|lane| frontiers.extend(lane, SEQ_MAX)),
             Witness::Journal { journal, begun, leases } => {
                 let first = lease::first(lanes);
                 *leases = vec![lease::AHEAD; usize::from(lanes)];
@@ -100,7 +110,7 @@ impl Witness {
     /// When it was not heard; nothing may be claimed from now on.
     pub fn acknowledge(&mut self, news: &[(u16, Frontier)], frontiers: &Frontiers) -> Result<(), VerifyError> {
         match self {
-            Witness::Nobody => Ok(()),
+            Witness::Nobody | Witness::Reachable(_) => Ok(()),
             Witness::Journal { journal, begun, leases } => {
                 let at_us = micros(*begun);
                 let due = lease::due(news, leases);
@@ -129,7 +139,7 @@ impl Witness {
     /// When it was not heard.
     pub fn say(&mut self, message: &Message) -> Result<(), VerifyError> {
         match self {
-            Witness::Nobody => Ok(()),
+            Witness::Nobody | Witness::Reachable(_) => Ok(()),
             Witness::Journal { journal, begun, .. } => {
                 let at_us = micros(*begun);
                 journal.add(at_us, message).map_err(VerifyError::call("write the journal", journal.path()))
@@ -144,7 +154,7 @@ impl Witness {
     /// When it was not.
     pub fn end(&mut self) -> Result<(), VerifyError> {
         match self {
-            Witness::Nobody => Ok(()),
+            Witness::Nobody | Witness::Reachable(_) => Ok(()),
             Witness::Journal { journal, .. } => {
                 journal.sync().map_err(VerifyError::call("sync the journal", journal.path()))
             }

@@ -153,7 +153,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
 
-    /// Remove the file that flushmark made in a directory, afterwards
+    /// Remove the file that flushmark made in a directory afterwards, unless it is evidence against the drive
     #[arg(long)]
     pub remove: bool,
 
@@ -172,4 +172,32 @@ fn parse_method(text: &str) -> Result<SyncMethod, String> {
         .into_iter()
         .find(|method| method.name() == text)
         .ok_or_else(|| format!("`{text}` is no way to sync; there are {}", names()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[test]
+    fn the_recorder_listens_on_this_machine_alone_unless_told_otherwise() {
+        let args = VerifyArgs::parse_from(["verify", "record", "--journal", "j"]);
+        let VerifyAction::Record(record) = args.action else { panic!("it is `record`") };
+        let address: std::net::SocketAddr = record.listen.parse().unwrap();
+        assert!(address.ip().is_loopback());
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_wrong_use() {
+        for wrong in [
+            &["verify", "write", "/srv", "--recorder", "a:1", "--journal", "j"][..],
+            &["verify", "record", "--journal", "j", "--cycles", "0"],
+            &["verify", "record", "--journal", "j", "--cut-after", "1s"],
+            &["verify", "record"],
+            &["verify", "write", "/srv", "--sync", "o_sync"],
+        ] {
+            assert!(VerifyArgs::try_parse_from(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

@@ -40,7 +40,7 @@ fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
     // Before minutes of filling, so that a recorder that is not there is noticed at once.
     let (mut witness, heard_by) = match (&args.recorder, &args.journal) {
         (Some(address), _) => (Witness::recorder(address)?, format!("the recorder at {address}")),
-        (None, Some(path)) => (Witness::journal(path)?.0, format!("the journal {}", path.display())),
+        (None, Some(path)) => (Witness::journal(path, &target.facts.label)?, format!("the journal {}", path.display())),
         (None, None) => (Witness::Nobody, "nobody, so that only the media will speak".to_owned()),
     };
     let meter = Meter::new(args.quiet, "filling");
@@ -54,11 +54,8 @@ fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
     if !args.quiet {
         say(&report::verify_begun(&run, &target.path.display().to_string(), &heard_by, &look()));
     }
-    if let Some(journal) = args.journal.as_deref().filter(|journal| target::is_in_memory(&root, journal)) {
-        complain(&format!(
-            "the journal {} lies in memory: it survives a cut of the drive's power, but not of this machine's",
-            journal.display()
-        ));
+    if let Some(caveat) = args.journal.as_deref().and_then(|journal| target::journal_caveat(&root, journal)) {
+        complain(&caveat);
     }
     let spec = target.spec(run.flush_method, run.fua_method, run.fua_path);
     let writing = Writing { run: &run, storage: &spec, facts: &target.facts, time: args.time, stop: &STOP };
@@ -79,14 +76,16 @@ fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
 
 /// What the person has to type after the cut.
 fn check_command(args: &WriteArgs) -> String {
-    let mut command = format!("flushmark verify check {}", args.target);
-    if let Some(address) = &args.recorder {
-        command += &format!(" --recorder {address}");
+    format!("flushmark verify check {} {}", args.target, witness_option(args)).trim_end().to_owned()
+}
+
+/// The option that names who hears.
+fn witness_option(args: &WriteArgs) -> String {
+    match (&args.recorder, &args.journal) {
+        (Some(address), _) => format!("--recorder {address}"),
+        (None, Some(path)) => format!("--journal {}", path.display()),
+        (None, None) => String::new(),
     }
-    if let Some(path) = &args.journal {
-        command += &format!(" --journal {}", path.display());
-    }
-    command
 }
 
 fn run_header(args: &WriteArgs, target: &WriteTarget, root: &SystemRoot) -> anyhow::Result<RunHeader> {
@@ -115,6 +114,7 @@ fn run_header(args: &WriteArgs, target: &WriteTarget, root: &SystemRoot) -> anyh
             fua: target.facts.fua,
             protected: args.protected,
             boot_id: target::boot_id(root),
+            witness: witness_option(args),
             direct: target.direct,
             raw_device: target.place.kind == drive::PlaceKind::BlockDevice,
         },
@@ -175,7 +175,9 @@ fn check(args: &CheckArgs) -> anyhow::Result<Verdict> {
         Format::Text => print(&report::verify_page(&document, &look()))?,
         Format::Json => print(&(serde_json::to_string_pretty(&document)? + "\n"))?,
     }
-    if args.remove && !target.remove()? {
+    if args.remove && document.result == CycleResult::Fails {
+        complain(&format!("{} stays, because it is the evidence", target.path.display()));
+    } else if args.remove && !target.remove()? {
         complain(&format!("{} was not made by flushmark, so it stays", target.path.display()));
     }
     Ok(if document.result == CycleResult::Kept { Verdict::Done } else { Verdict::Unfit })

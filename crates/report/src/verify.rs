@@ -58,9 +58,9 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     }
     if let Some(rollback) = &document.rollback {
         let words = format!(
-            "The whole target went back by {}: {} acknowledged writes are gone, in order. The drive keeps the order and not the promise.",
+            "The whole target went back by {}: what is gone ({}) was the latest, in order. The drive keeps the order and not the promise.",
             words::age(rollback.by_us),
-            count(rollback.writes)
+            plural(rollback.writes, "acknowledged write")
         );
         text += &format!("\n{}", hanging("", 0, &words, look.columns()));
     }
@@ -93,7 +93,8 @@ fn verdict(document: &VerifyDocument, look: &Look) -> String {
         }
     };
     let mut text = hanging(&format!("{style}{word}{style:#}: "), word.len() + 2, &words, look.columns());
-    for void in &document.void {
+    let voids = document.void.iter().filter(|_| document.result == CycleResult::Void);
+    for void in voids {
         text += &hanging("  - ", 4, &format!("{}.", sentence_case(&void.sentence)), look.columns());
     }
     text + &bound(&document.standing, look)
@@ -502,8 +503,8 @@ mod golden {
          2. corrupt, in control lanes: 1 record damaged
             - and 1 more
 
-        The whole target went back by 12 ms: 1,234 acknowledged writes are gone, in order. The drive keeps
-        the order and not the promise.
+        The whole target went back by 12 ms: what is gone (1,234 acknowledged writes) was the latest, in
+        order. The drive keeps the order and not the promise.
 
         Losses by age
           acknowledged before the end  records  broken

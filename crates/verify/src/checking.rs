@@ -240,10 +240,15 @@ impl Check {
             notes.push("this host has not been started anew since the run: if its power, and not the drive's alone, was to be cut, that did not happen".to_owned());
         }
         if let Some(cycle) = &self.cycle {
-            for (_, why) in &cycle.stopped {
-                notes.push(why.clone());
+            let lanes = usize::from(self.run.geometry.lanes());
+            // A drive that loses its power under a host that does not.
+            let all_stopped = cycle.stopped.len() >= lanes;
+            if let Some((_, why)) = cycle.stopped.first().filter(|_| all_stopped) {
+                notes.push(format!("all {lanes} lanes stopped at errors, as they do when the drive's power goes and the host's does not; the first of them: {why}"));
+            } else {
+                notes.extend(cycle.stopped.iter().map(|(_, why)| why.clone()));
             }
-            if let Some(why) = &cycle.ended {
+            if let Some(why) = cycle.ended.as_ref().filter(|_| !all_stopped && cycle.cut_delay_ms.is_none()) {
                 notes.push(format!(
                     "the writer ended by itself ({why}) before any cut: the drive was idle when its power went"
                 ));

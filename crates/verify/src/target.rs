@@ -298,6 +298,10 @@ impl CheckTarget {
             return Err(VerifyError::Busy { path });
         }
         let (mut disk, _) = open_to_read(&path, SECTOR_BYTES).map_err(VerifyError::call("open", &path))?;
+        if disk.size_bytes() == 0 && place.kind == PlaceKind::BlockDevice {
+            let source = std::io::Error::other("the device has no size any more");
+            return Err(VerifyError::Unreadable { path, source });
+        }
         let mut block = AlignedBlock::new(SUPERBLOCK_BYTES as usize);
         let mut unreadable = None;
         let superblocks = SUPERBLOCKS_AT.map(|at| match disk.read(at, block.bytes_mut()) {

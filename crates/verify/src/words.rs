@@ -51,7 +51,7 @@ fn odd(oddity: &Oddity, finding: &Finding, promised: &str) -> String {
             format!("a record of the older run {} is there instead of {promised}", run_name(*run_id))
         }
         Oddity::Corrupt(Damage::Garbage(Some(attribution))) => {
-            format!("bytes that nobody wrote ({}), instead of {promised}", pieces(attribution))
+            format!("damaged bytes ({}), instead of {promised}", pieces(attribution))
         }
         Oddity::Corrupt(damage) => format!("{}, instead of {promised}", damaged(damage)),
         Oddity::Unreadable(why) => {
@@ -109,6 +109,7 @@ fn origin(origin: Origin, header: Option<u32>) -> String {
         Origin::Foreign { address_bytes, version } => format!("version {version} of byte {address_bytes}"),
         Origin::Zeros => "zeros".to_owned(),
         Origin::Ones => "ones".to_owned(),
+        Origin::Unknown { wrong_bits: Some(1) } => "one wrong bit".to_owned(),
         Origin::Unknown { wrong_bits: Some(bits) } => format!("{bits} wrong bits"),
         Origin::Unknown { wrong_bits: None } => "unknown".to_owned(),
     }
@@ -204,7 +205,7 @@ mod tests {
         not one sector of the target can be read
         one sector is of several versions (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 going over into 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more), instead of version 7, acknowledged 1.2 ms before the end
         version 2 of the sector at byte 8192 lies here, instead of version 7, acknowledged 1.2 ms before the end
-        bytes that nobody wrote (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 going over into 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more), instead of version 7, acknowledged 1.2 ms before the end
+        damaged bytes (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 going over into 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more), instead of version 7, acknowledged 1.2 ms before the end
         version 7 with one wrong bit, instead of version 7, acknowledged 1.2 ms before the end
         two readings in a row that differ, instead of version 7, acknowledged 1.2 ms before the end
         1 of its sectors cannot be read (Input/output error); what had to be there is version 7, acknowledged 1.2 ms before the end

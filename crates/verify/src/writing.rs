@@ -115,7 +115,13 @@ impl<O: OpenDisk> Writing<'_, O> {
         written.flushes = flushes();
         written.failures = failures;
         witness.say(&Message::Beat { syncs: written.syncs, flushes: written.flushes })?;
-        witness.say(&Message::End(if self.stop.is_requested() { "asked to stop" } else { "done" }.to_owned()))?;
+        let all_failed = written.failures.len() == usize::from(self.run.geometry.lanes());
+        let why = match (self.stop.is_requested(), all_failed) {
+            (_, true) => "every lane stopped at an error",
+            (true, false) => "asked to stop",
+            (false, false) => "its time was over",
+        };
+        witness.say(&Message::End(why.to_owned()))?;
         witness.end()?;
         Ok(written)
     }

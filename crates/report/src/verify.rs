@@ -7,6 +7,7 @@ use verify::ledger::Standing;
 use verify::message::{AgeCount, CycleResult};
 use verify::recorder::Event;
 use verify::run_header::{FuaPath, RunHeader, SyncMethod};
+use verify::verdict::Class;
 use verify::words;
 use verify::writing::Written;
 use workload::format_bytes;
@@ -143,23 +144,22 @@ fn bound(standing: &Standing, look: &Look) -> String {
 }
 
 fn finding_words(number: usize, finding: &FindingRecord, look: &Look) -> String {
-    let title = format!(
-        "{}, in {}: {} {}",
-        finding.class.name(),
-        kind_words(finding.kind),
-        plural(finding.records, "record"),
-        words::meaning(finding.class)
-    );
+    let (class, meaning) = (finding.class.name(), words::meaning(finding.class));
+    let title = match finding.class {
+        Class::Dead => format!("{class}: {meaning}"),
+        _ => format!("{class}, in {}: {} {meaning}", kind_words(finding.kind), plural(finding.records, "record")),
+    };
     let first = format!("{number:>2}. ");
     let strong = look.palette.strong;
     let title = hanging(&format!("{first}{strong}"), first.len(), &title, look.columns());
     let mut text = format!("{}{strong:#}\n", title.trim_end_matches('\n'));
-    for example in &finding.examples {
+    let shown = finding.examples.iter().filter(|_| finding.class != Class::Dead);
+    for example in shown {
         let words = format!("at byte {}: {}", example.address_bytes, example.sentence);
         text += &hanging("    - ", 6, &words, look.columns());
     }
-    let more = finding.records - finding.examples.len() as u64;
-    if more > 0 {
+    let more = finding.records.saturating_sub(finding.examples.len() as u64);
+    if more > 0 && finding.class != Class::Dead {
         text += &format!("    - and {} more\n", count(more));
     }
     text
@@ -168,7 +168,8 @@ fn finding_words(number: usize, finding: &FindingRecord, look: &Look) -> String 
 fn control_words(document: &VerifyDocument, look: &Look) -> String {
     let legal = &document.legal;
     let mut words = Vec::new();
-    if document.run.lanes[2] > 0 {
+    let is_dead = document.findings.iter().any(|finding| finding.class == Class::Dead);
+    if document.run.lanes[2] > 0 && !is_dead {
         let completed = plural(legal.control_completed, "write");
         words.push(match legal.control_lost {
             0 => format!("Control: {completed} were completed and never synced, and none of them is missing."),
@@ -377,7 +378,7 @@ mod golden {
     use verify::message::Outcome;
     use verify::run_header::Circumstances;
     use verify::validity::Void;
-    use verify::verdict::{Class, Legal, Rollback, Tally};
+    use verify::verdict::{Legal, Rollback, Tally};
     use verify::writing::Live;
 
     use super::*;
@@ -514,6 +515,36 @@ mod golden {
 
         Notes
           - The journal ends in the middle of an entry
+
+        FAILS: data that had to be there is missing or damaged.
+        A drive that failed once is not made good by cycles that it passed.
+        ");
+    }
+
+    #[test]
+    fn a_dead_drive() {
+        let mut document = kept();
+        document.result = CycleResult::Fails;
+        document.promises.iter_mut().for_each(|promise| promise.tally.kept = 0);
+        document.findings =
+            vec![FindingRecord { class: Class::Dead, kind: LaneKind::Flush, records: 1, sectors: 0, examples: vec![] }];
+        document.standing = Standing { failed: 1, ..Standing::default() };
+        insta::assert_snapshot!(page(&document), @"
+        target       /dev/sdx
+        drive        Micron 5100 (S1)
+        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
+                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
+        heard by     the recorder
+
+        What was promised, and what is there
+                       acknowledged writes  records that must be there  are there
+          flush lanes            1,234,567                      43,000          0
+          FUA lanes                  9,000                       7,000          0
+          Allowed: a write under way is there in part, in whole sectors, in 1 slot.
+          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
+
+        Findings
+         1. dead: not one sector of the target can be read
 
         FAILS: data that had to be there is missing or damaged.
         A drive that failed once is not made good by cycles that it passed.

@@ -216,9 +216,9 @@ impl Check {
         let mut notes = Vec::new();
         notes.extend(match superblocks_damaged {
             0 => None,
-            1 => Some("one of the two superblocks, which were synced before the run began, is damaged".to_owned()),
+            1 => Some("one of the two superblocks, which were synced before the run began, is damaged or cannot be read".to_owned()),
             _ => Some(
-                "both superblocks, which were synced before the run began, are damaged; the layout is the journal's"
+                "both superblocks, which were synced before the run began, are damaged or cannot be read; the layout is the journal's"
                     .to_owned(),
             ),
         });

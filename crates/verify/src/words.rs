@@ -135,7 +135,7 @@ pub const fn meaning(class: Class) -> &'static str {
         Class::Unserializable => "gone, although records survive that were written after it had been promised",
         Class::RolledBack => "gone with everything that came after one earlier moment",
         Class::Unreadable => "not to be read",
-        Class::Dead => "the drive gives nothing back",
+        Class::Dead => "not one sector of the target can be read",
     }
 }
 

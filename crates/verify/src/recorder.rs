@@ -232,6 +232,15 @@ impl Shared {
         let _ = sender.send(event);
     }
 
+    /// A journal that cannot be written ends the recorder, not only the conversation: whoever hears without remembering must not go on.
+    fn expect_kept(&self, kept: io::Result<()>) -> io::Result<()> {
+        kept.inspect_err(|error| {
+            if error.kind() != io::ErrorKind::InvalidData {
+                self.tell(Event::JournalFailed(io::Error::new(error.kind(), error.to_string())));
+            }
+        })
+    }
+
     fn now_us(&self) -> u64 {
         self.begun.elapsed().as_micros() as u64
     }
@@ -359,7 +368,8 @@ impl Call<'_> {
             let due = match &message {
                 Message::Acknowledge(lanes) => self.hear(at_us, &message, lanes)?,
                 Message::Beat { .. } | Message::Stopped { .. } | Message::End(_) => {
-                    self.shared.lock().keep(at_us, &message)?;
+                    let kept = self.shared.lock().keep(at_us, &message);
+                    self.shared.expect_kept(kept)?;
                     Vec::new()
                 }
                 _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "a writer does not say such a thing")),
@@ -385,7 +395,7 @@ impl Call<'_> {
             cycle.map_or(0, |cycle| cycle.obligations.lanes.iter().map(|heard| heard.frontier.durable).sum())
         };
         let before = durable(&state);
-        state.keep(at_us, message)?;
+        self.shared.expect_kept(state.keep(at_us, message))?;
         if durable(&state) > before {
             state.commits_heard += 1;
             self.shared.heard.notify_all();
@@ -395,7 +405,7 @@ impl Call<'_> {
             for &(lane, seq) in &due {
                 state.leases[usize::from(lane)] = seq;
             }
-            state.keep(at_us, &Message::Lease(due.clone()))?;
+            self.shared.expect_kept(state.keep(at_us, &Message::Lease(due.clone())))?;
             let handle = state.journal.handle()?;
             drop(state);
             if let Err(error) = handle.sync_data() {

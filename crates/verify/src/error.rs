@@ -163,6 +163,14 @@ pub enum VerifyError {
         /// The system's answer.
         source: io::Error,
     },
+    /// A check that did not hear everything.
+    #[error("the recorder at {address} broke off ({source}); ask it again")]
+    BrokenOff {
+        /// Where.
+        address: String,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// The recorder does not want it.
     #[error("the recorder at {address} refuses: {sentence}")]
     RecorderRefuses {

@@ -189,7 +189,7 @@ fn micros(begun: Instant) -> u64 {
 
 /// Opens a connection to a recorder and greets it.
 fn call(address: &str) -> Result<TcpStream, VerifyError> {
-    let unreachable = |source| VerifyError::Unreachable { address: address.to_owned(), source };
+    let unreachable = |source| VerifyError::Unreachable { address: address.to_owned(), source: closed(source) };
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for candidate in address.to_socket_addrs().map_err(unreachable)? {
         match TcpStream::connect_timeout(&candidate, ANSWER_MAX) {
@@ -244,7 +244,17 @@ impl Connection {
     }
 
     fn lost(&self, source: io::Error) -> VerifyError {
-        VerifyError::RecorderGone { address: self.address.clone(), source }
+        VerifyError::RecorderGone { address: self.address.clone(), source: closed(source) }
+    }
+}
+
+/// A connection that broke. A broken pipe is said in other words: elsewhere it means that a reader of stdout has seen enough, which is a success.
+fn closed(source: io::Error) -> io::Error {
+    match source.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+            io::Error::new(io::ErrorKind::ConnectionAborted, "it closed the connection")
+        }
+        _ => source,
     }
 }
 
@@ -307,7 +317,7 @@ impl Inquiry {
     /// When it does not answer, or has heard of none.
     pub fn fetch(address: &str) -> Result<(Inquiry, Ledger), VerifyError> {
         let stream = call(address)?;
-        let gone = |source| VerifyError::RecorderGone { address: address.to_owned(), source };
+        let gone = |source| VerifyError::BrokenOff { address: address.to_owned(), source: closed(source) };
         let ear = Ear::new(stream.try_clone().map_err(gone)?);
         let mut inquiry = Inquiry { stream, ear, address: address.to_owned() };
         inquiry.say(&Message::Fetch)?;
@@ -337,7 +347,7 @@ impl Inquiry {
     }
 
     fn say(&mut self, message: &Message) -> Result<(), VerifyError> {
-        let lost = |source| VerifyError::RecorderGone { address: self.address.clone(), source };
+        let lost = |source| VerifyError::BrokenOff { address: self.address.clone(), source: closed(source) };
         self.stream.write_all(&frame(0, message)).map_err(lost)
     }
 
@@ -347,7 +357,20 @@ impl Inquiry {
                 Err(VerifyError::RecorderRefuses { address: self.address.clone(), sentence })
             }
             Ok(message) => Ok(message),
-            Err(source) => Err(VerifyError::RecorderGone { address: self.address.clone(), source }),
+            Err(source) => Err(VerifyError::BrokenOff { address: self.address.clone(), source: closed(source) }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_pipe_to_a_recorder_is_no_reader_that_has_seen_enough() {
+        let source = closed(io::ErrorKind::BrokenPipe.into());
+        assert_ne!(source.kind(), io::ErrorKind::BrokenPipe);
+        let error = VerifyError::RecorderGone { address: "r:5401".to_owned(), source };
+        insta::assert_snapshot!(error, @"the recorder at r:5401 went away (it closed the connection): writing stopped, and nothing is claimed of what it did not hear");
     }
 }

@@ -51,16 +51,21 @@ fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
         return Ok(Verdict::Interrupted(signal));
     }
     prepared?;
-    if !args.quiet {
-        say(&report::verify_begun(&run, &target.path.display().to_string(), &heard_by, &look()));
-    }
     if let Some(caveat) = args.journal.as_deref().and_then(|journal| target::journal_caveat(&root, journal)) {
         complain(&caveat);
     }
     let spec = target.spec(run.flush_method, run.fua_method, run.fua_path);
     let writing = Writing { run: &run, storage: &spec, facts: &target.facts, time: args.time, stop: &STOP };
     let meter = Meter::new(args.quiet, "writing");
-    let written = writing.run(&mut witness, &mut |live| meter.live(live));
+    let begun = report::verify_begun(&run, &target.path.display().to_string(), &heard_by, &look());
+    // Said when the witness hears and lanes write, and not before: somebody may be waiting for it with a hand on the switch.
+    let mut begun = Some(begun).filter(|_| !args.quiet);
+    let written = writing.run(&mut witness, &mut |live| {
+        if let Some(begun) = begun.take() {
+            say(&begun);
+        }
+        meter.live(live);
+    });
     meter.finish();
     let written = written?;
     print(&report::verify_written(&run, &written, &check_command(args), &look()))?;

@@ -357,6 +357,47 @@ mod tests {
         assert_eq!(found, (0, Oddity::NeverIssued { version: 1 }));
     }
 
+    proptest::proptest! {
+        /// Whatever lies there, header by header, and whoever put it there: it is found to be something, and judged.
+        #[test]
+        fn no_header_is_too_odd(
+            kind in 0usize..4, lane: u16, sector: u16, sectors: u16, own_run: bool, own_address: bool, version: u32, address: u64,
+            seq in 0..=crate::record::SEQ_MAX, evidence in 0..=crate::record::SEQ_MAX, other_lane in 0u16..8,
+            other_seq in 0..=crate::record::SEQ_MAX, whole_body: bool, torn in 0usize..512,
+        ) {
+            let (run, survey) = survey(|memory| {
+                let old = memory.bytes[FIRST..FIRST + 512].to_vec();
+                let header = Header {
+                    kind: [Kind::Fill, Kind::Flush, Kind::Fua, Kind::Control][kind],
+                    lane,
+                    sector,
+                    sectors,
+                    run_id: if own_run { 11 } else { 12 },
+                    target_id: 1,
+                    version,
+                    address_bytes: if own_address { FIRST as u64 } else { address >> 8 },
+                    seq,
+                    evidence,
+                    other_lane,
+                    other_seq,
+                    body_crc: 0,
+                };
+                let mut record = vec![0; 512];
+                header.fill_record(&mut record, 512);
+                if !whole_body {
+                    record[torn..].copy_from_slice(&old[torn..]);
+                }
+                memory.bytes[FIRST..FIRST + 512].copy_from_slice(&record);
+            });
+            proptest::prop_assert!(survey.oddities.len() <= 1);
+            let verdict = crate::verdict::judge(&run, None, &survey);
+            proptest::prop_assert!(verdict.findings.len() <= run.geometry.slots() as usize);
+            for finding in &verdict.findings {
+                proptest::prop_assert!(!crate::words::sentence(finding, &run).is_empty());
+            }
+        }
+    }
+
     #[test]
     fn whoever_does_not_want_to_go_on_need_not() {
         let run = RunHeader::plain(11, small());

@@ -214,6 +214,12 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
         },
     };
     for (lane, bond) in bonds.iter().enumerate() {
+        // Nobody can have seen more of a lane than it was allowed to do.
+        if bond.lease.is_some_and(|lease| survey.traces.get(lane).is_some_and(|trace| trace.proven > lease)) {
+            let at = bond.witness.map_or(0, |witness| witness.address_bytes);
+            let (count, first) = judging.verdict.never_issued.unwrap_or((0, at));
+            judging.verdict.never_issued = Some((count + 1, first));
+        }
         if bond.kind == LaneKind::Control {
             let completed = control_completed(obligations, survey, lane);
             judging.verdict.legal.control_completed += bond.schedule.writes_up_to(completed);

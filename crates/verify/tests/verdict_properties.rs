@@ -144,6 +144,12 @@ proptest! {
 }
 
 #[test]
+fn evidence_beyond_the_lease_is_flushmarks_error() {
+    let verdict = judge(&run(), Some(&heard([30; LANES])), &survey(written([30; LANES]), 1001));
+    assert_eq!(verdict.never_issued.map(|(count, _)| count), Some(4), "of each lane");
+}
+
+#[test]
 fn nothing_readable_is_dead() {
     let run = run();
     let mut survey = survey(|_| Survey::ODD, 0);

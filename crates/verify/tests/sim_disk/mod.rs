@@ -217,6 +217,9 @@ impl SimDisk {
 
     /// Remembers this moment, cache included, for faults that bring it back.
     pub fn remember(&mut self) {
+        if !self.has(Fault::Rollback) && !self.has(Fault::OldRange) {
+            return;
+        }
         let kept = self.medium.clone();
         let entries: Vec<(u64, u32, Vec<u8>)> =
             self.cache.iter().map(|(&offset, cached)| (offset, cached.version, cached.data.clone())).collect();

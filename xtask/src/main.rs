@@ -56,6 +56,8 @@ enum Peer {
     Fio(versus::Options),
     /// nbdkit from the system's packages: served drives, and crash states beside copied images
     Nbdkit(versus::Options),
+    /// `flushmark verify write` beside fio's verification (crc32c, fsync=1), on a file in memory
+    Verify(versus::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -72,5 +74,6 @@ fn main() -> anyhow::Result<()> {
         }
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
+        Task::Versus { peer: Peer::Verify(options) } => versus::verify::run(&options),
     }
 }

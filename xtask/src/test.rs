@@ -193,7 +193,7 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
 }
 
 fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
-    for target in ["plan_toml", "fio_job"] {
+    for target in ["plan_toml", "fio_job", "verify_message"] {
         if !is_there("cargo", &["+nightly", "--version"]) {
             tally.skips.push(format!("fuzz target {target}: no nightly toolchain, which cargo-fuzz needs"));
             continue;

@@ -9,6 +9,7 @@ pub mod nbdkit;
 mod ours;
 mod rigs;
 mod rows;
+pub mod verify;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,12 +1,13 @@
 //! Drives with data in them under power cuts, in virtual time: honest ones keep what they promised, to the byte; liars are found out.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 
 use emulate::drive::{Command, Cut, Done, Drive, Power, Refused};
 use emulate::honesty::{Honesty, Lie};
 use emulate::image::Image;
 use proptest::prelude::*;
-use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 use simdrive::device::SECTOR_BYTES;

@@ -47,3 +47,4 @@ pub use error::{Blame, EngineError};
 pub use job::Stop;
 pub use run::{Options, run};
 pub use target::{Intent, Target};
+pub use uring::DurableWrites;

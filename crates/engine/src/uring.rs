@@ -4,6 +4,7 @@
 //! entry is built once. A write that must be durable by itself carries `RWF_DSYNC`; a linked sync is a second entry that the kernel starts
 //! when the write is done.
 
+mod durable_write;
 mod ring;
 
 use std::os::fd::BorrowedFd;
@@ -13,6 +14,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use rustix::io_uring::{IoringFsyncFlags, IoringOp, IoringSqeFlags};
 use workload::SyncCall;
 
+pub use self::durable_write::DurableWrites;
 use self::ring::{Entry, Ring};
 use crate::buffers::Buffers;
 use crate::queue::{Completion, Operation, Queue};

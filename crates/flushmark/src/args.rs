@@ -2,6 +2,7 @@
 
 pub mod crash;
 pub mod emulate;
+pub mod verify;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use workload::EngineChoice;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  unfit for a use named with --fail-on
+  1  unfit for a use named with --fail-on, or (verify check) not proven to keep its word
   2  wrong use, or no test of the plan can run here
   3  refused for safety
   4  I/O or system error; what was measured until then has been printed
@@ -41,6 +42,7 @@ pub enum Command {
     Crash(crash::CrashArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
+    Verify(verify::VerifyArgs),
 }
 
 /// What a commit costs here, in under a minute, with nothing destroyed and no root

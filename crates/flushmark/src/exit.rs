@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use drive::cache_switch::SwitchError;
 use emulate::emulation::EmulateError;
 use engine::{Blame, EngineError};
+use verify::error::VerifyError;
 
 /// Why the program does not end with 0, apart from errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Done.
     Done,
-    /// A use named with `--fail-on` got too low a grade.
+    /// A use named with `--fail-on` got too low a grade, or a drive broke its word.
     Unfit,
     /// Some test failed in the middle; what was measured until then has been printed.
     Failed,
@@ -78,7 +79,8 @@ fn code_of(error: &anyhow::Error) -> u8 {
             4
         };
     }
-    match error.downcast_ref::<EngineError>().map(EngineError::blame) {
+    let blame = error.downcast_ref::<VerifyError>().map(VerifyError::blame);
+    match blame.or_else(|| error.downcast_ref::<EngineError>().map(EngineError::blame)) {
         Some(Blame::Usage) => 2,
         Some(Blame::Safety) => 3,
         Some(Blame::System) | None => 4,

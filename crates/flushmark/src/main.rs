@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         args::Command::Crash(crash) => commands::crash::run(&crash),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
+        args::Command::Verify(verify) => commands::verify::run(&verify),
     };
     exit::code(outcome)
 }

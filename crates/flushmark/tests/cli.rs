@@ -31,6 +31,7 @@ fn help() {
       fit        Make a model of a drive from a measured result of check or run
       explain    Play through on models what goes wrong in storage, step by step
       catalogue  Published measurements of drives, with their sources
+      verify     Proof that acknowledged writes survive a power cut, or which kind of lie was told
       help       Print this message or the help of the given subcommand(s)
 
     Options:
@@ -39,7 +40,7 @@ fn help() {
 
     Exit codes:
       0  done
-      1  unfit for a use named with --fail-on
+      1  unfit for a use named with --fail-on, or (verify check) not proven to keep its word
       2  wrong use, or no test of the plan can run here
       3  refused for safety
       4  I/O or system error; what was measured until then has been printed

@@ -12,6 +12,7 @@
 //! | [`emulation_page`], [`emulation_status`], [`emulation_line`], [`cut_sentence`] | a drive that is being emulated |
 //! | [`crash_page`], [`crash_state`], [`crash_line`] | a crash test |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
+//! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
 //! | [`json`] | the result document |
 //!
 //! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
@@ -37,6 +38,7 @@ mod prose;
 mod suites;
 mod tables;
 mod target;
+mod verify;
 mod write_hole;
 
 #[cfg(test)]
@@ -56,6 +58,7 @@ pub use progress::{done_line, live_line};
 pub use suites::suites;
 pub use tables::run_page;
 pub use target::target_header;
+pub use verify::{verify_begun, verify_event, verify_page, verify_standing, verify_written};
 pub use write_hole::write_hole_page;
 
 use measurement::RunDocument;

@@ -9,6 +9,7 @@ use workload::ByteSize;
 
 use super::{Format, parse_time};
 
+#[expect(clippy::struct_excessive_bools, reason = "switches that a person sets one by one")]
 /// Every power cut at once: record what a command writes, then check each state that a cut could have left
 #[derive(Debug, Parser)]
 #[command(after_help = "\

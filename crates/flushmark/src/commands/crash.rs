@@ -48,7 +48,7 @@ pub fn run(args: &CrashArgs) -> anyhow::Result<Verdict> {
     if let Some(state) = &args.state {
         return one(args, &session, plan, recording, state, work.path());
     }
-    explore(args, &session, plan, recording, work.path())
+    explore(args, &session, plan, &recording, work.path())
 }
 
 fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Recording)> {
@@ -157,14 +157,14 @@ fn explore(
     args: &CrashArgs,
     session: &Session,
     plan: Plan,
-    recording: Arc<Recording>,
+    recording: &Arc<Recording>,
     work: &Path,
 ) -> anyhow::Result<Verdict> {
     let begun = Instant::now();
-    let planned = states(&recording, &plan);
+    let planned = states(recording, &plan);
     let known: BTreeMap<State, Judged> = session.results()?.into_iter().collect();
     let mut log = session.log_results()?;
-    let explorer = Explorer::new(Arc::clone(&recording), plan, jobs(args), work)?;
+    let explorer = Explorer::new(Arc::clone(recording), plan, jobs(args), work)?;
     let bar = Bar::new(args.quiet);
     let results = explorer.run(&planned, &known, &mut log, args.first, &|progress| {
         bar.draw(progress);
@@ -175,7 +175,7 @@ fn explore(
     let failed: Vec<&State> =
         planned.iter().filter(|state| matches!(results.get(state), Some(Judged::Failed(_)))).collect();
     let first_failure = match failed.first() {
-        Some(state) if !STOP.is_requested() => Some(first(&explorer, &recording, state)?),
+        Some(state) if !STOP.is_requested() => Some(first(&explorer, recording, state)?),
         _ => None,
     };
     let entries = recording.entries();

@@ -12,6 +12,7 @@ pub mod host;
 pub mod models;
 pub mod run;
 pub mod suites;
+pub mod verify;
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,0 +1,278 @@
+//! `flushmark verify`: whether acknowledged writes survive a power cut.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use drive::SystemRoot;
+use indicatif::{ProgressBar, ProgressStyle};
+use verify::checking::{Check, Source};
+use verify::message::CycleResult;
+use verify::recorder::{Cut, Recorder, RecorderOptions};
+use verify::run_header::{Circumstances, RunHeader, SyncMethod};
+use verify::target::{self, WriteTarget};
+use verify::witness::Witness;
+use verify::writing::{Live, Writing};
+
+use super::{look, print};
+use crate::args::Format;
+use crate::args::verify::{CheckArgs, RecordArgs, VerifyAction, VerifyArgs, WriteArgs};
+use crate::exit::{Verdict, complain};
+use crate::signals::{self, STOP};
+
+/// Does one of these.
+pub fn run(args: &VerifyArgs) -> anyhow::Result<Verdict> {
+    signals::listen().context("cannot listen to signals")?;
+    match &args.action {
+        VerifyAction::Write(args) => write(args),
+        VerifyAction::Record(args) => record(args),
+        VerifyAction::Check(args) => check(args),
+    }
+}
+
+fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
+    let root = SystemRoot::default();
+    let target = WriteTarget::open(&root, &args.target, args.destroy_data, args.size.map(|size| size.0))?;
+    if let Some(journal) = &args.journal {
+        target::expect_apart(&root, &target, journal)?;
+    }
+    let run = run_header(args, &target, &root)?;
+    // Before minutes of filling, so that a recorder that is not there is noticed at once.
+    let (mut witness, heard_by) = match (&args.recorder, &args.journal) {
+        (Some(address), _) => (Witness::recorder(address)?, format!("the recorder at {address}")),
+        (None, Some(path)) => (Witness::journal(path, &target.facts.label)?, format!("the journal {}", path.display())),
+        (None, None) => (Witness::Nobody, "nobody, so that only the media will speak".to_owned()),
+    };
+    let meter = Meter::new(args.quiet, "filling");
+    let prepared = target.prepare(&run, &STOP, &mut |share| meter.share(share));
+    meter.finish();
+    if let (Err(_), Some(signal)) = (&prepared, signals::received()) {
+        complain("interrupted before the run began");
+        return Ok(Verdict::Interrupted(signal));
+    }
+    prepared?;
+    if let Some(caveat) = args.journal.as_deref().and_then(|journal| target::journal_caveat(&root, journal)) {
+        complain(&caveat);
+    }
+    let spec = target.spec(run.flush_method, run.fua_method, run.fua_path);
+    let writing = Writing { run: &run, storage: &spec, facts: &target.facts, time: args.time, stop: &STOP };
+    let meter = Meter::new(args.quiet, "writing");
+    let begun = report::verify_begun(&run, &target.path.display().to_string(), &heard_by, &look());
+    // Said when the witness hears and lanes write, and not before: somebody may be waiting for it with a hand on the switch.
+    let mut begun = Some(begun).filter(|_| !args.quiet);
+    let written = writing.run(&mut witness, &mut |live| {
+        if let Some(begun) = begun.take() {
+            say(&begun);
+        }
+        meter.live(live);
+    });
+    meter.finish();
+    let written = written?;
+    print(&report::verify_written(&run, &written, &check_command(args), &look()))?;
+    for failure in &written.failures {
+        complain(&failure.to_string());
+    }
+    Ok(match signals::received() {
+        _ if !written.failures.is_empty() => Verdict::Failed,
+        Some(signal) => Verdict::Interrupted(signal),
+        None => Verdict::Done,
+    })
+}
+
+/// What the person has to type after the cut.
+fn check_command(args: &WriteArgs) -> String {
+    format!("flushmark verify check {} {}", args.target, witness_option(args)).trim_end().to_owned()
+}
+
+/// The option that names who hears.
+fn witness_option(args: &WriteArgs) -> String {
+    match (&args.recorder, &args.journal) {
+        (Some(address), _) => format!("--recorder {address}"),
+        (None, Some(path)) => format!("--journal {}", path.display()),
+        (None, None) => String::new(),
+    }
+}
+
+fn run_header(args: &WriteArgs, target: &WriteTarget, root: &SystemRoot) -> anyhow::Result<RunHeader> {
+    let all_fua = args.sync.is_fua();
+    let lanes = if all_fua {
+        [0, args.lanes.saturating_add(args.fua_lanes.unwrap_or(0)), args.control_lanes]
+    } else {
+        [args.lanes, args.fua_lanes.unwrap_or(1), args.control_lanes]
+    };
+    let geometry = target::geometry(target, args.record.0, lanes, args.writes_per_sync)?;
+    let run_id = target::new_run_id().context("cannot draw a random identity for the run")?;
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(RunHeader {
+        run_id,
+        target_id: target.target_id(run_id),
+        geometry,
+        flush_method: if all_fua { SyncMethod::Fsync } else { args.sync },
+        fua_method: if all_fua { args.sync } else { SyncMethod::RwfDsync },
+        fua_path: target.fua_path(),
+        circumstances: Circumstances {
+            started_unix_s: started.as_secs(),
+            target: args.target.clone(),
+            drive: target.facts.label.clone(),
+            unsafe_shutdowns: target.facts.unsafe_shutdowns,
+            volatile_cache: target.facts.volatile_cache,
+            fua: target.facts.fua,
+            protected: args.protected,
+            boot_id: target::boot_id(root),
+            witness: witness_option(args),
+            direct: target.direct,
+            raw_device: target.place.kind == drive::PlaceKind::BlockDevice,
+        },
+    })
+}
+
+fn record(args: &RecordArgs) -> anyhow::Result<Verdict> {
+    let options = RecorderOptions {
+        listen: args.listen.clone(),
+        journal: args.journal.clone(),
+        cut: args.cut_command.clone().map(|command| Cut { command, after: args.cut_after }),
+        cycles: args.cycles,
+    };
+    let recorder = Recorder::open(options)?;
+    if let Some(cut_off) = recorder.cut_off {
+        complain(&format!(
+            "the journal ended in the middle of an entry; {} bytes behind byte {} were taken away",
+            cut_off.lost_bytes, cut_off.at_bytes
+        ));
+    }
+    let address = recorder.address().context("cannot tell where the recorder listens")?;
+    print(&format!("listening at {address}, journal {}\n", args.journal.display()))?;
+    // A reader that went away is no reason to stop hearing.
+    let standing = recorder.serve(&STOP, &mut |event| {
+        if let Some(words) = report::verify_event(event) {
+            let _ = print(&format!("{words}\n"));
+        }
+    })?;
+    print(&report::verify_standing(&standing, &look()))?;
+    Ok(match signals::received() {
+        Some(signal) => Verdict::Interrupted(signal),
+        None if standing.failed > 0 || standing.void > 0 => Verdict::Unfit,
+        None => Verdict::Done,
+    })
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<Verdict> {
+    let root = SystemRoot::default();
+    let source = match (&args.recorder, &args.journal) {
+        (Some(address), _) => Source::Recorder(address.clone()),
+        (None, Some(path)) => Source::Journal(path.clone()),
+        (None, None) => Source::Nobody,
+    };
+    let check = Check::open(&root, &args.target, &source)?;
+    let target = check.target().clone();
+    let meter = Meter::new(args.quiet, "reading");
+    let carried_out = check.carry_out(&root, env!("CARGO_PKG_VERSION"), &mut |share| {
+        meter.share(share);
+        !STOP.is_requested()
+    });
+    meter.finish();
+    if let (Err(_), Some(signal)) = (&carried_out, signals::received()) {
+        complain("interrupted before everything had been read");
+        return Ok(Verdict::Interrupted(signal));
+    }
+    let document = carried_out?;
+    match args.format {
+        Format::Text => print(&report::verify_page(&document, &look()))?,
+        Format::Json => print(&(serde_json::to_string_pretty(&document)? + "\n"))?,
+    }
+    if args.remove && document.result == CycleResult::Fails {
+        complain(&format!("{} stays, because it is the evidence", target.path.display()));
+    } else if args.remove && !target.remove()? {
+        complain(&format!("{} was not made by flushmark, so it stays", target.path.display()));
+    }
+    Ok(if document.result == CycleResult::Kept { Verdict::Done } else { Verdict::Unfit })
+}
+
+/// Words on stderr, where nobody may be reading.
+fn say(text: &str) {
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+/// What takes longer than this shows how far it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Where stderr is no terminal, a line comes so often.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// How far something is, on stderr: a bar on a terminal, a line now and then elsewhere.
+struct Meter {
+    what: &'static str,
+    begun: Instant,
+    bar: Option<ProgressBar>,
+    lines: bool,
+    said: std::cell::Cell<Duration>,
+}
+
+impl Meter {
+    fn new(quiet: bool, what: &'static str) -> Meter {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = (!quiet && terminal).then(|| {
+            let bar = ProgressBar::new(1000);
+            if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:24} {msg}") {
+                bar.set_style(style);
+            }
+            bar.set_prefix(what);
+            bar
+        });
+        Meter {
+            what,
+            begun: Instant::now(),
+            bar,
+            lines: !quiet && !terminal,
+            said: std::cell::Cell::new(Duration::ZERO),
+        }
+    }
+
+    fn share(&self, share: f64) {
+        let elapsed = self.begun.elapsed();
+        if elapsed < PATIENCE {
+            return;
+        }
+        let left =
+            Duration::try_from_secs_f64(elapsed.as_secs_f64() * (1.0 - share) / share.max(1e-6)).unwrap_or_default();
+        let left = report::number::span(left);
+        if let Some(bar) = &self.bar {
+            bar.set_position((share * 1000.0) as u64);
+            bar.set_message(format!("{left} left"));
+        } else {
+            self.line(elapsed, || format!("{} {:.0} %, {left} left", self.what, share * 100.0));
+        }
+    }
+
+    fn live(&self, live: Live) {
+        let per_second = live.commits as f64 / live.elapsed.as_secs_f64().max(1e-3);
+        let words = || {
+            format!(
+                "{} commits, {} a second, {}",
+                report::number::rate(live.commits as f64),
+                report::number::rate(per_second),
+                report::number::span(live.elapsed)
+            )
+        };
+        if let Some(bar) = &self.bar {
+            bar.set_style(
+                ProgressStyle::with_template("{prefix} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
+            );
+            bar.set_message(words());
+        } else {
+            self.line(live.elapsed, || format!("{} {}", self.what, words()));
+        }
+    }
+
+    fn line(&self, elapsed: Duration, words: impl FnOnce() -> String) {
+        if self.lines && elapsed >= self.said.get() + LINE_EVERY {
+            self.said.set(elapsed);
+            say(&format!("{}\n", words()));
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

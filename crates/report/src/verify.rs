@@ -1,0 +1,559 @@
+//! What `flushmark verify` says: what is about to be written, what became of it, how the cycles go.
+
+mod cycles;
+
+use verify::document::{FindingRecord, HeardBy, RunRecord, VerifyDocument};
+use verify::geometry::LaneKind;
+use verify::message::CycleResult;
+use verify::run_header::{FuaPath, RunHeader, SyncMethod};
+use verify::verdict::Class;
+use verify::words;
+use verify::writing::Written;
+use workload::format_bytes;
+
+use self::cycles::{ages, bound};
+pub use self::cycles::{verify_event, verify_standing};
+use crate::columns::{Cell, Column, Columns};
+use crate::look::{Look, paint};
+use crate::number::{about_bytes, rate, span};
+use crate::prose::hanging;
+
+/// Width of the labels in front.
+const LABEL: usize = 13;
+
+/// The verdict on a run.
+pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
+    let mut text = String::new();
+    let mut line = |label: &str, words: &str| {
+        text += &hanging(&paint(look.palette.faint, &format!("{label:<LABEL$}")), LABEL, words, look.columns());
+    };
+    line("target", &document.target);
+    if !document.run.drive.is_empty() {
+        line("drive", &document.run.drive);
+    }
+    line("run", &run_words(&document.run));
+    line("heard by", heard_words(document.heard_by));
+    text += &format!("\n{}", look.heading("What was promised, and what is there"));
+    let mut table = Columns::new([
+        Column::left(""),
+        Column::right("acknowledged writes"),
+        Column::right("records that must be there"),
+        Column::right("are there"),
+    ]);
+    for promise in &document.promises {
+        let tally = &promise.tally;
+        let style = if tally.kept == tally.obligations { look.palette.good } else { look.palette.bad };
+        table.row([
+            kind_words(promise.kind).into(),
+            rate(tally.acknowledged_writes as f64).into(),
+            count(tally.obligations).into(),
+            Cell::styled(count(tally.kept), style),
+        ]);
+    }
+    text += &table.render(look);
+    text += &control_words(document, look);
+    if !document.findings.is_empty() {
+        text += &format!("\n{}", look.heading("Findings"));
+        for (index, finding) in document.findings.iter().enumerate() {
+            text += &finding_words(index + 1, finding, look);
+        }
+    }
+    if let Some(rollback) = &document.rollback {
+        let words = format!(
+            "The whole target went back by {}: what is gone ({}) was the latest, in order. The drive keeps the order and not the promise.",
+            words::age(rollback.by_us),
+            plural(rollback.writes, "acknowledged write")
+        );
+        text += &format!("\n{}", hanging("", 0, &words, look.columns()));
+    }
+    if document.findings.iter().any(|finding| finding.records > 0) {
+        text += &ages(&document.ages, look);
+    }
+    if !document.notes.is_empty() {
+        text += &format!("\n{}", look.heading("Notes"));
+        for note in &document.notes {
+            text += &hanging("  - ", 4, &sentence_case(note), look.columns());
+        }
+    }
+    text += &format!("\n{}", verdict(document, look));
+    look.finish(text)
+}
+
+fn verdict(document: &VerifyDocument, look: &Look) -> String {
+    let (word, style, words) = match document.result {
+        CycleResult::Kept => ("KEPT", look.palette.good, "everything that was acknowledged is there.".to_owned()),
+        CycleResult::Fails => {
+            let what = if document.findings.is_empty() {
+                "a superblock that was synced before the run is damaged."
+            } else {
+                "data that had to be there is missing or damaged."
+            };
+            ("FAILS", look.palette.bad, what.to_owned())
+        }
+        CycleResult::Void => {
+            ("VOID", look.palette.warning, "the run proves nothing, neither for the drive nor against it.".to_owned())
+        }
+    };
+    let mut text = hanging(&format!("{style}{word}{style:#}: "), word.len() + 2, &words, look.columns());
+    let voids = document.void.iter().filter(|_| document.result == CycleResult::Void);
+    for void in voids {
+        text += &hanging("  - ", 4, &format!("{}.", sentence_case(&void.sentence)), look.columns());
+    }
+    text + &bound(&document.standing, look)
+}
+
+fn finding_words(number: usize, finding: &FindingRecord, look: &Look) -> String {
+    let (class, meaning) = (finding.class.name(), words::meaning(finding.class));
+    let title = match finding.class {
+        Class::Dead => format!("{class}: {meaning}"),
+        _ => format!("{class}, in {}: {} {meaning}", kind_words(finding.kind), plural(finding.records, "record")),
+    };
+    let first = format!("{number:>2}. ");
+    let strong = look.palette.strong;
+    let title = hanging(&format!("{first}{strong}"), first.len(), &title, look.columns());
+    let mut text = format!("{}{strong:#}\n", title.trim_end_matches('\n'));
+    let shown = finding.examples.iter().filter(|_| finding.class != Class::Dead);
+    for example in shown {
+        let words = format!("at byte {}: {}", example.address_bytes, example.sentence);
+        text += &hanging("    - ", 6, &words, look.columns());
+    }
+    let more = finding.records.saturating_sub(finding.examples.len() as u64);
+    if more > 0 && finding.class != Class::Dead {
+        text += &format!("    - and {} more\n", count(more));
+    }
+    text
+}
+
+fn control_words(document: &VerifyDocument, look: &Look) -> String {
+    let legal = &document.legal;
+    let mut words = Vec::new();
+    let is_dead = document.findings.iter().any(|finding| finding.class == Class::Dead);
+    if document.run.lanes[2] > 0 && !is_dead {
+        let completed = plural(legal.control_completed, "write");
+        words.push(match legal.control_lost {
+            0 => format!("Control: {completed} were completed and never synced, and none of them is missing."),
+            lost => format!(
+                "Control: {completed} were completed and never synced; in {} the latest one is missing, which is allowed and shows that the cut reached the cache.",
+                plural(lost, "slot")
+            ),
+        });
+    }
+    if legal.torn > 0 {
+        words.push(format!(
+            "Allowed: a write under way is there in part, in whole sectors, in {}.",
+            plural(legal.torn, "slot")
+        ));
+    }
+    if legal.reordered > 0 {
+        words.push(format!(
+            "Allowed: a write that no sync had covered is missing in {}, although later ones are there.",
+            plural(legal.reordered, "slot")
+        ));
+    }
+    words.iter().map(|words| hanging("  ", 2, words, look.columns())).collect()
+}
+
+fn run_words(run: &RunRecord) -> String {
+    let [flush, fua, control] = run.lanes;
+    format!(
+        "{}: {}; records of {}, sectors of {}, {} in all{}",
+        run.id,
+        lanes_words([flush, fua, control], run.flush_method, run.fua_method, run.fua_path),
+        format_bytes(run.record_bytes),
+        format_bytes(u64::from(run.sector_bytes)),
+        about_bytes(run.size_bytes),
+        if run.direct { "" } else { ", through the page cache" }
+    )
+}
+
+fn lanes_words(lanes: [u16; 3], flush_method: SyncMethod, fua_method: SyncMethod, fua_path: FuaPath) -> String {
+    let [flush, fua, control] = lanes.map(u64::from);
+    let mut words = Vec::new();
+    if flush > 0 {
+        words.push(format!("{} ({})", plural(flush, "flush lane"), flush_method.name()));
+    }
+    if fua > 0 {
+        let path = if fua_path == FuaPath::IoUring { " through io_uring" } else { "" };
+        words.push(format!("{} ({}{path})", plural(fua, "FUA lane"), fua_method.name()));
+    }
+    if control > 0 {
+        words.push(plural(control, "control lane"));
+    }
+    words.join(", ")
+}
+
+fn heard_words(heard_by: HeardBy) -> &'static str {
+    match heard_by {
+        HeardBy::Recorder => "the recorder",
+        HeardBy::Journal => "the journal",
+        HeardBy::Nobody => "nobody: the media speak alone",
+    }
+}
+
+fn kind_words(kind: LaneKind) -> &'static str {
+    match kind {
+        LaneKind::Flush => "flush lanes",
+        LaneKind::Fua => "FUA lanes",
+        LaneKind::Control => "control lanes",
+    }
+}
+
+/// What `verify write` is about to do.
+pub fn verify_begun(run: &RunHeader, path: &str, heard_by: &str, look: &Look) -> String {
+    let geometry = &run.geometry;
+    let lanes = [geometry.flush_lanes, geometry.fua_lanes, geometry.control_lanes];
+    let mut words = vec![
+        format!(
+            "Run {} on {path}: {}; records of {} in {}; heard by {heard_by}.",
+            run.name(),
+            lanes_words(lanes, run.flush_method, run.fua_method, run.fua_path),
+            format_bytes(geometry.record_bytes()),
+            about_bytes(geometry.size_bytes())
+        ),
+        "Every record is in its first version and synced. Cut the power now or whenever you like, while this writes; Ctrl-C ends it.".to_owned(),
+    ];
+    words.splice(1..1, run.fua_caveat().map(|caveat| format!("{}.", sentence_case(caveat))));
+    look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
+}
+
+/// What `verify write` came to when it was not cut.
+pub fn verify_written(run: &RunHeader, written: &Written, check: &str, look: &Look) -> String {
+    let seconds = written.live.elapsed.as_secs_f64().max(1e-9);
+    let [flush, fua, control] = written.by_kind;
+    let geometry = &run.geometry;
+    let mut parts = Vec::new();
+    for (lanes, name, done) in [
+        (geometry.flush_lanes, "by flush", flush),
+        (geometry.fua_lanes, "by FUA", fua),
+        (geometry.control_lanes, "unsynced writes of the control", control),
+    ] {
+        if lanes > 0 {
+            parts.push(format!("{} {name}", count(done)));
+        }
+    }
+    let mut words = vec![format!(
+        "{} commits in {}, {} a second ({}).",
+        count(written.live.commits),
+        span(written.live.elapsed),
+        rate(written.live.commits as f64 / seconds),
+        parts.join(", ")
+    )];
+    if let Some(flushes) = written.flushes {
+        words.push(format!("The driver counted {} meanwhile.", plural(flushes, "flush")));
+    }
+    words.push(format!("To check: {check}"));
+    look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
+}
+
+fn count(number: u64) -> String {
+    rate(number as f64)
+}
+
+fn plural(number: u64, noun: &str) -> String {
+    let ending = match (number, noun.ends_with("sh")) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {noun}{ending}", count(number))
+}
+
+fn percent(chance: f64) -> String {
+    let percent = chance * 100.0;
+    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{} %", crate::number::ratio(percent)) }
+}
+
+fn sentence_case(words: &str) -> String {
+    let mut characters = words.chars();
+    characters.next().map(|first| first.to_uppercase().collect::<String>() + characters.as_str()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod golden {
+    use std::time::Duration;
+
+    use verify::bound::loss_per_cut_below;
+    use verify::document::{Example, Promise, SCHEMA, VoidRecord};
+    use verify::geometry::Geometry;
+    use verify::ledger::Standing;
+    use verify::message::{AgeCount, Outcome};
+    use verify::recorder::Event;
+    use verify::run_header::Circumstances;
+    use verify::validity::Void;
+    use verify::verdict::{Legal, Rollback, Tally};
+    use verify::writing::Live;
+
+    use super::*;
+
+    fn kept() -> VerifyDocument {
+        let tally = Tally { acknowledged_writes: 1_234_567, obligations: 43_000, kept: 43_000 };
+        VerifyDocument {
+            schema: SCHEMA.to_owned(),
+            flushmark: "0.1.0".to_owned(),
+            target: "/dev/sdx".to_owned(),
+            run: RunRecord {
+                id: "0123456789abcdef".to_owned(),
+                started_unix_s: 1_795_257_600,
+                drive: "Micron 5100 (S1)".to_owned(),
+                lanes: [4, 1, 1],
+                flush_method: SyncMethod::Fsync,
+                fua_method: SyncMethod::RwfDsync,
+                fua_path: FuaPath::IoUring,
+                record_bytes: 4096,
+                sector_bytes: 512,
+                size_bytes: 256 << 20,
+                direct: true,
+            },
+            heard_by: HeardBy::Recorder,
+            result: CycleResult::Kept,
+            void: vec![],
+            promises: vec![
+                Promise { kind: LaneKind::Flush, tally },
+                Promise {
+                    kind: LaneKind::Fua,
+                    tally: Tally { acknowledged_writes: 9000, obligations: 7000, kept: 7000 },
+                },
+            ],
+            findings: vec![],
+            rollback: None,
+            legal: Legal { torn: 1, reordered: 2, control_lost: 12, control_completed: 34_567 },
+            ages: vec![],
+            notes: vec![],
+            standing: Standing { clean: 3, ..Standing::default() },
+            loss_per_cut_below: Some(loss_per_cut_below(3)),
+        }
+    }
+
+    fn page(document: &VerifyDocument) -> String {
+        verify_page(document, &Look::plain())
+    }
+
+    #[test]
+    fn a_drive_that_keeps_its_word() {
+        insta::assert_snapshot!(page(&kept()), @"
+        target       /dev/sdx
+        drive        Micron 5100 (S1)
+        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
+                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
+        heard by     the recorder
+
+        What was promised, and what is there
+                       acknowledged writes  records that must be there  are there
+          flush lanes            1,234,567                      43,000     43,000
+          FUA lanes                  9,000                       7,000      7,000
+          Control: 34,567 writes were completed and never synced; in 12 slots the latest one is missing,
+          which is allowed and shows that the cut reached the cache.
+          Allowed: a write under way is there in part, in whole sectors, in 1 slot.
+          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
+
+        KEPT: everything that was acknowledged is there.
+        With 3 clean cycles, the chance of a loss in one cut is below 63 % at 95 % confidence; 5 clean
+        cycles would bring it below 50 %.
+        ");
+    }
+
+    #[test]
+    fn a_drive_that_breaks_it() {
+        let mut document = kept();
+        document.result = CycleResult::Fails;
+        document.promises[0].tally.kept -= 7;
+        document.findings = vec![
+            FindingRecord {
+                class: Class::Unserializable,
+                kind: LaneKind::Flush,
+                records: 6,
+                sectors: 48,
+                examples: vec![Example {
+                    address_bytes: 1 << 20,
+                    required_version: 7,
+                    found_version: Some(6),
+                    age_us: Some(1250),
+                    sentence: "version 6 is there instead of version 7".to_owned(),
+                }],
+            },
+            FindingRecord { class: Class::Corrupt, kind: LaneKind::Control, records: 1, sectors: 1, examples: vec![] },
+        ];
+        document.rollback = Some(Rollback { writes: 1234, by_us: 12_345 });
+        document.ages = vec![
+            AgeCount { up_to_ms: Some(1), obligations: 10, broken: 7 },
+            AgeCount { up_to_ms: Some(3), obligations: 0, broken: 0 },
+            AgeCount { up_to_ms: Some(1000), obligations: 3000, broken: 0 },
+            AgeCount { up_to_ms: None, obligations: 40_000, broken: 0 },
+        ];
+        document.notes = vec!["the journal ends in the middle of an entry".to_owned()];
+        document.standing = Standing { clean: 3, failed: 1, ..Standing::default() };
+        insta::assert_snapshot!(page(&document), @"
+        target       /dev/sdx
+        drive        Micron 5100 (S1)
+        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
+                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
+        heard by     the recorder
+
+        What was promised, and what is there
+                       acknowledged writes  records that must be there  are there
+          flush lanes            1,234,567                      43,000     42,993
+          FUA lanes                  9,000                       7,000      7,000
+          Control: 34,567 writes were completed and never synced; in 12 slots the latest one is missing,
+          which is allowed and shows that the cut reached the cache.
+          Allowed: a write under way is there in part, in whole sectors, in 1 slot.
+          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
+
+        Findings
+         1. unserializable, in flush lanes: 6 records gone, although records survive that were written after
+            it had been promised
+            - at byte 1048576: version 6 is there instead of version 7
+            - and 5 more
+         2. corrupt, in control lanes: 1 record damaged
+            - and 1 more
+
+        The whole target went back by 12 ms: what is gone (1,234 acknowledged writes) was the latest, in
+        order. The drive keeps the order and not the promise.
+
+        Losses by age
+          acknowledged before the end  records  broken
+          0 to 1 ms                         10       7
+          3 ms to 1 s                    3,000       0
+          1 s and more                  40,000       0
+
+        Notes
+          - The journal ends in the middle of an entry
+
+        FAILS: data that had to be there is missing or damaged.
+        A drive that failed once is not made good by cycles that it passed.
+        ");
+    }
+
+    #[test]
+    fn a_dead_drive() {
+        let mut document = kept();
+        document.result = CycleResult::Fails;
+        document.promises.iter_mut().for_each(|promise| promise.tally.kept = 0);
+        document.findings =
+            vec![FindingRecord { class: Class::Dead, kind: LaneKind::Flush, records: 1, sectors: 0, examples: vec![] }];
+        document.standing = Standing { failed: 1, ..Standing::default() };
+        insta::assert_snapshot!(page(&document), @"
+        target       /dev/sdx
+        drive        Micron 5100 (S1)
+        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
+                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
+        heard by     the recorder
+
+        What was promised, and what is there
+                       acknowledged writes  records that must be there  are there
+          flush lanes            1,234,567                      43,000          0
+          FUA lanes                  9,000                       7,000          0
+          Allowed: a write under way is there in part, in whole sectors, in 1 slot.
+          Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
+
+        Findings
+         1. dead: not one sector of the target can be read
+
+        FAILS: data that had to be there is missing or damaged.
+        A drive that failed once is not made good by cycles that it passed.
+        ");
+    }
+
+    #[test]
+    fn a_run_that_proves_nothing() {
+        let why = Void::NoUnsafeShutdown { count: 12 };
+        let mut document = kept();
+        document.result = CycleResult::Void;
+        document.legal = Legal { control_completed: 34_567, ..Legal::default() };
+        document.void = vec![VoidRecord { why, sentence: why.sentence() }];
+        document.standing = Standing { void: 1, ..Standing::default() };
+        document.heard_by = HeardBy::Nobody;
+        insta::assert_snapshot!(page(&document), @"
+        target       /dev/sdx
+        drive        Micron 5100 (S1)
+        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
+                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
+        heard by     nobody: the media speak alone
+
+        What was promised, and what is there
+                       acknowledged writes  records that must be there  are there
+          flush lanes            1,234,567                      43,000     43,000
+          FUA lanes                  9,000                       7,000      7,000
+          Control: 34,567 writes were completed and never synced, and none of them is missing.
+
+        VOID: the run proves nothing, neither for the drive nor against it.
+          - The drive counts 12 unsafe shutdowns, as many as before the run: its power was not cut.
+        ");
+    }
+
+    fn run() -> RunHeader {
+        let geometry = Geometry {
+            sector_bytes: 512,
+            record_sectors: 8,
+            slots_per_lane: 10_000,
+            flush_lanes: 4,
+            fua_lanes: 1,
+            control_lanes: 1,
+            writes_per_sync: 1,
+        };
+        let circumstances = Circumstances {
+            target: "/dev/sdx".to_owned(),
+            drive: "Micron 5100 (S1)".to_owned(),
+            ..Circumstances::default()
+        };
+        RunHeader { circumstances, ..RunHeader::plain(7, geometry) }
+    }
+
+    #[test]
+    fn a_run_begins_and_ends() {
+        let written = Written {
+            live: Live { elapsed: Duration::from_secs(100), commits: 123_456, writes: 150_000 },
+            by_kind: [100_000, 23_456, 26_544],
+            syncs: 123_456,
+            flushes: Some(99_999),
+            failures: vec![],
+        };
+        let look = Look::plain();
+        let text = verify_begun(&run(), "/dev/sdx", "the recorder at recorder.lan:5401", &look)
+            + "\n"
+            + &verify_written(&run(), &written, "flushmark verify check /dev/sdx", &look);
+        insta::assert_snapshot!(text, @"
+        Run 0000000000000007 on /dev/sdx: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync), 1 control lane;
+        records of 4 KiB in 235 MiB; heard by the recorder at recorder.lan:5401.
+        Every record is in its first version and synced. Cut the power now or whenever you like, while this
+        writes; Ctrl-C ends it.
+
+        123,456 commits in 1 min 40 s, 1,235 a second (100,000 by flush, 23,456 by FUA, 26,544 unsynced
+        writes of the control).
+        The driver counted 99,999 flushes meanwhile.
+        To check: flushmark verify check /dev/sdx
+        ");
+    }
+
+    #[test]
+    fn what_the_recorder_says() {
+        let ages = vec![AgeCount { up_to_ms: Some(1), obligations: 10, broken: 1 }];
+        let standing = Standing { clean: 59, failed: 0, void: 2, ages: ages.clone() };
+        let outcome = Outcome { run_id: 7, result: CycleResult::Kept, obligations: 43_000, broken: 0, ages };
+        let events = [
+            Event::Began(3, Box::new(run())),
+            Event::CutStarted(30),
+            Event::CutFailed("exit status: 1: no such host".to_owned()),
+            Event::Silent(123_456),
+            Event::Ended("done".to_owned()),
+            Event::Judged(outcome, standing.clone()),
+        ];
+        let lines: Vec<String> = events.iter().filter_map(verify_event).collect();
+        insta::assert_snapshot!(lines.join("\n") + "\n\n" + &verify_standing(&standing, &Look::plain()), @"
+        cycle 3: run 0000000000000007 begins on /dev/sdx (Micron 5100 (S1))
+        cutting the power, 30 ms after a sync was acknowledged
+        the cut command failed (exit status: 1: no such host); cut the power by hand, or mend the command
+        the writer fell silent; 123,456 acknowledged writes were heard of; check the target when its power is back
+        the writer ended by itself (done)
+        verdict: kept, 0 of 43,000 records broken; so far 59 kept, 0 failed, 2 void
+
+        61 cycles judged: 59 kept, 0 failed, 2 void.
+
+        Losses by age
+          acknowledged before the end  records  broken
+          0 to 1 ms                         10       1
+
+        With 59 clean cycles, the chance of a loss in one cut is below 4.95 % at 95 % confidence; 299 clean
+        cycles would bring it below 1 %.
+        ");
+    }
+}

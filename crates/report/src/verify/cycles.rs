@@ -1,0 +1,113 @@
+//! What the recorder says as the cycles go, and what they prove together.
+
+use verify::bound::{cycles_for, loss_per_cut_below};
+use verify::ledger::Standing;
+use verify::message::{AgeCount, CycleResult};
+use verify::recorder::Event;
+
+use super::{count, percent, plural};
+use crate::columns::{Column, Columns};
+use crate::look::Look;
+use crate::prose::hanging;
+
+/// How the cycles went so far, and what that proves.
+pub fn verify_standing(standing: &Standing, look: &Look) -> String {
+    let cycles = standing.clean + standing.failed + standing.void;
+    let mut text = hanging(
+        "",
+        0,
+        &format!(
+            "{} judged: {} kept, {} failed, {} void.",
+            plural(u64::from(cycles), "cycle"),
+            standing.clean,
+            standing.failed,
+            standing.void
+        ),
+        look.columns(),
+    );
+    text += &ages(&standing.ages, look);
+    text.push('\n');
+    look.finish(text + &bound(standing, look))
+}
+
+/// What clean cycles prove.
+pub(super) fn bound(standing: &Standing, look: &Look) -> String {
+    let words = match (standing.clean, standing.failed) {
+        (_, 1..) => "A drive that failed once is not made good by cycles that it passed.".to_owned(),
+        (0, 0) => return String::new(),
+        (clean, 0) => {
+            let bound = loss_per_cut_below(clean);
+            // The next round figure that is worth the trouble.
+            let next = [0.5, 0.1, 0.05, 0.01, 0.001].into_iter().find(|&chance| chance < bound);
+            let more = next.map_or(String::new(), |chance| {
+                format!("; {} clean cycles would bring it below {}", cycles_for(chance), percent(chance))
+            });
+            format!(
+                "With {}, the chance of a loss in one cut is below {} at 95 % confidence{more}.",
+                plural(u64::from(clean), "clean cycle"),
+                percent(bound)
+            )
+        }
+    };
+    hanging("", 0, &words, look.columns())
+}
+
+/// By age, leaving out ages of which there are no obligations.
+pub(super) fn ages(ages: &[AgeCount], look: &Look) -> String {
+    if ages.iter().all(|age| age.obligations == 0) {
+        return String::new();
+    }
+    let mut table =
+        Columns::new([Column::left("acknowledged before the end"), Column::right("records"), Column::right("broken")]);
+    let mut from = "0".to_owned();
+    for age in ages {
+        let label = match age.up_to_ms {
+            Some(up_to_ms) => {
+                let to = if up_to_ms < 1000 { format!("{up_to_ms} ms") } else { format!("{} s", up_to_ms / 1000) };
+                let label = format!("{from} to {to}");
+                from = to;
+                label
+            }
+            None => format!("{from} and more"),
+        };
+        if age.obligations > 0 {
+            table.row([label.into(), count(age.obligations).into(), count(age.broken).into()]);
+        }
+    }
+    format!("\n{}{}", look.heading("Losses by age"), table.render(look))
+}
+
+/// What the recorder says when something happens; `None` where that is nothing to a person.
+pub fn verify_event(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::Began(cycle, run) => {
+            let drive = &run.circumstances.drive;
+            let on = if drive.is_empty() { String::new() } else { format!(" ({drive})") };
+            format!("cycle {cycle}: run {} begins on {}{on}", run.name(), run.circumstances.target)
+        }
+        Event::CutStarted(delay_ms) => format!("cutting the power, {delay_ms} ms after a sync was acknowledged"),
+        Event::CutFailed(why) => format!("the cut command failed ({why}); cut the power by hand, or mend the command"),
+        Event::Silent(commits) => format!(
+            "the writer fell silent; {} acknowledged writes were heard of; check the target when its power is back",
+            count(*commits)
+        ),
+        Event::Ended(why) => format!("the writer ended by itself ({why})"),
+        Event::Judged(outcome, standing) => {
+            let result = match outcome.result {
+                CycleResult::Kept => "kept",
+                CycleResult::Fails => "FAILS",
+                CycleResult::Void => "void",
+            };
+            format!(
+                "verdict: {result}, {} of {} records broken; so far {} kept, {} failed, {} void",
+                count(outcome.broken),
+                count(outcome.obligations),
+                standing.clean,
+                standing.failed,
+                standing.void
+            )
+        }
+        Event::Nonsense(peer, what) => format!("{peer} was turned away: {what}"),
+        Event::JournalFailed(_) => return None,
+    })
+}

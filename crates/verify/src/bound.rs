@@ -1,0 +1,46 @@
+//! What clean cycles prove, and what they do not.
+
+/// Confidence of every bound here.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// With `clean_cycles` cycles of which none lost anything, the chance of a loss in one cut is below this, at 95 % confidence; 1 without any cycle.
+///
+/// Whoever loses with a probability p at each cut stays clean through k cuts with (1 - p)^k; the bound is the p at which that is 5 %.
+///
+/// ```
+/// assert!((verify::bound::loss_per_cut_below(1) - 0.95).abs() < 1e-12);
+/// assert!(verify::bound::loss_per_cut_below(59) < 0.05);
+/// ```
+pub fn loss_per_cut_below(clean_cycles: u32) -> f64 {
+    if clean_cycles == 0 {
+        return 1.0;
+    }
+    1.0 - (1.0 - CONFIDENCE).powf(1.0 / f64::from(clean_cycles))
+}
+
+/// How many clean cycles bring the bound below a chance between 0 and 1.
+pub fn cycles_for(chance: f64) -> u32 {
+    ((1.0 - CONFIDENCE).ln() / (1.0 - chance).ln()).ceil() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_comes_near_the_rule_of_three() {
+        assert!((loss_per_cut_below(0) - 1.0).abs() < f64::EPSILON);
+        for cycles in [100, 300, 3000] {
+            let ratio = loss_per_cut_below(cycles) / (3.0 / f64::from(cycles));
+            assert!((0.97..1.01).contains(&ratio), "{ratio}");
+        }
+    }
+
+    #[test]
+    fn cycles_and_bound_are_inverse() {
+        for chance in [0.5, 0.1, 0.05, 0.01, 0.001] {
+            let cycles = cycles_for(chance);
+            assert!(loss_per_cut_below(cycles) <= chance && loss_per_cut_below(cycles - 1) > chance);
+        }
+    }
+}

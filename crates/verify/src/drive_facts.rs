@@ -1,0 +1,65 @@
+//! What is known of the drives beneath a target: who they are, how often their power was cut, how many flushes they were sent.
+
+use drive::{BlockDevice, Counters, DeviceNumber, DriveRecord, Place, SystemRoot, WriteCache};
+
+/// Of all drives beneath a target.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriveFacts {
+    /// Model and serial number of each; empty where neither can be told.
+    pub label: String,
+    /// Power cuts that they counted, summed; `None` where one of them does not say, or not to this user.
+    pub unsafe_shutdowns: Option<u64>,
+    /// Whether the kernel believes that there is a volatile cache, and sends flushes.
+    pub volatile_cache: Option<bool>,
+    /// Whether it sends single writes past the cache.
+    pub fua: Option<bool>,
+    /// Kernel names of the whole disks.
+    pub disks: Vec<String>,
+    /// Where flushes are counted.
+    pub counting: Vec<DeviceNumber>,
+}
+
+impl DriveFacts {
+    /// Looks. The drives themselves are asked only where this user may.
+    pub fn of(root: &SystemRoot, place: &Place) -> DriveFacts {
+        let Some(device) = place.block_device() else { return DriveFacts::default() };
+        let drives = device.drives();
+        let records: Vec<Option<DriveRecord>> =
+            drives.iter().map(|drive| DriveRecord::read(root, drive.device).ok()).collect();
+        let cuts = records.iter().map(|record| record.as_ref()?.health.told()?.unsafe_shutdowns);
+        DriveFacts {
+            label: drives
+                .iter()
+                .map(|drive| label(drive))
+                .filter(|label| !label.is_empty())
+                .collect::<Vec<_>>()
+                .join(", "),
+            unsafe_shutdowns: cuts.sum::<Option<u64>>().filter(|_| !drives.is_empty()),
+            volatile_cache: device.queue.write_cache.map(|cache| cache == WriteCache::WriteBack),
+            fua: device.queue.fua,
+            disks: drives.iter().map(|drive| disk_name(drive)).collect(),
+            counting: device.flush_counting_devices(),
+        }
+    }
+
+    /// Flushes that the drives' drivers have counted so far; `None` where they do not.
+    pub fn flushes(&self, root: &SystemRoot) -> Option<u64> {
+        if self.counting.is_empty() {
+            return None;
+        }
+        self.counting.iter().map(|&device| Counters::read(root, device).ok()?.flushes).sum()
+    }
+}
+
+fn disk_name(drive: &BlockDevice) -> String {
+    drive.partition.as_ref().map_or_else(|| drive.name.clone(), |partition| partition.disk.clone())
+}
+
+fn label(drive: &BlockDevice) -> String {
+    match (&drive.model, &drive.serial) {
+        (Some(model), Some(serial)) => format!("{model} ({serial})"),
+        (Some(model), None) => model.clone(),
+        (None, Some(serial)) => format!("serial number {serial}"),
+        (None, None) => String::new(),
+    }
+}

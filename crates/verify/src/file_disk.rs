@@ -1,0 +1,216 @@
+//! A real file or device, by plain system calls; for writes with FUA on raw devices, by io_uring.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use engine::DurableWrites;
+use rustix::fs::{Mode, OFlags, SeekFrom, fdatasync, fsync, seek};
+use rustix::io::{Errno, IoSlice, ReadWriteFlags, pwritev2};
+
+use crate::disk::{Disk, OpenDisk};
+use crate::run_header::{FuaPath, SyncMethod};
+
+/// Which file, and how lanes use it. Each thread opens its own: an error of a sync is reported once to each open file, and io_uring belongs to a thread.
+#[derive(Debug, Clone)]
+pub struct DiskSpec {
+    /// The file or device.
+    pub path: PathBuf,
+    /// Whether the page cache is bypassed.
+    pub direct: bool,
+    /// The logical block.
+    pub sector_bytes: u32,
+    /// How a lane syncs.
+    pub flush_method: SyncMethod,
+    /// How a lane writes with FUA.
+    pub fua_method: SyncMethod,
+    /// By which way these writes go.
+    pub fua_path: FuaPath,
+}
+
+/// An open file or device.
+#[derive(Debug)]
+pub struct FileDisk {
+    file: File,
+    sync: fn(&File) -> Result<(), Errno>,
+    durable: Durable,
+    size_bytes: u64,
+    sector_bytes: u32,
+}
+
+/// How a block is written so that it is durable when the call returns.
+#[derive(Debug)]
+enum Durable {
+    Not,
+    Flagged,
+    OpenedSo(File),
+    Queued(DurableWrites),
+}
+
+impl DiskSpec {
+    /// Opens it for a lane. Only lanes that write with FUA pay for what that takes.
+    ///
+    /// # Errors
+    /// As the system reports them.
+    pub fn open(&self, with_fua: bool) -> io::Result<FileDisk> {
+        let durable = if with_fua { self.durable()? } else { Durable::Not };
+        let file = open(&self.path, OFlags::RDWR | direct_flag(self.direct))?;
+        let sync = if self.flush_method == SyncMethod::Fdatasync {
+            |file: &File| fdatasync(file)
+        } else {
+            |file: &File| fsync(file)
+        };
+        FileDisk::of(file, sync, durable, self.sector_bytes)
+    }
+
+    fn durable(&self) -> io::Result<Durable> {
+        let dsync = self.fua_method == SyncMethod::ODsync;
+        let flags = OFlags::RDWR | direct_flag(self.direct) | if dsync { OFlags::DSYNC } else { OFlags::empty() };
+        let file = open(&self.path, flags)?;
+        Ok(match (self.fua_path, dsync) {
+            (FuaPath::IoUring, _) => {
+                let flags = if dsync { ReadWriteFlags::empty() } else { ReadWriteFlags::DSYNC };
+                // The ring holds the file from now on.
+                Durable::Queued(DurableWrites::new(file.as_fd(), flags)?)
+            }
+            (FuaPath::Blocking, true) => Durable::OpenedSo(file),
+            (FuaPath::Blocking, false) => Durable::Flagged,
+        })
+    }
+}
+
+impl OpenDisk for DiskSpec {
+    type Disk = FileDisk;
+
+    fn open_disk(&self, with_fua: bool) -> io::Result<FileDisk> {
+        self.open(with_fua)
+    }
+}
+
+/// Opens a target to be read, past the page cache where that is possible. Says whether it is.
+///
+/// # Errors
+/// As the system reports them.
+pub fn open_to_read(path: &Path, sector_bytes: u32) -> io::Result<(FileDisk, bool)> {
+    let sync = |file: &File| fsync(file);
+    let (file, direct) = match open(path, OFlags::RDONLY | OFlags::DIRECT) {
+        Ok(file) => (file, true),
+        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => (open(path, OFlags::RDONLY)?, false),
+        Err(error) => return Err(error),
+    };
+    if !direct {
+        // What the page cache remembers is not what the medium holds.
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+    }
+    Ok((FileDisk::of(file, sync, Durable::Not, sector_bytes)?, direct))
+}
+
+fn direct_flag(direct: bool) -> OFlags {
+    if direct { OFlags::DIRECT } else { OFlags::empty() }
+}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
+}
+
+impl FileDisk {
+    fn of(
+        file: File,
+        sync: fn(&File) -> Result<(), Errno>,
+        durable: Durable,
+        sector_bytes: u32,
+    ) -> io::Result<FileDisk> {
+        // A device has no length; its end has a position.
+        let size_bytes = seek(&file, SeekFrom::End(0))?;
+        Ok(FileDisk { file, sync, durable, size_bytes, sector_bytes })
+    }
+}
+
+/// A write that came to an end before its block did left something half done: that is an error here.
+fn whole(moved: usize, block: &[u8]) -> io::Result<()> {
+    if moved == block.len() {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::WriteZero, format!("only {moved} of {} bytes were written", block.len())))
+    }
+}
+
+impl Disk for FileDisk {
+    #[inline]
+    fn write(&mut self, offset_bytes: u64, block: &[u8]) -> io::Result<()> {
+        whole(rustix::io::retry_on_intr(|| rustix::io::pwrite(&self.file, block, offset_bytes))?, block)
+    }
+
+    #[inline]
+    fn write_durably(&mut self, offset_bytes: u64, block: &[u8]) -> io::Result<()> {
+        let moved = match &mut self.durable {
+            Durable::Queued(writes) => writes.write(block, offset_bytes)?,
+            Durable::OpenedSo(file) => rustix::io::pwrite(file, block, offset_bytes)?,
+            Durable::Flagged => pwritev2(&self.file, &[IoSlice::new(block)], offset_bytes, ReadWriteFlags::DSYNC)?,
+            Durable::Not => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        whole(moved, block)
+    }
+
+    #[inline]
+    fn sync(&mut self) -> io::Result<()> {
+        Ok((self.sync)(&self.file)?)
+    }
+
+    fn read(&mut self, offset_bytes: u64, block: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(block, offset_bytes)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn sector_bytes(&self) -> u32 {
+        self.sector_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aligned::AlignedBlock;
+
+    fn written_by(fua_method: SyncMethod, fua_path: FuaPath) -> Option<Vec<u8>> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("disk");
+        std::fs::write(&path, vec![0; 16384]).unwrap();
+        let spec = DiskSpec {
+            path: path.clone(),
+            direct: false,
+            sector_bytes: 512,
+            flush_method: SyncMethod::Fdatasync,
+            fua_method,
+            fua_path,
+        };
+        let mut disk = spec.open(true).ok()?;
+        let mut block = AlignedBlock::new(4096);
+        block.bytes_mut().fill(1);
+        disk.write(0, block.bytes()).unwrap();
+        disk.sync().unwrap();
+        block.bytes_mut().fill(2);
+        disk.write_durably(4096, block.bytes()).unwrap();
+        disk.read(4096, block.bytes_mut()).unwrap();
+        assert_eq!((block.bytes()[0], disk.size_bytes()), (2, 16384));
+        assert!(disk.read(14336, block.bytes_mut()).is_err(), "beyond the end");
+        Some(std::fs::read(path).unwrap())
+    }
+
+    #[test]
+    fn every_way_writes_the_same() {
+        let expected = [vec![1; 4096], vec![2; 4096], vec![0; 8192]].concat();
+        for method in [SyncMethod::ODsync, SyncMethod::RwfDsync] {
+            assert_eq!(written_by(method, FuaPath::Blocking), Some(expected.clone()));
+            match written_by(method, FuaPath::IoUring) {
+                Some(content) => assert_eq!(content, expected),
+                None => eprintln!("skipped: every_way_writes_the_same: no io_uring"),
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Where records lie: which slot belongs to which lane, and what its address is.
+//!
+//! ```text
+//! 0            4 KiB        512 KiB                     1 MiB
+//! | superblock | ... unused | superblock, a copy | ... | slot 0 | slot 1 | slot 2 | ... to the end
+//! ```
+//!
+//! Slot `n` belongs to lane `n % lanes`, so that lanes work side by side in the same neighbourhoods, and has no other writer: its versions have one order.
+
+use std::fmt;
+
+use workload::format_bytes;
+
+use crate::record::Kind;
+
+/// Slots begin here, so that records of any size are aligned to their size, and to what drives and arrays like to be aligned to.
+pub const FIRST_SLOT_BYTES: u64 = 1 << 20;
+/// The room of a superblock: the largest logical block.
+pub const SUPERBLOCK_BYTES: u64 = 4096;
+/// Where the superblock and its copy lie.
+pub const SUPERBLOCKS_AT: [u64; 2] = [0, 512 << 10];
+/// The largest record.
+pub const RECORD_BYTES_MAX: u64 = 1 << 20;
+/// More lanes would be more threads than are of use.
+pub const LANES_MAX: u16 = 256;
+/// More sectors would need more than 1 GiB of memory to be checked.
+pub const SECTORS_MAX: u64 = 1 << 28;
+/// With fewer slots, a lane would overwrite a record before anything could be learned from it.
+pub const SLOTS_PER_LANE_MIN: u32 = 4;
+
+/// How a lane makes its writes durable.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum LaneKind {
+    /// By a sync of its own after its writes, which the drive sees as a flush.
+    Flush,
+    /// By writes that are durable when they return (FUA).
+    Fua,
+    /// Not at all: the control, which must be able to lose something.
+    Control,
+}
+
+impl LaneKind {
+    /// All of them, in the order of lanes.
+    pub const ALL: [LaneKind; 3] = [LaneKind::Flush, LaneKind::Fua, LaneKind::Control];
+
+    /// What its records carry.
+    pub fn record_kind(self) -> Kind {
+        match self {
+            LaneKind::Flush => Kind::Flush,
+            LaneKind::Fua => Kind::Fua,
+            LaneKind::Control => Kind::Control,
+        }
+    }
+
+    /// As people read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            LaneKind::Flush => "flush",
+            LaneKind::Fua => "FUA",
+            LaneKind::Control => "control",
+        }
+    }
+}
+
+impl fmt::Display for LaneKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The layout of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Geometry {
+    /// The target's logical block: the smallest piece that is written, and the atomic unit. A power of two from 512 to 4096.
+    pub sector_bytes: u32,
+    /// Sectors of a record; a record is at most 1 MiB.
+    pub record_sectors: u16,
+    /// Slots of each lane.
+    pub slots_per_lane: u32,
+    /// Lanes that flush: the first ones.
+    pub flush_lanes: u16,
+    /// Lanes that write with FUA: after those.
+    pub fua_lanes: u16,
+    /// Lanes that do neither: the last ones.
+    pub control_lanes: u16,
+    /// Writes of a flushing lane before each of its syncs.
+    pub writes_per_sync: u16,
+}
+
+/// A layout that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ImpossibleGeometry(pub String);
+
+/// A sector's place in the layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location {
+    /// The lane that owns the slot.
+    pub lane: u16,
+    /// Which of the lane's slots.
+    pub index: u32,
+    /// Which sector of the slot.
+    pub sector: u16,
+}
+
+impl Geometry {
+    /// The layout with as many slots as fit.
+    ///
+    /// # Errors
+    /// When the room does not suffice for a few records of each lane, or the numbers cannot be.
+    pub fn within(self, room_bytes: u64) -> Result<Geometry, ImpossibleGeometry> {
+        let lanes = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.checked()?.lanes();
+        let slots = room_bytes.saturating_sub(FIRST_SLOT_BYTES) / self.record_bytes();
+        let slots_per_lane = u32::try_from(slots / u64::from(lanes)).unwrap_or(u32::MAX);
+        if slots_per_lane < SLOTS_PER_LANE_MIN {
+            let least = Geometry { slots_per_lane: SLOTS_PER_LANE_MIN, ..self }.size_bytes();
+            return Err(ImpossibleGeometry(format!(
+                "{lanes} lanes with records of {} need at least {}, and there is room for {}: ask for fewer lanes or smaller records",
+                format_bytes(self.record_bytes()),
+                format_bytes(least),
+                format_bytes(room_bytes)
+            )));
+        }
+        Geometry { slots_per_lane, ..self }.checked()
+    }
+
+    /// The layout, if it can be: what comes from outside is asked this first.
+    ///
+    /// # Errors
+    /// When a number is beyond its bounds.
+    pub fn checked(self) -> Result<Geometry, ImpossibleGeometry> {
+        let no = |what: String| Err(ImpossibleGeometry(what));
+        if !self.sector_bytes.is_power_of_two() || !(512..=4096).contains(&self.sector_bytes) {
+            return no(format!(
+                "sectors of {} bytes are not supported: 512, 1024, 2048 and 4096 are",
+                self.sector_bytes
+            ));
+        }
+        let record_bytes = self.record_bytes();
+        if !record_bytes.is_power_of_two() || record_bytes > RECORD_BYTES_MAX {
+            return no(format!(
+                "records of {} are not supported: a power of two from one sector ({}) to 1 MiB is",
+                format_bytes(record_bytes),
+                format_bytes(u64::from(self.sector_bytes))
+            ));
+        }
+        let lanes = u32::from(self.flush_lanes) + u32::from(self.fua_lanes) + u32::from(self.control_lanes);
+        if self.flush_lanes == 0 && self.fua_lanes == 0 {
+            return no("without a lane that flushes or writes with FUA nothing is acknowledged: ask for at least one"
+                .to_owned());
+        }
+        if lanes > u32::from(LANES_MAX) {
+            return no(format!("{lanes} lanes are too many: {LANES_MAX} is the most"));
+        }
+        if self.writes_per_sync == 0 {
+            return no("a sync after no write at all proves nothing: ask for at least one write before it".to_owned());
+        }
+        if self.slots_per_lane < SLOTS_PER_LANE_MIN {
+            return no(format!(
+                "{} records a lane are too few: {SLOTS_PER_LANE_MIN} is the least",
+                self.slots_per_lane
+            ));
+        }
+        if self.sectors() > SECTORS_MAX {
+            return no(format!(
+                "an area of {} has more sectors than can be checked in memory: ask for a --size of at most {}",
+                format_bytes(self.size_bytes()),
+                format_bytes(SECTORS_MAX * u64::from(self.sector_bytes))
+            ));
+        }
+        Ok(self)
+    }
+
+    /// How many lanes there are, of all kinds.
+    pub fn lanes(&self) -> u16 {
+        self.flush_lanes + self.fua_lanes + self.control_lanes
+    }
+
+    /// Size of a record, and of a slot.
+    pub fn record_bytes(&self) -> u64 {
+        u64::from(self.sector_bytes) * u64::from(self.record_sectors)
+    }
+
+    /// How lane `lane` makes its writes durable.
+    pub fn kind(&self, lane: u16) -> LaneKind {
+        if lane < self.flush_lanes {
+            LaneKind::Flush
+        } else if lane < self.flush_lanes + self.fua_lanes {
+            LaneKind::Fua
+        } else {
+            LaneKind::Control
+        }
+    }
+
+    /// Slots of all lanes.
+    pub fn slots(&self) -> u64 {
+        u64::from(self.slots_per_lane) * u64::from(self.lanes())
+    }
+
+    /// Sectors of all slots.
+    pub fn sectors(&self) -> u64 {
+        self.slots() * u64::from(self.record_sectors)
+    }
+
+    /// All of it, which ends with the last slot.
+    pub fn size_bytes(&self) -> u64 {
+        FIRST_SLOT_BYTES + self.slots() * self.record_bytes()
+    }
+
+    /// Address of a lane's slot.
+    #[inline]
+    pub fn address_bytes(&self, lane: u16, index: u32) -> u64 {
+        let slot = u64::from(index) * u64::from(self.lanes()) + u64::from(lane);
+        FIRST_SLOT_BYTES + slot * self.record_bytes()
+    }
+
+    /// Address of a sector by its number among all slots' sectors.
+    pub fn sector_address_bytes(&self, number: u64) -> u64 {
+        FIRST_SLOT_BYTES + number * u64::from(self.sector_bytes)
+    }
+
+    /// The number of the sector at an address; `None` where no sector of a slot begins.
+    pub fn sector_number(&self, address_bytes: u64) -> Option<u64> {
+        let offset = address_bytes.checked_sub(FIRST_SLOT_BYTES)?;
+        let number = offset / u64::from(self.sector_bytes);
+        (offset.is_multiple_of(u64::from(self.sector_bytes)) && number < self.sectors()).then_some(number)
+    }
+
+    /// Whose sector this is, by its number among all slots' sectors.
+    #[inline]
+    pub fn location(&self, number: u64) -> Location {
+        let sectors = u64::from(self.record_sectors);
+        let (slot, sector) = (number / sectors, (number % sectors) as u16);
+        let lanes = u64::from(self.lanes());
+        Location { lane: (slot % lanes) as u16, index: (slot / lanes) as u32, sector }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    pub(crate) fn small() -> Geometry {
+        Geometry {
+            sector_bytes: 512,
+            record_sectors: 4,
+            slots_per_lane: 16,
+            flush_lanes: 2,
+            fua_lanes: 1,
+            control_lanes: 1,
+            writes_per_sync: 1,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn addresses_and_locations_are_inverse(lane in 0u16..4, index in 0u32..16, sector in 0u16..4) {
+            let geometry = small();
+            let address = geometry.address_bytes(lane, index) + u64::from(sector) * 512;
+            let number = geometry.sector_number(address).unwrap();
+            prop_assert_eq!(geometry.location(number), Location { lane, index, sector });
+            prop_assert_eq!(geometry.sector_address_bytes(number), address);
+            prop_assert!(address + 512 <= geometry.size_bytes());
+        }
+    }
+
+    #[test]
+    fn no_sector_lies_outside() {
+        let geometry = small();
+        assert_eq!(geometry.sector_number(FIRST_SLOT_BYTES - 512), None);
+        assert_eq!(geometry.sector_number(FIRST_SLOT_BYTES + 1), None);
+        assert_eq!(geometry.sector_number(geometry.size_bytes()), None);
+        assert_eq!(geometry.sector_number(0), None);
+    }
+
+    #[test]
+    fn lanes_are_of_their_kind() {
+        let kinds: Vec<LaneKind> = (0..4).map(|lane| small().kind(lane)).collect();
+        assert_eq!(kinds, [LaneKind::Flush, LaneKind::Flush, LaneKind::Fua, LaneKind::Control]);
+    }
+
+    #[test]
+    fn as_many_slots_as_fit() {
+        let fitted = small().within(4 << 20).unwrap();
+        assert!(fitted.size_bytes() <= 4 << 20 && fitted.size_bytes() + 4 * 2048 > 4 << 20);
+        assert_eq!(fitted.checked(), Ok(fitted));
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let said = |geometry: Geometry| geometry.checked().unwrap_err().0;
+        let all = [
+            said(Geometry { sector_bytes: 520, ..small() }),
+            said(Geometry { record_sectors: 3, ..small() }),
+            said(Geometry { flush_lanes: 0, fua_lanes: 0, ..small() }),
+            said(Geometry { flush_lanes: 300, ..small() }),
+            said(Geometry { writes_per_sync: 0, ..small() }),
+            said(Geometry { slots_per_lane: 1, ..small() }),
+            small().within(1 << 20).unwrap_err().0,
+            small().within(1 << 40).unwrap_err().0,
+        ];
+        insta::assert_snapshot!(all.join("\n"), @"
+        sectors of 520 bytes are not supported: 512, 1024, 2048 and 4096 are
+        records of 1536 B are not supported: a power of two from one sector (512 B) to 1 MiB is
+        without a lane that flushes or writes with FUA nothing is acknowledged: ask for at least one
+        302 lanes are too many: 256 is the most
+        a sync after no write at all proves nothing: ask for at least one write before it
+        1 records a lane are too few: 4 is the least
+        4 lanes with records of 2 KiB need at least 1056 KiB, and there is room for 1 MiB: ask for fewer lanes or smaller records
+        an area of 1 TiB has more sectors than can be checked in memory: ask for a --size of at most 128 GiB
+        ");
+    }
+}

@@ -1,0 +1,244 @@
+//! The journal: a file on another drive or machine that only grows.
+//!
+//! ```text
+//! 0 "flushmark journl" (16) | 16 format (4) | 20 frames, as in the module `message`
+//! ```
+//!
+//! A power cut may leave the last frame in part; it is read up to there, and what follows does not count.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::VerifyError;
+use crate::ledger::Ledger;
+use crate::message::{FRAME_BYTES_MAX, Framed, Message, frame, unframe};
+
+/// What a journal begins with.
+const MAGIC: [u8; 16] = *b"flushmark journl";
+const FORMAT: u32 = 1;
+const HEAD_BYTES: usize = 20;
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+}
+
+/// A journal that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadJournal {
+    /// What it amounts to.
+    pub ledger: Ledger,
+    /// Where it is cut off in the middle of a frame, or damaged, and how many bytes lie behind that; `None` where it ends with a whole frame.
+    pub cut_off: Option<CutOff>,
+}
+
+/// The end of what can be read of a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CutOff {
+    /// Where the last whole frame ends.
+    pub at_bytes: u64,
+    /// What lies behind.
+    pub lost_bytes: u64,
+}
+
+impl Journal {
+    /// Opens a journal to go on with, or makes one. What is cut off at its end is taken away, so that what follows can be read.
+    ///
+    /// # Errors
+    /// When it cannot be read or written, or is a file of another kind.
+    pub fn open(path: &Path) -> Result<(Journal, ReadJournal), VerifyError> {
+        let call = |action| VerifyError::call(action, path);
+        let file =
+            OpenOptions::new().read(true).append(true).create(true).open(path).map_err(call("open the journal"))?;
+        // Two writers would interleave their runs.
+        if rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(VerifyError::Busy { path: path.to_owned() });
+        }
+        let mut journal = Journal { file, path: path.to_owned() };
+        let size = journal.file.metadata().map_err(call("look at the journal"))?.len();
+        if size < HEAD_BYTES as u64 {
+            let mut there = Vec::new();
+            (&journal.file).read_to_end(&mut there).map_err(call("read the journal"))?;
+            if !MAGIC.starts_with(&there[..there.len().min(MAGIC.len())]) {
+                return Err(VerifyError::NoJournal { path: path.to_owned() });
+            }
+            journal.file.set_len(0).map_err(call("begin the journal"))?;
+            journal.append(&[&MAGIC[..], &FORMAT.to_le_bytes()].concat()).map_err(call("begin the journal"))?;
+            journal.file.sync_all().map_err(call("sync the journal"))?;
+            sync_directory_of(path).map_err(call("sync the directory of the journal"))?;
+            return Ok((journal, ReadJournal { ledger: Ledger::default(), cut_off: None }));
+        }
+        let read = read(path)?;
+        if let Some(cut_off) = read.cut_off {
+            journal.file.set_len(cut_off.at_bytes).map_err(call("mend the end of the journal"))?;
+        }
+        Ok((journal, read))
+    }
+
+    /// Appends a message. It is not durable before [`Journal::sync`].
+    ///
+    /// # Errors
+    /// As the system reports them.
+    pub fn add(&mut self, at_us: u64, message: &Message) -> io::Result<()> {
+        self.append(&frame(at_us, message))
+    }
+
+    /// Makes everything that was added durable.
+    ///
+    /// # Errors
+    /// As the system reports them; nothing more may be claimed after one.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// A second handle for a thread that syncs.
+    ///
+    /// # Errors
+    /// As the system reports them.
+    pub fn handle(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+}
+
+fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
+}
+
+/// Reads a journal.
+///
+/// # Errors
+/// When it cannot be read, is a file of another kind, or contradicts itself. An end in the middle of a frame is none.
+pub fn read(path: &Path) -> Result<ReadJournal, VerifyError> {
+    let call = |action| VerifyError::call(action, path);
+    let no_journal = || VerifyError::NoJournal { path: path.to_owned() };
+    let mut file = File::open(path).map_err(call("open the journal"))?;
+    let size = file.metadata().map_err(call("look at the journal"))?.len();
+    let mut head = [0; HEAD_BYTES];
+    file.read_exact(&mut head).map_err(|_| no_journal())?;
+    if head[..16] != MAGIC {
+        return Err(no_journal());
+    }
+    if head[16..] != FORMAT.to_le_bytes() {
+        return Err(VerifyError::NewerFormat { path: path.to_owned() });
+    }
+    let mut ledger = Ledger::default();
+    let mut pending = Vec::with_capacity(2 * FRAME_BYTES_MAX);
+    let mut at_bytes = HEAD_BYTES as u64;
+    let mut piece = vec![0; FRAME_BYTES_MAX];
+    'file: loop {
+        let count = file.read(&mut piece).map_err(call("read the journal"))?;
+        pending.extend_from_slice(&piece[..count]);
+        let mut used = 0;
+        loop {
+            match unframe(&pending[used..]) {
+                Framed::Whole(at_us, message, bytes) => {
+                    let contradiction = |what: crate::obligations::Inconsistent| VerifyError::JournalContradicts {
+                        path: path.to_owned(),
+                        what: what.0,
+                    };
+                    ledger.apply(at_us, &message).map_err(contradiction)?;
+                    used += bytes;
+                }
+                Framed::Partial => break,
+                Framed::Nonsense(_) => {
+                    at_bytes += used as u64;
+                    break 'file;
+                }
+            }
+        }
+        at_bytes += used as u64;
+        pending.drain(..used);
+        if count == 0 {
+            break;
+        }
+    }
+    let lost_bytes = size.saturating_sub(at_bytes);
+    Ok(ReadJournal { ledger, cut_off: (lost_bytes > 0).then_some(CutOff { at_bytes, lost_bytes }) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontier::Frontier;
+    use crate::run_header::tests::sample;
+
+    fn written(directory: &Path) -> PathBuf {
+        let path = directory.join("journal");
+        let (mut journal, before) = Journal::open(&path).unwrap();
+        assert_eq!(before, ReadJournal { ledger: Ledger::default(), cut_off: None });
+        journal.add(0, &Message::Begin(Box::new(sample()))).unwrap();
+        journal.add(1, &Message::Lease(vec![(0, 100), (1, 100)])).unwrap();
+        for seq in 1..=20 {
+            let frontier = Frontier { completed: seq * 2, durable: seq * 2 };
+            journal.add(seq * 1000, &Message::Acknowledge(vec![(0, frontier)])).unwrap();
+        }
+        journal.sync().unwrap();
+        path
+    }
+
+    #[test]
+    fn a_journal_is_read_up_to_its_cut_wherever_that_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written(directory.path());
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(read(&path).unwrap().cut_off, None);
+        let mut durable_before = 40;
+        for end in (HEAD_BYTES..whole.len()).rev() {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            let read = read(&path).unwrap();
+            let durable = read.ledger.cycles.last().map_or(0, |cycle| cycle.obligations.lanes[0].frontier.durable);
+            assert!(durable <= durable_before, "{end}");
+            durable_before = durable;
+            let at = read.cut_off.map_or(end as u64, |cut_off| cut_off.at_bytes + cut_off.lost_bytes);
+            assert_eq!(at, end as u64);
+        }
+    }
+
+    #[test]
+    fn what_follows_a_cut_can_be_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written(directory.path());
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 3]).unwrap();
+        let (mut journal, before) = Journal::open(&path).unwrap();
+        assert!(before.cut_off.is_some());
+        journal.add(99_000, &Message::End("done".to_owned())).unwrap();
+        drop(journal);
+        let after = read(&path).unwrap();
+        assert_eq!(after.cut_off, None);
+        assert_eq!(after.ledger.cycles[0].ended.as_deref(), Some("done"));
+    }
+
+    #[test]
+    fn another_file_is_no_journal_and_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("letter");
+        for content in ["Dear Sir", "Dear Sir or Madam, this is longer than a head."] {
+            std::fs::write(&path, content).unwrap();
+            assert!(matches!(Journal::open(&path), Err(VerifyError::NoJournal { .. })));
+            assert!(matches!(read(&path), Err(VerifyError::NoJournal { .. })));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn two_writers_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let _first = Journal::open(&path).unwrap();
+        assert!(matches!(Journal::open(&path), Err(VerifyError::Busy { .. })));
+    }
+}

@@ -1,0 +1,36 @@
+//! How far ahead of what was heard a lane may run. A lease is the upper bound of what can exist on a drive; it is durable in the journal before the lane knows of it, so that no record is
+//! ever found of which the journal says that it cannot be.
+
+use crate::frontier::Frontier;
+
+/// Operations that a lane may be ahead: at a million a second, a message has 30 ms for its way there and back before a lane has to wait.
+pub const AHEAD: u64 = 1 << 16;
+
+/// The lanes that need a new lease, and how far it goes. `leases` holds what each lane has now.
+pub fn due(frontiers: &[(u16, Frontier)], leases: &[u64]) -> Vec<(u16, u64)> {
+    frontiers
+        .iter()
+        .filter(|(lane, frontier)| {
+            leases.get(usize::from(*lane)).is_some_and(|&lease| frontier.completed + AHEAD / 2 > lease)
+        })
+        .map(|(lane, frontier)| (*lane, frontier.completed + AHEAD))
+        .collect()
+}
+
+/// The first lease of every lane.
+pub fn first(lanes: u16) -> Vec<(u16, u64)> {
+    (0..lanes).map(|lane| (lane, AHEAD)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_gets_a_new_lease_when_half_is_used_up() {
+        let at = |completed| [(1, Frontier { completed, durable: 0 })];
+        assert_eq!(due(&at(AHEAD / 2), &[0, AHEAD]), []);
+        assert_eq!(due(&at(AHEAD / 2 + 1), &[0, AHEAD]), [(1, AHEAD / 2 + 1 + AHEAD)]);
+        assert_eq!(due(&[(9, Frontier::default())], &[0, AHEAD]), [], "there is no such lane");
+    }
+}

@@ -1,0 +1,353 @@
+//! What is said between the program that writes, the recorder and the program that checks, and what a journal keeps of it. One language for all three.
+//!
+//! ```text
+//! frame:  0 length of what follows the checksum (4) | 4 CRC32C of it (4) | 8 time (8) | 16 kind (1) | 17 fields
+//! ```
+//!
+//! Numbers are little-endian. Times are microseconds on the clock of whoever keeps the journal. A parser of these frames is exposed to a network, so it takes nothing on trust.
+
+use crate::frontier::Frontier;
+use crate::record::SEQ_MAX;
+use crate::run_header::RunHeader;
+use crate::wire::{Malformed, Reader, Writer};
+
+/// The first bytes of a connection, from whoever calls: who speaks, and the version of the language.
+pub const GREETING: [u8; 8] = *b"FmVerif1";
+/// No frame is longer.
+pub const FRAME_BYTES_MAX: usize = 1 << 16;
+/// Length and checksum.
+const HEAD_BYTES: usize = 8;
+
+/// One thing that is said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// A run begins: every slot holds version 0, synced.
+    Begin(Box<RunHeader>),
+    /// Lanes are this far.
+    Acknowledge(Vec<(u16, Frontier)>),
+    /// All is well; how many syncs returned so far, and how many flushes the driver counted meanwhile, where it counts.
+    Beat {
+        /// Syncs that returned; writes with FUA, which are no flushes, do not count.
+        syncs: u64,
+        /// Flushes.
+        flushes: Option<u64>,
+    },
+    /// A lane stopped for good.
+    Stopped {
+        /// Which.
+        lane: u16,
+        /// Why.
+        why: String,
+    },
+    /// The writer ends by itself, and says why.
+    End(String),
+    /// Lanes may go on to these operations.
+    Lease(Vec<(u16, u64)>),
+    /// The recorder has the power cut, this long after it heard of a sync, in milliseconds.
+    Cut {
+        /// The delay that was chosen.
+        delay_ms: u32,
+    },
+    /// Tell me what you heard of the latest run.
+    Fetch,
+    /// A part of that, with the time at which it was heard.
+    Entry {
+        /// Microseconds.
+        at_us: u64,
+        /// What was heard.
+        message: Box<Message>,
+    },
+    /// That was all.
+    Complete,
+    /// What became of a run.
+    Outcome(Outcome),
+    /// How all runs so far went.
+    Standing {
+        /// Cycles that lost nothing.
+        clean: u32,
+        /// Cycles that did.
+        failed: u32,
+        /// Cycles that prove nothing.
+        void: u32,
+    },
+    /// No, because.
+    Refused(String),
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Which.
+    pub run_id: u64,
+    /// In one word.
+    pub result: CycleResult,
+    /// Records that had to be there.
+    pub obligations: u64,
+    /// Records of these that were not as they must be.
+    pub broken: u64,
+    /// By how old the acknowledgement was.
+    pub ages: Vec<AgeCount>,
+}
+
+/// How a cycle ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CycleResult {
+    /// Everything that was promised is there.
+    Kept,
+    /// Something is not.
+    Fails,
+    /// It proves nothing.
+    Void,
+}
+
+/// Obligations whose acknowledgement was this old when the power went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct AgeCount {
+    /// At most so old, in milliseconds; `None` for all that is older.
+    pub up_to_ms: Option<u32>,
+    /// How many.
+    pub obligations: u64,
+    /// How many of them were broken.
+    pub broken: u64,
+}
+
+impl Message {
+    const BEGIN: u8 = 1;
+    const ACKNOWLEDGE: u8 = 2;
+    const BEAT: u8 = 3;
+    const STOPPED: u8 = 4;
+    const END: u8 = 5;
+    const LEASE: u8 = 6;
+    const CUT: u8 = 7;
+    const FETCH: u8 = 8;
+    const ENTRY: u8 = 9;
+    const COMPLETE: u8 = 10;
+    const OUTCOME: u8 = 11;
+    const STANDING: u8 = 12;
+    const REFUSED: u8 = 13;
+
+    fn write(&self, out: &mut Writer) {
+        match self {
+            Message::Begin(run) => run.write(out.u8(Message::BEGIN)),
+            Message::Acknowledge(lanes) => {
+                out.u8(Message::ACKNOWLEDGE).u16(lanes.len() as u16);
+                for (lane, frontier) in lanes {
+                    out.u16(*lane).u64(frontier.completed).u64(frontier.durable);
+                }
+            }
+            Message::Beat { syncs, flushes } => {
+                out.u8(Message::BEAT).u64(*syncs).maybe(*flushes);
+            }
+            Message::Stopped { lane, why } => {
+                out.u8(Message::STOPPED).u16(*lane).words(why);
+            }
+            Message::End(why) => {
+                out.u8(Message::END).words(why);
+            }
+            Message::Lease(lanes) => {
+                out.u8(Message::LEASE).u16(lanes.len() as u16);
+                for (lane, seq) in lanes {
+                    out.u16(*lane).u64(*seq);
+                }
+            }
+            Message::Cut { delay_ms } => {
+                out.u8(Message::CUT).u32(*delay_ms);
+            }
+            Message::Fetch => {
+                out.u8(Message::FETCH);
+            }
+            Message::Entry { at_us, message } => message.write(out.u8(Message::ENTRY).u64(*at_us)),
+            Message::Complete => {
+                out.u8(Message::COMPLETE);
+            }
+            Message::Outcome(outcome) => {
+                out.u8(Message::OUTCOME).u64(outcome.run_id).u8(outcome.result as u8);
+                out.u64(outcome.obligations).u64(outcome.broken).u16(outcome.ages.len() as u16);
+                for age in &outcome.ages {
+                    out.maybe(age.up_to_ms.map(u64::from)).u64(age.obligations).u64(age.broken);
+                }
+            }
+            Message::Standing { clean, failed, void } => {
+                out.u8(Message::STANDING).u32(*clean).u32(*failed).u32(*void);
+            }
+            Message::Refused(why) => {
+                out.u8(Message::REFUSED).words(why);
+            }
+        }
+    }
+
+    fn read(from: &mut Reader<'_>, depth: u8) -> Result<Message, Malformed> {
+        let seq = |from: &mut Reader<'_>| match from.u64()? {
+            seq if seq <= SEQ_MAX => Ok(seq),
+            _ => Err(Malformed::Number("sequence number")),
+        };
+        Ok(match from.u8()? {
+            Message::BEGIN => Message::Begin(Box::new(RunHeader::read(from)?)),
+            Message::ACKNOWLEDGE => {
+                let count = from.u16()?;
+                let lane =
+                    |from: &mut Reader<'_>| Ok((from.u16()?, Frontier { completed: seq(from)?, durable: seq(from)? }));
+                Message::Acknowledge((0..count).map(|_| lane(from)).collect::<Result<_, _>>()?)
+            }
+            Message::BEAT => Message::Beat { syncs: from.u64()?, flushes: from.maybe("count of flushes")? },
+            Message::STOPPED => Message::Stopped { lane: from.u16()?, why: from.words()? },
+            Message::END => Message::End(from.words()?),
+            Message::LEASE => {
+                let count = from.u16()?;
+                Message::Lease((0..count).map(|_| Ok((from.u16()?, seq(from)?))).collect::<Result<_, _>>()?)
+            }
+            Message::CUT => Message::Cut { delay_ms: from.u32()? },
+            Message::FETCH => Message::Fetch,
+            // An entry within an entry is nonsense, and would be a way to make a parser recurse.
+            Message::ENTRY if depth == 0 => {
+                Message::Entry { at_us: from.u64()?, message: Box::new(Message::read(from, 1)?) }
+            }
+            Message::COMPLETE => Message::Complete,
+            Message::OUTCOME => {
+                let run_id = from.u64()?;
+                let result = match from.u8()? {
+                    0 => CycleResult::Kept,
+                    1 => CycleResult::Fails,
+                    2 => CycleResult::Void,
+                    _ => return Err(Malformed::Number("outcome")),
+                };
+                let (obligations, broken, count) = (from.u64()?, from.u64()?, from.u16()?);
+                let age = |from: &mut Reader<'_>| {
+                    let up_to_ms = from.maybe("age")?.map(u32::try_from).transpose();
+                    let up_to_ms = up_to_ms.map_err(|_| Malformed::Number("age"))?;
+                    Ok(AgeCount { up_to_ms, obligations: from.u64()?, broken: from.u64()? })
+                };
+                let ages = (0..count).map(|_| age(from)).collect::<Result<_, _>>()?;
+                Message::Outcome(Outcome { run_id, result, obligations, broken, ages })
+            }
+            Message::STANDING => Message::Standing { clean: from.u32()?, failed: from.u32()?, void: from.u32()? },
+            Message::REFUSED => Message::Refused(from.words()?),
+            _ => return Err(Malformed::Number("kind of message")),
+        })
+    }
+}
+
+/// Reads one message, without its frame.
+///
+/// # Errors
+/// When the bytes are none, or more than one.
+pub fn parse(bytes: &[u8]) -> Result<Message, Malformed> {
+    let mut from = Reader::new(bytes);
+    let message = Message::read(&mut from, 0)?;
+    from.end()?;
+    Ok(message)
+}
+
+/// A message in its frame.
+pub fn frame(at_us: u64, message: &Message) -> Vec<u8> {
+    let mut body = Writer::default();
+    message.write(body.u64(at_us));
+    let mut out = Writer::default();
+    out.u32(body.0.len() as u32).u32(crc32c::crc32c(&body.0));
+    out.0.extend(body.0);
+    out.0
+}
+
+/// What stands at the beginning of some bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Framed {
+    /// A message, when it was said, and the bytes that its frame takes.
+    Whole(u64, Message, usize),
+    /// The beginning of a frame: more is needed.
+    Partial,
+    /// No frame.
+    Nonsense(Malformed),
+}
+
+/// Takes one frame off the beginning.
+pub fn unframe(bytes: &[u8]) -> Framed {
+    let mut from = Reader::new(bytes);
+    let (Ok(length), Ok(crc)) = (from.u32(), from.u32()) else { return Framed::Partial };
+    let length = length as usize;
+    if !(9..=FRAME_BYTES_MAX).contains(&length) {
+        return Framed::Nonsense(Malformed::Number("length"));
+    }
+    let Some(body) = from.rest().get(..length) else { return Framed::Partial };
+    if crc32c::crc32c(body) != crc {
+        return Framed::Nonsense(Malformed::Number("checksum"));
+    }
+    let mut from = Reader::new(body);
+    match from.u64().and_then(|at_us| Ok((at_us, parse(from.rest())?))) {
+        Ok((at_us, message)) => Framed::Whole(at_us, message, HEAD_BYTES + length),
+        Err(malformed) => Framed::Nonsense(malformed),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::run_header::tests::sample;
+
+    pub(crate) fn all() -> Vec<Message> {
+        let frontier = Frontier { completed: 9, durable: 8 };
+        let outcome = Outcome {
+            run_id: 7,
+            result: CycleResult::Fails,
+            obligations: 100,
+            broken: 2,
+            ages: vec![AgeCount { up_to_ms: Some(1), obligations: 5, broken: 1 }, AgeCount::default()],
+        };
+        vec![
+            Message::Begin(Box::new(sample())),
+            Message::Acknowledge(vec![(0, frontier), (3, Frontier::default())]),
+            Message::Beat { syncs: 3, flushes: Some(2) },
+            Message::Beat { syncs: 3, flushes: None },
+            Message::Stopped { lane: 1, why: "Input/output error".to_owned() },
+            Message::End("asked to stop".to_owned()),
+            Message::Lease(vec![(0, 65536)]),
+            Message::Cut { delay_ms: 30 },
+            Message::Fetch,
+            Message::Entry { at_us: 5, message: Box::new(Message::Lease(vec![])) },
+            Message::Complete,
+            Message::Outcome(outcome),
+            Message::Standing { clean: 1, failed: 2, void: 3 },
+            Message::Refused("no".to_owned()),
+        ]
+    }
+
+    #[test]
+    fn each_comes_back_as_it_was() {
+        for (at_us, message) in all().into_iter().enumerate() {
+            let bytes = frame(at_us as u64, &message);
+            assert_eq!(unframe(&bytes), Framed::Whole(at_us as u64, message, bytes.len()));
+            for end in 0..bytes.len() {
+                assert_eq!(unframe(&bytes[..end]), Framed::Partial, "cut at {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_within_an_entry_is_nonsense() {
+        let inner = Message::Entry { at_us: 1, message: Box::new(Message::Fetch) };
+        let bytes = frame(0, &Message::Entry { at_us: 1, message: Box::new(inner) });
+        assert!(matches!(unframe(&bytes), Framed::Nonsense(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&bytes);
+            let _ = unframe(&bytes);
+        }
+
+        #[test]
+        fn damage_to_a_body_is_noticed_or_harmless(which in 0usize..14, at: usize, value: u8) {
+            let mut bytes = frame(1, &all()[which]);
+            let at = at % bytes.len();
+            let before = bytes[at];
+            bytes[at] = value;
+            if value != before {
+                prop_assert!(!matches!(unframe(&bytes), Framed::Whole(..)));
+            }
+            let _ = parse(&bytes[16.min(bytes.len())..]);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The one mixing function beneath payloads and schedules.
+
+/// 2^64 divided by the golden ratio, odd: steps of it visit all of `u64`, far apart (Knuth, The Art of Computer Programming, vol. 3, 6.4).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// A random odd number, so that a zero does not stay a zero.
+const SALT: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// The upper and the lower half of a 64 by 64 bit product, folded: one multiplication, and every bit of the outcome hangs on every bit that went in.
+#[inline]
+pub fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// A number that looks random, of a key and a counter.
+#[inline]
+pub fn mix(key: u64, counter: u64) -> u64 {
+    let state = key.wrapping_add(counter.wrapping_mul(GOLDEN));
+    fold(state, state ^ SALT)
+}
+
+/// A key of several parts, each of which changes all of it.
+#[inline]
+pub fn key(parts: [u64; 3]) -> u64 {
+    mix(mix(mix(SALT, parts[0]), parts[1]), parts[2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_bits_change_with_any_bit() {
+        let mut changed = 0;
+        for counter in 0..64u64 {
+            let a = mix(1, counter * 7919);
+            for bit in 0..64 {
+                changed += (a ^ mix(1, (counter * 7919) ^ (1 << bit))).count_ones();
+            }
+        }
+        let share = f64::from(changed) / f64::from(64 * 64 * 64);
+        assert!((0.49..0.51).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn keys_of_neighbours_differ() {
+        let keys: std::collections::HashSet<u64> =
+            (0..1000).flat_map(|a| (0..100).map(move |b| key([1, a * 512, b]))).collect();
+        assert_eq!(keys.len(), 100_000);
+    }
+}

@@ -1,0 +1,211 @@
+//! What each lane does, operation by operation: a pure function of run, lane and sequence number, so that writer, recorder and checker agree without a word.
+//!
+//! A lane goes through its slots in rounds. In each round it visits every slot once, in an order of that round's own, so that round `r` writes version `r + 1` everywhere. Whatever
+//! one wants to know (which operation wrote version 7 of slot 12? which version was the last before operation 1000?) follows without a table.
+//! A flushing lane syncs after every `writes_per_sync` writes; these syncs are operations and have sequence numbers, too.
+
+use crate::geometry::{Geometry, LaneKind};
+use crate::mix;
+
+/// One operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Write this version of this slot of the lane.
+    Write {
+        /// Which of the lane's slots.
+        index: u32,
+        /// Its new version, from 1.
+        version: u32,
+    },
+    /// Make everything that the lane wrote before durable.
+    Sync,
+}
+
+/// The schedule of one lane.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    slots: u64,
+    /// Operations from one sync to the next, the sync included; 0 where no sync is ever made.
+    cycle: u64,
+    key: u64,
+    /// Half of the bits that a slot's number takes, at least one.
+    half_bits: u32,
+}
+
+/// Four rounds of a Feistel network look random to anybody who does not know the key (Luby and Rackoff, 1988).
+const ROUNDS: u64 = 4;
+
+impl Schedule {
+    /// Of a lane.
+    pub fn new(run_id: u64, geometry: &Geometry, lane: u16) -> Schedule {
+        let cycle = match geometry.kind(lane) {
+            LaneKind::Flush => u64::from(geometry.writes_per_sync) + 1,
+            LaneKind::Fua | LaneKind::Control => 0,
+        };
+        let slots = u64::from(geometry.slots_per_lane.max(1));
+        let bits = u64::BITS - (slots - 1).leading_zeros();
+        let key = mix::key([run_id, u64::from(lane), slots]);
+        Schedule { slots, cycle, key, half_bits: bits.div_ceil(2).max(1) }
+    }
+
+    /// Operation `seq`, which counts from 1.
+    #[inline]
+    pub fn operation(&self, seq: u64) -> Operation {
+        if self.cycle > 0 && seq.is_multiple_of(self.cycle) {
+            return Operation::Sync;
+        }
+        let write = self.writes_up_to(seq) - 1;
+        let (round, position) = (write / self.slots, write % self.slots);
+        Operation::Write { index: self.permute(round, position) as u32, version: (round + 1) as u32 }
+    }
+
+    /// How many writes are among operations 1 to `seq`.
+    #[inline]
+    pub fn writes_up_to(&self, seq: u64) -> u64 {
+        seq - seq.checked_div(self.cycle).unwrap_or(0)
+    }
+
+    /// The operation that wrote this version of this slot; 0 for version 0, which was there before.
+    pub fn seq_of(&self, index: u32, version: u32) -> u64 {
+        if version == 0 {
+            return 0;
+        }
+        let round = u64::from(version) - 1;
+        let write = round * self.slots + self.position(round, u64::from(index));
+        match self.cycle {
+            0 => write + 1,
+            cycle => write / (cycle - 1) * cycle + write % (cycle - 1) + 1,
+        }
+    }
+
+    /// The latest version of a slot that operations 1 to `seq` wrote; 0 when none of them did.
+    pub fn version_at(&self, index: u32, seq: u64) -> u32 {
+        let writes = self.writes_up_to(seq);
+        let (round, done) = (writes / self.slots, writes % self.slots);
+        let version = round + u64::from(done > 0 && self.position(round, u64::from(index)) < done);
+        u32::try_from(version).unwrap_or(u32::MAX)
+    }
+
+    /// The first sync after operation `seq`, which makes it durable; of a lane without syncs, the operation itself.
+    pub fn covered_by(&self, seq: u64) -> u64 {
+        if self.cycle == 0 { seq } else { seq.div_ceil(self.cycle) * self.cycle }
+    }
+
+    /// The first write after operation `seq`.
+    pub fn write_after(&self, seq: u64) -> u64 {
+        if self.cycle > 0 && (seq + 1).is_multiple_of(self.cycle) { seq + 2 } else { seq + 1 }
+    }
+
+    /// The slot that a round visits at a position.
+    #[inline]
+    fn permute(&self, round: u64, position: u64) -> u64 {
+        let mut value = position;
+        // The network permutes a power of four, which is less than four times too large: what falls outside is sent through again.
+        loop {
+            value = self.network(round, value, 0..ROUNDS);
+            if value < self.slots {
+                return value;
+            }
+        }
+    }
+
+    /// The position at which a round visits a slot.
+    fn position(&self, round: u64, slot: u64) -> u64 {
+        let mut value = slot;
+        loop {
+            value = self.swapped(value);
+            value = self.network(round, value, (0..ROUNDS).rev());
+            value = self.swapped(value);
+            if value < self.slots {
+                return value;
+            }
+        }
+    }
+
+    #[inline]
+    fn network(&self, round: u64, value: u64, steps: impl Iterator<Item = u64>) -> u64 {
+        let mask = (1u64 << self.half_bits) - 1;
+        let (mut left, mut right) = (value >> self.half_bits, value & mask);
+        for step in steps {
+            let mixed = mix::mix(self.key ^ round.wrapping_mul(ROUNDS).wrapping_add(step), right) & mask;
+            (left, right) = (right, left ^ mixed);
+        }
+        (left << self.half_bits) | right
+    }
+
+    /// The halves exchanged, which turns a Feistel network around.
+    fn swapped(&self, value: u64) -> u64 {
+        let mask = (1u64 << self.half_bits) - 1;
+        ((value & mask) << self.half_bits) | (value >> self.half_bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::geometry::tests::small;
+
+    fn schedules(slots_per_lane: u32, writes_per_sync: u16) -> [Schedule; 3] {
+        let geometry = Geometry { slots_per_lane, writes_per_sync, ..small() };
+        [0, 2, 3].map(|lane| Schedule::new(99, &geometry, lane))
+    }
+
+    proptest! {
+        #[test]
+        fn every_round_visits_every_slot_once(slots in 4u32..700, round in 0u64..1000) {
+            let [schedule, ..] = schedules(slots, 1);
+            let visited: std::collections::BTreeSet<u64> =
+                (0..u64::from(slots)).map(|position| schedule.permute(round, position)).collect();
+            prop_assert_eq!(visited.len(), slots as usize);
+            prop_assert!(visited.iter().all(|&slot| slot < u64::from(slots)));
+            for position in 0..u64::from(slots) {
+                prop_assert_eq!(schedule.position(round, schedule.permute(round, position)), position);
+            }
+        }
+
+        #[test]
+        fn a_version_tells_its_operation(slots in 4u32..100, writes_per_sync in 1u16..9, seq in 1u64..1_000_000) {
+            for schedule in schedules(slots, writes_per_sync) {
+                match schedule.operation(seq) {
+                    Operation::Write { index, version } => {
+                        prop_assert_eq!(schedule.seq_of(index, version), seq);
+                        prop_assert_eq!(schedule.version_at(index, seq), version);
+                        prop_assert_eq!(schedule.version_at(index, seq - 1), version - 1);
+                        let covered = schedule.covered_by(seq);
+                        prop_assert!(covered >= seq);
+                        prop_assert!(schedule.cycle == 0 || schedule.operation(covered) == Operation::Sync);
+                    }
+                    Operation::Sync => prop_assert_eq!(seq % (u64::from(writes_per_sync) + 1), 0),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_latest_version_is_what_playing_through_gives() {
+        for schedule in schedules(13, 3) {
+            let mut versions = [0; 13];
+            for seq in 1..500 {
+                if let Operation::Write { index, version } = schedule.operation(seq) {
+                    versions[index as usize] = version;
+                }
+                for index in 0..13 {
+                    assert_eq!(schedule.version_at(index, seq), versions[index as usize], "{seq} {index}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_and_runs_differ() {
+        let geometry = Geometry { slots_per_lane: 1000, ..small() };
+        let order = |run, lane| {
+            let schedule = Schedule::new(run, &geometry, lane);
+            (0..50).map(|position| schedule.permute(0, position)).collect::<Vec<_>>()
+        };
+        assert_ne!(order(1, 0), order(1, 1));
+        assert_ne!(order(1, 0), order(2, 0));
+    }
+}

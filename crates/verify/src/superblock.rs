@@ -1,0 +1,117 @@
+//! The first block of a target: which run it carries, and how that is laid out.
+//!
+//! It is written, and a copy of it, after every slot was written and synced, and before the run begins: where it is, all slots held at least their version 0.
+//!
+//! ```text
+//! byte 0 magic "flushmark verify" (16) | 16 format (4) | 20 length (4) | 24 CRC32C of what follows (4) | 28 the run
+//! ```
+
+use crate::geometry::SUPERBLOCK_BYTES;
+use crate::run_header::RunHeader;
+use crate::wire::{Reader, Writer};
+
+/// What a target begins with.
+pub const MAGIC: [u8; 16] = *b"flushmark verify";
+/// The version of the layout.
+pub const FORMAT: u32 = 1;
+const HEAD_BYTES: usize = 28;
+
+/// Why a block is no superblock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuperblockFault {
+    /// It does not begin as one: nothing of flushmark's is there.
+    Absent,
+    /// It begins as one and is damaged.
+    Damaged,
+    /// A later version wrote it.
+    Newer,
+}
+
+/// The block of a run. A run that does not fit (its words are too long) has them cut.
+pub fn block(header: &RunHeader) -> Vec<u8> {
+    let mut header = header.clone();
+    loop {
+        let mut body = Writer::default();
+        header.write(&mut body);
+        if HEAD_BYTES + body.0.len() > SUPERBLOCK_BYTES as usize {
+            let about = &mut header.circumstances;
+            let all = [&mut about.target, &mut about.drive, &mut about.witness, &mut about.boot_id];
+            if let Some(longest) = all.into_iter().max_by_key(|words| words.len()) {
+                *longest = longest.chars().take(longest.chars().count() / 2).collect();
+            }
+            continue;
+        }
+        let mut out = Writer(MAGIC.to_vec());
+        out.u32(FORMAT).u32(body.0.len() as u32).u32(crc32c::crc32c(&body.0));
+        out.0.extend(body.0);
+        out.0.resize(SUPERBLOCK_BYTES as usize, 0);
+        return out.0;
+    }
+}
+
+/// Reads one.
+///
+/// # Errors
+/// Why it is none.
+pub fn parse(block: &[u8]) -> Result<RunHeader, SuperblockFault> {
+    if !block.starts_with(&MAGIC) {
+        return Err(SuperblockFault::Absent);
+    }
+    let damaged = |_| SuperblockFault::Damaged;
+    let mut from = Reader::new(&block[MAGIC.len()..]);
+    let (format, length, crc) =
+        (from.u32().map_err(damaged)?, from.u32().map_err(damaged)?, from.u32().map_err(damaged)?);
+    let body = from.rest().get(..length as usize).ok_or(SuperblockFault::Damaged)?;
+    if crc32c::crc32c(body) != crc {
+        return Err(SuperblockFault::Damaged);
+    }
+    if format != FORMAT {
+        return Err(SuperblockFault::Newer);
+    }
+    let mut from = Reader::new(body);
+    let header = RunHeader::read(&mut from).map_err(damaged)?;
+    from.end().map_err(damaged)?;
+    Ok(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::run_header::tests::sample;
+
+    #[test]
+    fn it_comes_back_as_it_was() {
+        let block = block(&sample());
+        assert_eq!(block.len(), 4096);
+        assert_eq!(parse(&block), Ok(sample()));
+    }
+
+    #[test]
+    fn long_words_are_cut_rather_than_refused() {
+        let mut header = sample();
+        header.circumstances.target = "ü".repeat(4000);
+        let read = parse(&block(&header)).unwrap();
+        assert!(read.circumstances.target.starts_with("üüü"));
+    }
+
+    #[test]
+    fn what_is_none_is_told_apart() {
+        assert_eq!(parse(&[0; 4096]), Err(SuperblockFault::Absent));
+        assert_eq!(parse(&[]), Err(SuperblockFault::Absent));
+        assert_eq!(parse(&MAGIC), Err(SuperblockFault::Damaged));
+        let mut newer = block(&sample());
+        newer[16] = 2;
+        assert_eq!(parse(&newer), Err(SuperblockFault::Newer));
+    }
+
+    proptest! {
+        #[test]
+        fn any_damage_is_noticed(at in 20usize..100, flip in 1u8..) {
+            let mut block = block(&sample());
+            block[at] ^= flip;
+            prop_assert_eq!(parse(&block), Err(SuperblockFault::Damaged));
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! What lies on a target: every sector of every slot, read back and asked what it is.
+//!
+//! The survey takes no side: it knows what was possible, not what was promised. What it finds beside whole records of this run is an [`Oddity`].
+
+mod second_look;
+
+use std::collections::BTreeMap;
+use std::io;
+
+use crate::aligned::AlignedBlock;
+use crate::disk::Disk;
+use crate::provenance::Attribution;
+use crate::record::{HEADER_BYTES, Header, Kind};
+use crate::run_header::RunHeader;
+use crate::schedule::Schedule;
+
+/// Reads go in pieces of this size: large enough to go at the drive's speed.
+const PIECE_BYTES: u64 = 1 << 20;
+/// So many odd sectors are examined piece by piece; of more, only the headers. A drive that lost that much needs no microscope.
+const EXAMINED_MAX: usize = 1 << 16;
+
+/// What a sector is that is not simply a version of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Oddity {
+    /// Pieces of several versions of this sector, and nothing else.
+    Torn(Attribution),
+    /// A record of this run that belongs elsewhere, or pieces of one.
+    Flying {
+        /// Where it belongs: the sector's own address.
+        home_bytes: u64,
+        /// Its version.
+        version: u32,
+        /// The sector, piece by piece.
+        attribution: Option<Attribution>,
+    },
+    /// A whole record of another run of flushmark, which was overwritten before this one began.
+    OtherRun {
+        /// That run.
+        run_id: u64,
+    },
+    /// Damage.
+    Corrupt(Damage),
+    /// It cannot be read.
+    Unreadable(String),
+    /// A whole record that this run's schedule does not have: an error of flushmark, not of the drive.
+    NeverIssued {
+        /// What its header says.
+        version: u32,
+    },
+}
+
+/// Kinds of damage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Damage {
+    /// Nothing but zeros: what a drive returns for blocks that it does not have.
+    Zeros,
+    /// Nothing but ones: erased flash.
+    Ones,
+    /// Some bits are wrong.
+    Bits {
+        /// How many.
+        wrong_bits: u32,
+        /// Of which version.
+        version: u32,
+    },
+    /// The header alone.
+    Header,
+    /// Pieces, or all, are nothing known.
+    Garbage(Option<Attribution>),
+    /// Two readings in a row differ.
+    Unstable,
+}
+
+/// What a lane's surviving records prove.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// Its latest operation of which a record survives.
+    pub newest: u64,
+    /// What some surviving record knew of it: of control lanes what had completed, of others what was durable; 0 when none knows anything.
+    pub proven: u64,
+    /// That record.
+    pub witness: Option<Witness>,
+}
+
+/// A record that survives and proves something by that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Witness {
+    /// Its lane.
+    pub lane: u16,
+    /// Its operation.
+    pub seq: u64,
+    /// Where it lies.
+    pub address_bytes: u64,
+}
+
+/// Everything that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Survey {
+    /// The version of each sector, by number; [`Survey::ODD`] where [`Survey::oddities`] says more.
+    pub versions: Vec<u32>,
+    /// By sector number.
+    pub oddities: BTreeMap<u64, Oddity>,
+    /// Of each lane.
+    pub traces: Vec<Trace>,
+}
+
+/// Why there is no survey.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+impl Survey {
+    /// Not a version.
+    pub const ODD: u32 = u32::MAX;
+
+    /// Reads a target. `progress` is told the share that is done, from 0 to 1, and says whether to go on.
+    ///
+    /// # Errors
+    /// [`Stopped`] when `progress` did not want to go on. What cannot be read is found, not an error.
+    pub fn take(
+        disk: &mut impl Disk,
+        run: &RunHeader,
+        progress: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Survey, Stopped> {
+        let geometry = &run.geometry;
+        let sectors = geometry.sectors();
+        let mut reader = Reader {
+            run,
+            schedules: (0..geometry.lanes()).map(|lane| Schedule::new(run.run_id, geometry, lane)).collect(),
+            survey: Survey {
+                versions: vec![Survey::ODD; sectors as usize],
+                oddities: BTreeMap::new(),
+                traces: vec![Trace::default(); usize::from(geometry.lanes())],
+            },
+            doubtful: Vec::new(),
+        };
+        let sector_bytes = u64::from(geometry.sector_bytes);
+        let per_piece = PIECE_BYTES / sector_bytes;
+        let mut piece = AlignedBlock::new(PIECE_BYTES as usize);
+        let mut number = 0;
+        while number < sectors {
+            let count = per_piece.min(sectors - number);
+            let bytes = &mut piece.bytes_mut()[..(count * sector_bytes) as usize];
+            if read_whole(disk, geometry.sector_address_bytes(number), bytes).is_ok() {
+                for (index, sector) in bytes.chunks_exact(sector_bytes as usize).enumerate() {
+                    reader.glance(number + index as u64, sector);
+                }
+            } else {
+                for index in 0..count {
+                    let sector = &mut bytes[..sector_bytes as usize];
+                    match read_whole(disk, geometry.sector_address_bytes(number + index), sector) {
+                        Ok(()) => reader.glance(number + index, sector),
+                        Err(error) => {
+                            let oddity = Oddity::Unreadable(error.to_string());
+                            reader.survey.oddities.insert(number + index, oddity);
+                            // Each failure may have taken a drive's patience of half a minute.
+                            if !progress((number + index) as f64 / sectors as f64) {
+                                return Err(Stopped);
+                            }
+                        }
+                    }
+                }
+            }
+            number += count;
+            if !progress(number as f64 / sectors as f64) {
+                return Err(Stopped);
+            }
+        }
+        reader.examine(disk);
+        Ok(reader.survey)
+    }
+}
+
+/// A read that a signal broke off is made again.
+fn read_whole(disk: &mut impl Disk, offset_bytes: u64, block: &mut [u8]) -> io::Result<()> {
+    loop {
+        match disk.read(offset_bytes, block) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+struct Reader<'a> {
+    run: &'a RunHeader,
+    schedules: Vec<Schedule>,
+    survey: Survey,
+    /// Sectors that deserve a second look, with what was read the first time.
+    doubtful: Vec<(u64, Vec<u8>)>,
+}
+
+impl Reader<'_> {
+    /// Most sectors are whole, which is told at the speed of memory.
+    #[inline]
+    fn glance(&mut self, number: u64, sector: &[u8]) {
+        let geometry = &self.run.geometry;
+        let address_bytes = geometry.sector_address_bytes(number);
+        if let Ok(header) = Header::parse(sector) {
+            let own = header.run_id == self.run.run_id && header.target_id == self.run.target_id;
+            if own {
+                self.learn(&header);
+            }
+            if own && header.address_bytes == address_bytes && header.payload().is(&sector[HEADER_BYTES..]) {
+                if self.is_issued(number, &header) {
+                    self.survey.versions[number as usize] = header.version;
+                    if header.version > 0 {
+                        let trace = &mut self.survey.traces[usize::from(header.lane)];
+                        trace.newest = trace.newest.max(header.seq);
+                    }
+                } else {
+                    self.survey.oddities.insert(number, Oddity::NeverIssued { version: header.version });
+                }
+                return;
+            }
+        }
+        if self.doubtful.len() < EXAMINED_MAX {
+            self.doubtful.push((number, sector.to_vec()));
+        } else {
+            let oddity = second_look::coarse(sector, self.run, address_bytes);
+            self.survey.oddities.insert(number, oddity);
+        }
+    }
+
+    /// Every genuine record proves what its writer knew, wherever it lies.
+    fn learn(&mut self, header: &Header) {
+        let witness = Witness { lane: header.lane, seq: header.seq, address_bytes: header.address_bytes };
+        for (lane, proven) in [(header.lane, header.evidence), (header.other_lane, header.other_seq)] {
+            if let Some(trace) = self.survey.traces.get_mut(usize::from(lane))
+                && proven > trace.proven
+            {
+                (trace.proven, trace.witness) = (proven, Some(witness));
+            }
+        }
+    }
+
+    /// Whether the schedule has this record here.
+    fn is_issued(&self, number: u64, header: &Header) -> bool {
+        let place = self.run.geometry.location(number);
+        let kind = if header.version == 0 { Kind::Fill } else { self.run.geometry.kind(place.lane).record_kind() };
+        (header.lane, header.sector, header.kind) == (place.lane, place.sector, kind)
+            && header.seq == self.schedules[usize::from(place.lane)].seq_of(place.index, header.version)
+            && header.evidence <= header.seq
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::tests::small;
+    use crate::lane::fill_record;
+
+    /// Memory that reads otherwise each time, where somebody says so.
+    struct Memory {
+        bytes: Vec<u8>,
+        unstable: Option<u64>,
+        unreadable: Option<u64>,
+        reads: u8,
+    }
+
+    impl Memory {
+        fn of(run: &RunHeader) -> Memory {
+            let mut bytes = vec![0; run.geometry.size_bytes() as usize];
+            for lane in 0..run.geometry.lanes() {
+                for index in 0..run.geometry.slots_per_lane {
+                    let at = run.geometry.address_bytes(lane, index) as usize;
+                    fill_record(run, lane, index, &mut bytes[at..at + run.geometry.record_bytes() as usize]);
+                }
+            }
+            Memory { bytes, unstable: None, unreadable: None, reads: 0 }
+        }
+    }
+
+    impl Disk for Memory {
+        fn write(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_durably(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+        fn read(&mut self, offset: u64, block: &mut [u8]) -> io::Result<()> {
+            let range = offset..offset + block.len() as u64;
+            if self.unreadable.is_some_and(|at| range.contains(&at)) {
+                return Err(io::Error::other("no such sector"));
+            }
+            block.copy_from_slice(&self.bytes[offset as usize..range.end as usize]);
+            if let Some(at) = self.unstable.filter(|at| range.contains(at)) {
+                self.reads += 1;
+                block[(at - offset) as usize] ^= self.reads;
+            }
+            Ok(())
+        }
+        fn size_bytes(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+        fn sector_bytes(&self) -> u32 {
+            512
+        }
+    }
+
+    fn survey(change: impl FnOnce(&mut Memory)) -> (RunHeader, Survey) {
+        let run = RunHeader::plain(11, small());
+        let mut memory = Memory::of(&run);
+        change(&mut memory);
+        let survey = Survey::take(&mut memory, &run, &mut |_| true).unwrap();
+        (run, survey)
+    }
+
+    fn only_oddity(change: impl FnOnce(&mut Memory)) -> (u64, Oddity) {
+        let (_, survey) = survey(change);
+        assert_eq!(survey.oddities.len(), 1, "{:?}", survey.oddities);
+        survey.oddities.into_iter().next().unwrap()
+    }
+
+    const FIRST: usize = crate::geometry::FIRST_SLOT_BYTES as usize;
+
+    #[test]
+    fn an_untouched_target_has_nothing_odd() {
+        let (run, survey) = survey(|_| ());
+        assert!(survey.oddities.is_empty() && survey.versions.iter().all(|&version| version == 0));
+        assert_eq!(survey.versions.len() as u64, run.geometry.sectors());
+    }
+
+    #[test]
+    fn what_reads_otherwise_the_second_time_is_unstable() {
+        let found = only_oddity(|memory| memory.unstable = Some(FIRST as u64 + 512 * 3 + 100));
+        assert_eq!(found, (3, Oddity::Corrupt(Damage::Unstable)));
+    }
+
+    #[test]
+    fn one_sector_that_cannot_be_read_does_not_hide_its_neighbours() {
+        let found = only_oddity(|memory| memory.unreadable = Some(FIRST as u64 + 512 * 7));
+        assert_eq!(found, (7, Oddity::Unreadable("no such sector".to_owned())));
+    }
+
+    #[test]
+    fn another_runs_record_is_told_by_its_run() {
+        let found = only_oddity(|memory| {
+            let other = RunHeader::plain(12, small());
+            let mut record = vec![0; 2048];
+            fill_record(&other, 0, 0, &mut record);
+            memory.bytes[FIRST..FIRST + 512].copy_from_slice(&record[..512]);
+        });
+        assert_eq!(found, (0, Oddity::OtherRun { run_id: 12 }));
+    }
+
+    #[test]
+    fn a_record_that_the_schedule_does_not_have_was_never_issued() {
+        let found = only_oddity(|memory| {
+            let mut header = Header::parse(&memory.bytes[FIRST..]).unwrap();
+            (header.version, header.seq) = (1, 99_999);
+            let mut record = vec![0; 2048];
+            header.fill_record(&mut record, 512);
+            memory.bytes[FIRST..FIRST + 512].copy_from_slice(&record[..512]);
+        });
+        assert_eq!(found, (0, Oddity::NeverIssued { version: 1 }));
+    }
+
+    proptest::proptest! {
+        /// Whatever lies there, header by header, and whoever put it there: it is found to be something, and judged.
+        #[test]
+        fn no_header_is_too_odd(
+            kind in 0usize..4, lane: u16, sector: u16, sectors: u16, own_run: bool, own_address: bool, version: u32, address: u64,
+            seq in 0..=crate::record::SEQ_MAX, evidence in 0..=crate::record::SEQ_MAX, other_lane in 0u16..8,
+            other_seq in 0..=crate::record::SEQ_MAX, whole_body: bool, torn in 0usize..512,
+        ) {
+            let (run, survey) = survey(|memory| {
+                let old = memory.bytes[FIRST..FIRST + 512].to_vec();
+                let header = Header {
+                    kind: [Kind::Fill, Kind::Flush, Kind::Fua, Kind::Control][kind],
+                    lane,
+                    sector,
+                    sectors,
+                    run_id: if own_run { 11 } else { 12 },
+                    target_id: 1,
+                    version,
+                    address_bytes: if own_address { FIRST as u64 } else { address >> 8 },
+                    seq,
+                    evidence,
+                    other_lane,
+                    other_seq,
+                    body_crc: 0,
+                };
+                let mut record = vec![0; 512];
+                header.fill_record(&mut record, 512);
+                if !whole_body {
+                    record[torn..].copy_from_slice(&old[torn..]);
+                }
+                memory.bytes[FIRST..FIRST + 512].copy_from_slice(&record);
+            });
+            proptest::prop_assert!(survey.oddities.len() <= 1);
+            let verdict = crate::verdict::judge(&run, None, &survey);
+            proptest::prop_assert!(verdict.findings.len() <= run.geometry.slots() as usize);
+            for finding in &verdict.findings {
+                proptest::prop_assert!(!crate::words::sentence(finding, &run).is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_does_not_want_to_go_on_need_not() {
+        let run = RunHeader::plain(11, small());
+        assert_eq!(Survey::take(&mut Memory::of(&run), &run, &mut |_| false), Err(Stopped));
+    }
+}

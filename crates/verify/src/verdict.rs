@@ -1,0 +1,496 @@
+//! What became of every obligation: a pure function of what was heard, what the media prove, and what was found.
+//!
+//! A sector is bound to hold at least the version that was durable when somebody heard so, or when a record that survives was built. Any later version satisfies it: an overwrite that was
+//! under way may have replaced it, whole sectors at a time. Two sources create obligations, and each suffices alone:
+//!
+//! - what the recorder *received* ([`Obligations`]): a message that was lost on the way obliges nobody;
+//! - what surviving records know ([`crate::survey::Trace`]): a record that says "when I was built, my lane's sync 40 had returned" proves by surviving that everything before that sync
+//!   had been promised. What is missing of that while this record is there is an order that no sequence of writes and flushes gives: *unserializable*.
+
+mod rollback;
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::rollback::rollback;
+use crate::geometry::{Geometry, LaneKind};
+use crate::message::AgeCount;
+use crate::obligations::Obligations;
+use crate::run_header::RunHeader;
+use crate::schedule::Schedule;
+use crate::survey::{Oddity, Survey, Witness};
+
+/// What can be wrong with a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// It was acknowledged and is gone: an older version is there.
+    Lost,
+    /// Part of it is there.
+    Shorn,
+    /// It lies where another belongs, or where it belongs it is missing because of that.
+    Flying,
+    /// Its bytes are damaged.
+    Corrupt,
+    /// It is gone, and a record survives that was written when it had been promised to be durable.
+    Unserializable,
+    /// It is gone with everything that came after it: one earlier moment explains all.
+    RolledBack,
+    /// It cannot be read.
+    Unreadable,
+    /// Nothing can be read.
+    Dead,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 8] = [
+        Class::Lost,
+        Class::Shorn,
+        Class::Flying,
+        Class::Corrupt,
+        Class::Unserializable,
+        Class::RolledBack,
+        Class::Unreadable,
+        Class::Dead,
+    ];
+
+    /// As people read it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Lost => "lost",
+            Class::Shorn => "shorn",
+            Class::Flying => "flying",
+            Class::Corrupt => "corrupt",
+            Class::Unserializable => "unserializable",
+            Class::RolledBack => "rolled back",
+            Class::Unreadable => "unreadable",
+            Class::Dead => "dead",
+        }
+    }
+}
+
+/// One record that is not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// In which way.
+    pub class: Class,
+    /// Its lane.
+    pub lane: u16,
+    /// How that lane makes its writes durable.
+    pub kind: LaneKind,
+    /// Where the record begins.
+    pub address_bytes: u64,
+    /// Sectors that are affected, by their number among all slots' sectors.
+    pub sectors: Vec<u64>,
+    /// The version that had to be there, at least; 0 is the one from before the run.
+    pub required: u32,
+    /// The version that is there, where there is one.
+    pub found: Option<u32>,
+    /// The surviving record that proves the obligation, where one does.
+    pub witness: Option<Witness>,
+    /// How long before the end its acknowledgement was heard, in microseconds; `None` where it was not heard, or nobody listened.
+    pub age_us: Option<u64>,
+    /// What exactly was found.
+    pub evidence: Evidence,
+}
+
+/// What exactly was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Evidence {
+    /// An older version.
+    Older,
+    /// The record of an older run.
+    OtherRun(u64),
+    /// Some sectors are of this version and others older.
+    PartOfRecord,
+    /// One sector is of several versions, or not what belongs there.
+    Sector(Oddity),
+    /// It lies elsewhere.
+    FoundAt(u64),
+    /// Not one sector of the target can be read.
+    Nothing,
+}
+
+/// Ages by which obligations are counted, in milliseconds; the same steps as the recorder's cuts.
+pub const AGES_MS: [u32; 8] = [1, 3, 10, 30, 100, 300, 1000, 10_000];
+
+/// One kind of lanes, counted in records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tally {
+    /// Writes that were acknowledged as durable in the whole run.
+    pub acknowledged_writes: u64,
+    /// Records that had to be there: the latest acknowledged one of each slot.
+    pub obligations: u64,
+    /// Of these, such as are there.
+    pub kept: u64,
+}
+
+/// What looks odd and is allowed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Legal {
+    /// Records that were being written and are there in part, in whole sectors.
+    pub torn: u64,
+    /// Slots whose latest write is missing although a later write of the same lane is there: none of them was acknowledged.
+    pub reordered: u64,
+    /// Slots of control lanes whose latest completed write is missing: the cut did reach the cache.
+    pub control_lost: u64,
+    /// Writes that control lanes are known to have completed.
+    pub control_completed: u64,
+}
+
+/// How far everything went back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rollback {
+    /// Writes that were acknowledged after the moment to which it went back.
+    pub writes: u64,
+    /// Time from that moment to the end, in microseconds.
+    pub by_us: u64,
+}
+
+/// Everything that can be said about the records of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// What is wrong, in the order of addresses.
+    pub findings: Vec<Finding>,
+    /// Flush, FUA and control lanes, in this order.
+    pub tallies: [Tally; 3],
+    /// The obligations that were heard, by how old their acknowledgement was: one count for each of [`AGES_MS`], and one for what is older.
+    pub ages: Vec<AgeCount>,
+    /// What is odd and allowed.
+    pub legal: Legal,
+    /// How far all went back, if that explains it.
+    pub rollback: Option<Rollback>,
+    /// Records that the run cannot have written: flushmark's error. How many, and the address of the first.
+    pub never_issued: Option<(u64, u64)>,
+}
+
+impl Verdict {
+    /// Whether nothing that had to be there is missing or damaged.
+    pub fn is_kept(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// How many records are of a class, and of lanes of a kind.
+    pub fn count(&self, class: Class, kind: LaneKind) -> u64 {
+        self.findings.iter().filter(|finding| (finding.class, finding.kind) == (class, kind)).count() as u64
+    }
+}
+
+/// What binds one lane.
+#[derive(Debug, Clone, Copy)]
+struct Bond {
+    schedule: Schedule,
+    kind: LaneKind,
+    /// Heard to be durable.
+    heard: u64,
+    /// Proven by the media to be durable.
+    proven: u64,
+    /// The most that may exist.
+    lease: Option<u64>,
+    witness: Option<Witness>,
+    newest: u64,
+}
+
+/// Judges. Without obligations, the media speak alone.
+pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Verdict {
+    let geometry = &run.geometry;
+    let bonds: Vec<Bond> = (0..geometry.lanes()).map(|lane| bond(run, obligations, survey, lane)).collect();
+    let mut judging = Judging {
+        geometry,
+        bonds: &bonds,
+        obligations,
+        survey,
+        flown: flown(geometry, survey),
+        verdict: Verdict {
+            findings: Vec::new(),
+            tallies: [Tally::default(); 3],
+            ages: no_ages(),
+            legal: Legal::default(),
+            rollback: None,
+            never_issued: None,
+        },
+    };
+    for (lane, bond) in bonds.iter().enumerate() {
+        // Nobody can have seen more of a lane than it was allowed to do.
+        if bond.lease.is_some_and(|lease| survey.traces.get(lane).is_some_and(|trace| trace.proven > lease)) {
+            let at = bond.witness.map_or(0, |witness| witness.address_bytes);
+            let (count, first) = judging.verdict.never_issued.unwrap_or((0, at));
+            judging.verdict.never_issued = Some((count + 1, first));
+        }
+        if bond.kind == LaneKind::Control {
+            let completed = control_completed(obligations, survey, lane);
+            judging.verdict.legal.control_completed += bond.schedule.writes_up_to(completed);
+        } else {
+            let tally = &mut judging.verdict.tallies[bond.kind as usize];
+            tally.acknowledged_writes += bond.schedule.writes_up_to(bond.heard.max(bond.proven));
+        }
+    }
+    if is_dead(survey) {
+        judging.dead();
+    } else {
+        for slot in 0..geometry.slots() {
+            judging.record(slot);
+        }
+    }
+    let mut verdict = judging.verdict;
+    let missing_only = |finding: &Finding| matches!(finding.class, Class::Lost);
+    let contradicted = verdict.findings.iter().any(|finding| finding.class == Class::Unserializable);
+    if !contradicted
+        && verdict.findings.iter().any(missing_only)
+        && let Some(obligations) = obligations
+        && let Some(rollback) = rollback(geometry, &bonds, obligations, survey, &verdict)
+    {
+        verdict.rollback = Some(rollback);
+        for finding in verdict.findings.iter_mut().filter(|finding| finding.class == Class::Lost) {
+            finding.class = Class::RolledBack;
+        }
+    }
+    verdict
+}
+
+fn bond(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey, lane: u16) -> Bond {
+    let kind = run.geometry.kind(lane);
+    let heard = obligations.and_then(|obligations| obligations.lanes.get(usize::from(lane)));
+    let trace = survey.traces.get(usize::from(lane)).copied().unwrap_or_default();
+    let binds = kind != LaneKind::Control;
+    Bond {
+        schedule: Schedule::new(run.run_id, &run.geometry, lane),
+        kind,
+        heard: heard.map_or(0, |heard| heard.frontier.durable).min(if binds { u64::MAX } else { 0 }),
+        proven: if binds { trace.proven } else { 0 },
+        lease: heard.map(|heard| heard.lease),
+        witness: trace.witness,
+        newest: trace.newest,
+    }
+}
+
+fn control_completed(obligations: Option<&Obligations>, survey: &Survey, lane: usize) -> u64 {
+    let heard = obligations.and_then(|obligations| obligations.lanes.get(lane));
+    let proven = survey.traces.get(lane).map_or(0, |trace| trace.proven);
+    heard.map_or(0, |heard| heard.frontier.completed).max(proven)
+}
+
+/// Sectors whose content lies elsewhere: by their number, the latest version that was found, and where.
+fn flown(geometry: &Geometry, survey: &Survey) -> HashMap<u64, (u32, u64)> {
+    let mut flown = HashMap::new();
+    for (&number, oddity) in &survey.oddities {
+        if let Oddity::Flying { home_bytes, version, .. } = oddity
+            && let Some(home) = geometry.sector_number(*home_bytes)
+        {
+            let here = (*version, geometry.sector_address_bytes(number));
+            let entry = flown.entry(home).or_insert(here);
+            *entry = (*entry).max(here);
+        }
+    }
+    flown
+}
+
+fn is_dead(survey: &Survey) -> bool {
+    survey.oddities.len() == survey.versions.len()
+        && survey.oddities.values().all(|oddity| matches!(oddity, Oddity::Unreadable(_)))
+}
+
+struct Judging<'a> {
+    geometry: &'a Geometry,
+    bonds: &'a [Bond],
+    obligations: Option<&'a Obligations>,
+    survey: &'a Survey,
+    flown: HashMap<u64, (u32, u64)>,
+    verdict: Verdict,
+}
+
+/// The sectors of one record, sorted.
+#[derive(Debug, Default)]
+struct Sorted {
+    /// Sectors of the very version that had to be there.
+    exact: u64,
+    lowest: Option<u32>,
+    highest: Option<u32>,
+    older: Vec<u64>,
+    proven_gone: bool,
+    other_run: Option<u64>,
+    odd: Vec<(Class, u64)>,
+}
+
+impl Judging<'_> {
+    fn dead(&mut self) {
+        let finding = Finding {
+            class: Class::Dead,
+            lane: 0,
+            kind: self.geometry.kind(0),
+            address_bytes: self.geometry.sector_address_bytes(0),
+            sectors: Vec::new(),
+            required: 0,
+            found: None,
+            witness: None,
+            age_us: None,
+            evidence: Evidence::Nothing,
+        };
+        self.verdict.findings.push(finding);
+        for bond in self.bonds.iter().filter(|bond| bond.kind != LaneKind::Control) {
+            let bound = bond.heard.max(bond.proven);
+            let obligations =
+                (0..self.geometry.slots_per_lane).filter(|&index| bond.schedule.version_at(index, bound) > 0).count();
+            self.verdict.tallies[bond.kind as usize].obligations += obligations as u64;
+        }
+    }
+
+    fn record(&mut self, slot: u64) {
+        let sectors = u64::from(self.geometry.record_sectors);
+        let first = slot * sectors;
+        let place = self.geometry.location(first);
+        let bond = &self.bonds[usize::from(place.lane)];
+        let heard = bond.schedule.version_at(place.index, bond.heard);
+        let proven = bond.schedule.version_at(place.index, bond.proven);
+        let required = heard.max(proven);
+        let sorted = self.sort(first..first + sectors, required, proven);
+        let before = self.verdict.findings.len();
+        let finding = |class, sectors: Vec<u64>, evidence| Finding {
+            class,
+            lane: place.lane,
+            kind: bond.kind,
+            address_bytes: self.geometry.sector_address_bytes(first),
+            sectors,
+            required,
+            found: sorted.lowest,
+            witness: None,
+            age_us: self.age_us(place.lane, bond.schedule.seq_of(place.index, heard)),
+            evidence,
+        };
+        let mut found: Vec<Finding> = Vec::new();
+        let torn = sorted.odd.iter().any(|(class, _)| *class == Class::Shorn);
+        if !sorted.older.is_empty() {
+            let twin = self.twin(&sorted.older);
+            found.push(match twin {
+                Some(at) => finding(Class::Flying, sorted.older.clone(), Evidence::FoundAt(at)),
+                None if sorted.exact > 0 || torn => finding(Class::Shorn, sorted.older.clone(), Evidence::PartOfRecord),
+                None => {
+                    let class = if sorted.proven_gone { Class::Unserializable } else { Class::Lost };
+                    let evidence = sorted.other_run.map_or(Evidence::Older, Evidence::OtherRun);
+                    let witness = bond.witness.filter(|_| class == Class::Unserializable);
+                    Finding { witness, ..finding(class, sorted.older.clone(), evidence) }
+                }
+            });
+        }
+        for class in Class::ALL {
+            let numbers: Vec<u64> =
+                sorted.odd.iter().filter(|(odd, _)| *odd == class).map(|&(_, number)| number).collect();
+            if let Some(oddity) = numbers.first().and_then(|number| self.survey.oddities.get(number)) {
+                let evidence = Evidence::Sector(oddity.clone());
+                match found.iter_mut().find(|found| found.class == class) {
+                    // One record is counted once in a class; the sector that is odd by itself says the most.
+                    Some(found) => {
+                        found.sectors.extend(numbers);
+                        found.evidence = evidence;
+                    }
+                    None => found.push(finding(class, numbers, evidence)),
+                }
+            }
+        }
+        self.verdict.findings.extend(found);
+        let clean = self.verdict.findings.len() == before;
+        self.count(place, required, &sorted, clean);
+        if let Some(age_us) = self.age_us(place.lane, bond.schedule.seq_of(place.index, heard)) {
+            let step = AGES_MS.partition_point(|&up_to_ms| age_us > u64::from(up_to_ms) * 1000);
+            if let Some(count) = self.verdict.ages.get_mut(step) {
+                count.obligations += 1;
+                count.broken += u64::from(!clean);
+            }
+        }
+    }
+
+    fn sort(&mut self, numbers: std::ops::Range<u64>, required: u32, proven: u32) -> Sorted {
+        let mut sorted = Sorted::default();
+        for number in numbers {
+            let place = self.geometry.location(number);
+            let bond = &self.bonds[usize::from(place.lane)];
+            let version = self.survey.versions[number as usize];
+            match self.survey.oddities.get(&number) {
+                None => {
+                    let lease = bond.lease.map_or(u32::MAX, |lease| bond.schedule.version_at(place.index, lease));
+                    if version > lease {
+                        self.never_issued(number);
+                    } else if version < required {
+                        sorted.older.push(number);
+                        sorted.proven_gone |= version < proven;
+                    } else {
+                        // Of a later version, which was under way, whole sectors say nothing of the one that had to be there.
+                        sorted.exact += u64::from(version == required);
+                    }
+                    sorted.lowest = Some(sorted.lowest.map_or(version, |lowest| lowest.min(version)));
+                    sorted.highest = Some(sorted.highest.map_or(version, |highest| highest.max(version)));
+                }
+                Some(Oddity::OtherRun { run_id }) => {
+                    // The superblock was written after every slot had been synced: it is the surviving witness.
+                    sorted.older.push(number);
+                    sorted.proven_gone = true;
+                    sorted.other_run = Some(*run_id);
+                }
+                Some(Oddity::NeverIssued { .. }) => self.never_issued(number),
+                Some(Oddity::Torn(_)) => sorted.odd.push((Class::Shorn, number)),
+                Some(Oddity::Flying { .. }) => sorted.odd.push((Class::Flying, number)),
+                Some(Oddity::Corrupt(_)) => sorted.odd.push((Class::Corrupt, number)),
+                Some(Oddity::Unreadable(_)) => sorted.odd.push((Class::Unreadable, number)),
+            }
+        }
+        sorted
+    }
+
+    fn never_issued(&mut self, number: u64) {
+        let address = self.geometry.sector_address_bytes(number);
+        let (count, first) = self.verdict.never_issued.unwrap_or((0, address));
+        self.verdict.never_issued = Some((count + 1, first));
+    }
+
+    /// Where the content of all these sectors lies instead, if all of it was found elsewhere in a later version than is here.
+    fn twin(&self, numbers: &[u64]) -> Option<u64> {
+        let mut at = None;
+        for number in numbers {
+            let &(version, address) = self.flown.get(number)?;
+            let here = self.survey.versions[*number as usize];
+            if here != Survey::ODD && version <= here {
+                return None;
+            }
+            at = at.or(Some(address));
+        }
+        at
+    }
+
+    fn age_us(&self, lane: u16, seq: u64) -> Option<u64> {
+        let obligations = self.obligations.filter(|_| seq > 0)?;
+        let covered = self.bonds[usize::from(lane)].schedule.covered_by(seq);
+        let heard_us = obligations.lanes.get(usize::from(lane))?.heard_us(covered)?;
+        Some(obligations.end_us.saturating_sub(heard_us))
+    }
+
+    fn count(&mut self, place: crate::geometry::Location, required: u32, sorted: &Sorted, clean: bool) {
+        let bond = &self.bonds[usize::from(place.lane)];
+        let legal = &mut self.verdict.legal;
+        if clean && sorted.lowest != sorted.highest {
+            legal.torn += 1;
+        }
+        if clean
+            && bond.kind != LaneKind::Control
+            && sorted.highest.is_some_and(|version| version < bond.schedule.version_at(place.index, bond.newest))
+        {
+            legal.reordered += 1;
+        }
+        if bond.kind == LaneKind::Control {
+            let completed = control_completed(self.obligations, self.survey, usize::from(place.lane));
+            let last = bond.schedule.version_at(place.index, completed);
+            legal.control_lost += u64::from(sorted.lowest.is_some_and(|version| version < last));
+        } else if required > 0 {
+            let tally = &mut self.verdict.tallies[bond.kind as usize];
+            tally.obligations += 1;
+            tally.kept += u64::from(clean);
+        }
+    }
+}
+
+fn no_ages() -> Vec<AgeCount> {
+    let steps = AGES_MS.into_iter().map(Some).chain([None]);
+    steps.map(|up_to_ms| AgeCount { up_to_ms, ..AgeCount::default() }).collect()
+}

@@ -13,8 +13,17 @@ use crate::command::{command, is_there, output, shown};
 use crate::rig;
 
 /// Debian packages with the real components that rig tests use.
-const PACKAGES: [&str; 20] = [
+const PACKAGES: [&str; 28] = [
     "fio",
+    // Clients of emulated drives, and what is checked on them.
+    "qemu-utils",
+    "nbdkit",
+    "libnbd-bin",
+    "python3-libnbd",
+    "fuse3",
+    "sqlite3",
+    "mount",
+    "coreutils",
     "strace",
     "util-linux",
     "procps",
@@ -193,7 +202,7 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
 }
 
 fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
-    for target in ["plan_toml", "fio_job", "verify_message"] {
+    for target in ["plan_toml", "fio_job", "verify_message", "nbd_session"] {
         if !is_there("cargo", &["+nightly", "--version"]) {
             tally.skips.push(format!("fuzz target {target}: no nightly toolchain, which cargo-fuzz needs"));
             continue;

@@ -40,9 +40,9 @@ pub enum Command {
     Fit(FitArgs),
     Emulate(emulate::EmulateArgs),
     Crash(crash::CrashArgs),
+    Verify(verify::VerifyArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
-    Verify(verify::VerifyArgs),
 }
 
 /// What a commit costs here, in under a minute, with nothing destroyed and no root

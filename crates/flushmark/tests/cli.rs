@@ -29,9 +29,13 @@ fn help() {
       models     Modelled drives: check and run take them as sim:MODEL, in virtual time, where no such
                  drive is at hand
       fit        Make a model of a drive from a measured result of check or run
+      emulate    A drive that you do not own, as real storage: over NBD or as a block device, with its
+                 latency, its cache, and power cuts on demand
+      crash      Every power cut at once: record what a command writes, then check each state that a cut
+                 could have left
+      verify     Proof that acknowledged writes survive a power cut, or which kind of lie was told
       explain    Play through on models what goes wrong in storage, step by step
       catalogue  Published measurements of drives, with their sources
-      verify     Proof that acknowledged writes survive a power cut, or which kind of lie was told
       help       Print this message or the help of the given subcommand(s)
 
     Options:

@@ -48,14 +48,12 @@ impl Served {
                 break;
             }
         }
-        match serde_json::from_str(&text) {
-            Ok(facts) => Ok(Served { child, directory, facts }),
-            Err(_) => {
-                let mut said = String::new();
-                child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-                Err(format!("{:?}: {said}", child.wait().unwrap()))
-            }
+        if let Ok(facts) = serde_json::from_str(&text) {
+            return Ok(Served { child, directory, facts });
         }
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        Err(format!("{:?}: {said}", child.wait().unwrap()))
     }
 
     /// Over NBD, on a socket of its own.
@@ -366,7 +364,7 @@ fn clients_that_misbehave_harm_nobody_else() {
     // In the middle of a write: nothing of it is there.
     let mut broken = served.client();
     broken.write_all(&request(WRITE, 0, 0, 1 << 20)).unwrap();
-    broken.write_all(&[9; 300_000]).unwrap();
+    broken.write_all(&vec![9; 300_000]).unwrap();
     drop(broken);
     // In the middle of a request, of an option, before the first word.
     let mut broken = served.client();

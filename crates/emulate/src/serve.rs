@@ -101,6 +101,8 @@ impl AsFd for Listener {
 /// What a server is told by those who started it.
 #[derive(Debug)]
 enum Note {
+    /// Talk to this client.
+    Admit(Socket),
     /// Talk to this client, which leads to the probe.
     Measure(Socket),
     /// From now on NBD costs so much.
@@ -140,6 +142,11 @@ impl Handle {
         // A server that has ended hears nothing more.
         let _ = self.notes.send(note);
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Lets a client talk to the drive, as if it had connected by itself. Without power, it is turned away.
+    pub fn admit(&self, socket: Socket) {
+        self.tell(Note::Admit(socket));
     }
 
     /// Lets a client talk to a drive that takes [`floor::PROBE_NS`] for everything.
@@ -426,6 +433,7 @@ impl Server {
         let _ = rustix::io::read(&self.wake, &mut count);
         while let Ok(note) = self.notes.try_recv() {
             match note {
+                Note::Admit(socket) => self.admit_one(socket),
                 Note::Measure(socket) => self.welcome(socket, PROBE),
                 Note::NbdFloor(floor) => self.nbd_floor = floor,
                 Note::DirectoryFloor(floor) => self.directory_floor = floor,
@@ -444,10 +452,14 @@ impl Server {
 
     fn admit(&mut self) {
         while let Some(Ok(socket)) = self.nbd.as_ref().map(Listener::accept) {
-            // A drive without power has no clients.
-            if self.drives[SERVED].power() == Power::On && self.clients.len() < CLIENTS_MOST {
-                self.welcome(socket, SERVED);
-            }
+            self.admit_one(socket);
+        }
+    }
+
+    fn admit_one(&mut self, socket: Socket) {
+        // A drive without power has no clients.
+        if self.drives[SERVED].power() == Power::On && self.clients.len() < CLIENTS_MOST {
+            self.welcome(socket, SERVED);
         }
     }
 

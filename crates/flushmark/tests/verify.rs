@@ -660,3 +660,32 @@ fn a_raw_device_is_written_through_io_uring_and_only_when_asked() {
     signal(&running, "-INT");
     assert_eq!(running.wait().unwrap().code(), Some(130));
 }
+
+/// The whole cycle, as an ordinary user, on drives that are honest and that lie: each is found out by its class, and the honest one is not accused.
+#[test]
+fn a_demonstration_for_anybody() {
+    const TEST: &str = "a_demonstration_for_anybody";
+    let begun = std::time::Instant::now();
+    let args = ["verify", "demo", "--time", "500ms"];
+    let shown = match common::Nobody::new(TEST) {
+        Some(nobody) => nobody.run(&args),
+        None => run(&args),
+    };
+    assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""), "{}", shown.stdout);
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    let of = |name: &str| {
+        let behind =
+            shown.stdout.split(&format!("\n{name} ")).nth(1).unwrap_or_else(|| panic!("{name}: {}", shown.stdout));
+        behind.lines().skip(1).take(2).collect::<Vec<_>>().join(" ")
+    };
+    assert!(of("honest").contains("kept;"), "{}", of("honest"));
+    assert!(of("ignore-flush").contains("fails:"), "{}", of("ignore-flush"));
+    assert!(of("ignore-fua").contains("fails:"), "{}", of("ignore-fua"));
+    assert!(of("ack-early=50ms").contains("rolled back"), "{}", of("ack-early=50ms"));
+    for (lie, class) in
+        [("shorn", "shorn"), ("flying", "flying"), ("bit-corruption", "corrupt"), ("unserializable", "unserializable")]
+    {
+        let words = of(&format!("{lie}=0.003"));
+        assert!(words.contains(&format!(" {class}")), "{lie}: {words}");
+    }
+}

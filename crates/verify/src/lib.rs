@@ -13,6 +13,7 @@
 //! | **reading back** | [`survey`] (what each sector is), [`provenance`] (whose each piece of 64 bytes is) |
 //! | **judging** | [`verdict`] (what became of every obligation), [`validity`] (whether the run proves anything), [`bound`] (what clean cycles prove), [`words`] (findings in sentences) |
 //! | a check from beginning to end, and its document | [`checking`], [`document`] |
+//! | the whole cycle on emulated drives | [`demo`] |
 //! | facts, memory, bytes, refusals | [`drive_facts`], [`aligned`], [`wire`], [`error`] |
 //!
 //! What must never happen is that a drive is accused falsely. So an obligation exists only when its acknowledgement was *received* (a message that got lost obliges nobody), or when a
@@ -22,6 +23,7 @@
 pub mod aligned;
 pub mod bound;
 pub mod checking;
+pub mod demo;
 pub mod disk;
 pub mod document;
 pub mod drive_facts;

@@ -13,7 +13,7 @@ use rustix::thread::CpuSet;
 use simdrive::device::{Activity, Completion, Device, Identity, Request, SECTOR_BYTES, Stamp};
 use simdrive::time::Ns;
 
-use crate::nbd::wire::{OPTION_MAGIC, REQUEST_MAGIC, command, option};
+use crate::nbd::client::Client;
 use crate::serve::Handle;
 use crate::serve::connection::Socket;
 
@@ -177,33 +177,15 @@ pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<F
     }
 }
 
-fn of_stream(server: &Handle, mut stream: impl io::Read + io::Write, flushes: bool) -> io::Result<Floor> {
-    let mut greeting = [0; 18];
-    stream.read_exact(&mut greeting)?;
-    // NO_ZEROES; the export without a name.
-    let words = [&3u32.to_be_bytes()[..], &OPTION_MAGIC.to_be_bytes(), &option::EXPORT_NAME.to_be_bytes(), &[0; 4]];
-    stream.write_all(&words.concat())?;
-    let mut export = [0; 10];
-    stream.read_exact(&mut export)?;
-    let mut ask = |code: u16, round: usize, sent: &[u8], bytes: u32, got: usize| -> io::Result<()> {
-        let mut request = Vec::with_capacity(28 + sent.len());
-        request.extend(REQUEST_MAGIC.to_be_bytes());
-        request.extend(0u16.to_be_bytes());
-        request.extend(code.to_be_bytes());
-        request.extend((round as u64).to_be_bytes());
-        request.extend(((round * BLOCK_BYTES) as u64 % Probe::BYTES * u64::from(bytes > 0)).to_be_bytes());
-        request.extend(bytes.to_be_bytes());
-        request.extend(sent);
-        stream.write_all(&request)?;
-        let mut answer = [0; 16 + BLOCK_BYTES];
-        stream.read_exact(&mut answer[..16 + got])
-    };
-    let block = BLOCK_BYTES as u32;
+fn of_stream(server: &Handle, stream: impl io::Read + io::Write, flushes: bool) -> io::Result<Floor> {
+    let mut client = Client::connect(stream)?;
+    let place = |round: usize| (round * BLOCK_BYTES) as u64 % Probe::BYTES;
+    let mut block = [0; BLOCK_BYTES];
     wherever(server, || {
         Ok(Floor {
-            read_ns: floor_of(|round| ask(command::READ, round, &[], block, BLOCK_BYTES))?,
-            write_ns: floor_of(|round| ask(command::WRITE, round, &[0; BLOCK_BYTES], block, 0))?,
-            flush_ns: if flushes { floor_of(|round| ask(command::FLUSH, round, &[], 0, 0))? } else { 0 },
+            read_ns: floor_of(|round| client.read(place(round), &mut block))?,
+            write_ns: floor_of(|round| client.write(place(round), &[0; BLOCK_BYTES], false))?,
+            flush_ns: if flushes { floor_of(|_| client.flush())? } else { 0 },
         })
     })
 }

@@ -30,6 +30,7 @@ pub enum VerifyAction {
     Write(WriteArgs),
     Record(RecordArgs),
     Check(CheckArgs),
+    Demo(DemoArgs),
 }
 
 /// Write records that say what they are, until the power goes
@@ -200,4 +201,20 @@ mod tests {
             assert!(VerifyArgs::try_parse_from(wrong).is_err(), "{wrong:?}");
         }
     }
+}
+
+/// The whole cycle on emulated drives, honest and lying, in under half a minute
+#[derive(Debug, Parser)]
+pub struct DemoArgs {
+    /// The drive: a model of `flushmark models` with a volatile cache
+    #[arg(long, value_name = "MODEL", default_value = "consumer-nvme")]
+    pub model: String,
+
+    /// How long lanes write before the plug is pulled
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "1s")]
+    pub time: Duration,
+
+    /// Decides what is left to chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }

@@ -5,8 +5,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use drive::SystemRoot;
+use emulate::honesty::Lie;
 use indicatif::{ProgressBar, ProgressStyle};
+use simdrive::target::SimTarget;
 use verify::checking::{Check, Source};
+use verify::demo::DemoError;
 use verify::message::CycleResult;
 use verify::recorder::{Cut, Recorder, RecorderOptions};
 use verify::run_header::{Circumstances, RunHeader, SyncMethod};
@@ -16,8 +19,9 @@ use verify::writing::{Live, Writing};
 
 use super::{look, print};
 use crate::args::Format;
-use crate::args::verify::{CheckArgs, RecordArgs, VerifyAction, VerifyArgs, WriteArgs};
-use crate::exit::{Verdict, complain};
+use crate::args::verify::{CheckArgs, DemoArgs, RecordArgs, VerifyAction, VerifyArgs, WriteArgs};
+use crate::exit::{Verdict, WrongUse, complain};
+use crate::modelled;
 use crate::signals::{self, STOP};
 
 /// Does one of these.
@@ -27,6 +31,7 @@ pub fn run(args: &VerifyArgs) -> anyhow::Result<Verdict> {
         VerifyAction::Write(args) => write(args),
         VerifyAction::Record(args) => record(args),
         VerifyAction::Check(args) => check(args),
+        VerifyAction::Demo(args) => demo(args),
     }
 }
 
@@ -77,6 +82,40 @@ fn write(args: &WriteArgs) -> anyhow::Result<Verdict> {
         Some(signal) => Verdict::Interrupted(signal),
         None => Verdict::Done,
     })
+}
+
+/// What each drive of the demonstration lies about; its chances are such that a second of writing meets a few.
+const DEMO_LIES: [&str; 8] = [
+    "",
+    "ignore-flush",
+    "ignore-fua",
+    "ack-early=50ms",
+    "shorn=0.003",
+    "flying=0.003",
+    "bit-corruption=0.003",
+    "unserializable=0.003",
+];
+
+fn demo(args: &DemoArgs) -> anyhow::Result<Verdict> {
+    let machine = modelled::machine(&SimTarget::new(&args.model))?;
+    let place = tempfile::tempdir().context("cannot make a directory for the journal")?;
+    print(&report::demo_intro(&machine.model.label, &look()))?;
+    for (number, lie) in (0..).zip(DEMO_LIES) {
+        let lies: Vec<Lie> = match lie {
+            "" => Vec::new(),
+            lie => vec![lie.parse().map_err(|error: emulate::honesty::BadLie| WrongUse(error.to_string()))?],
+        };
+        let cycle = verify::demo::cycle(&machine, &lies, args.time, args.seed + number, place.path(), &STOP);
+        match cycle {
+            Err(DemoError::Interrupted) => break,
+            cycle => print(&report::demo_cycle(lie, &cycle?, &look()))?,
+        }
+    }
+    if let Some(signal) = signals::received() {
+        return Ok(Verdict::Interrupted(signal));
+    }
+    print(&report::demo_outro(&look()))?;
+    Ok(Verdict::Done)
 }
 
 /// What the person has to type after the cut.

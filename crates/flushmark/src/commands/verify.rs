@@ -105,7 +105,7 @@ fn demo(args: &DemoArgs) -> anyhow::Result<Verdict> {
             "" => Vec::new(),
             lie => vec![lie.parse().map_err(|error: emulate::honesty::BadLie| WrongUse(error.to_string()))?],
         };
-        let cycle = verify::demo::cycle(&machine, &lies, args.time, args.seed + number, place.path(), &STOP);
+        let cycle = verify::demo::conclusive(&machine, &lies, args.time, args.seed + number, place.path(), &STOP);
         match cycle {
             Err(DemoError::Interrupted) => break,
             cycle => print(&report::demo_cycle(lie, &cycle?, &look()))?,

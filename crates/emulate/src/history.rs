@@ -150,15 +150,14 @@ mod tests {
 
     #[test]
     fn each_sector_goes_back_to_what_its_stamp_says() {
-        let cases: [(Stamp, Stamp, &[(u64, u8)]); 5] = [
-            // Everything survived.
-            (2, 1, &[]),
-            (1, 1, &[(0, 11)]),
-            (0, 0, &[(0, 10), (1, 20)]),
-            (2, 0, &[(1, 20)]),
-            (0, 1, &[(0, 10)]),
-        ];
-        for (first, second, expected) in cases {
+        // Which write's data each of both sectors has, and what is put back: sector and value.
+        for (first, second, expected) in [
+            (2, 1, vec![]),
+            (1, 1, vec![(0, 11)]),
+            (0, 0, vec![(0, 10), (1, 20)]),
+            (2, 0, vec![(1, 20)]),
+            (0, 1, vec![(0, 10)]),
+        ] {
             let restored = history().take_back(&BTreeMap::from([(0, first), (1, second)]));
             let flat: Vec<(u64, u8)> = restored
                 .iter()

@@ -22,8 +22,8 @@ pub fn demo_intro(label: &str, look: &Look) -> String {
     look.finish(hanging("", 0, &words, look.columns()) + "\n")
 }
 
-/// One drive.
-pub fn demo_cycle(lie: &str, cycle: &Cycle, look: &Look) -> String {
+/// One drive, and how many cuts it took until there was something to tell.
+pub fn demo_cycle(lie: &str, cycle: &Cycle, cuts: u64, look: &Look) -> String {
     let name = if lie.is_empty() { "honest" } else { lie };
     let verdict = &cycle.verdict;
     let acknowledged: u64 = verdict.tallies.iter().map(|tally| tally.acknowledged_writes).sum();
@@ -51,8 +51,16 @@ pub fn demo_cycle(lie: &str, cycle: &Cycle, look: &Look) -> String {
         )
     };
     let first = paint(palette.strong, &format!("{name:<LABEL$}"));
-    let mut text =
-        hanging(&first, LABEL, &format!("{} acknowledged writes", rate(acknowledged as f64)), look.columns());
+    let mut text = hanging(
+        &first,
+        LABEL,
+        &format!(
+            "{} acknowledged writes{}",
+            rate(acknowledged as f64),
+            if cuts > 1 { format!(", in cut {cuts}") } else { String::new() }
+        ),
+        look.columns(),
+    );
     let indent = " ".repeat(LABEL);
     let lines = hanging(&format!("{indent}{style}"), LABEL, &words, look.columns());
     text += &format!("{}{style:#}\n", lines.trim_end_matches('\n'));

@@ -108,7 +108,10 @@ fn demo(args: &DemoArgs) -> anyhow::Result<Verdict> {
         let cycle = verify::demo::conclusive(&machine, &lies, args.time, args.seed + number, place.path(), &STOP);
         match cycle {
             Err(DemoError::Interrupted) => break,
-            cycle => print(&report::demo_cycle(lie, &cycle?, &look()))?,
+            cycle => {
+                let (cycle, cuts) = cycle?;
+                print(&report::demo_cycle(lie, &cycle, cuts, &look()))?;
+            }
         }
     }
     if let Some(signal) = signals::received() {

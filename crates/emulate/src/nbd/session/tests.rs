@@ -37,8 +37,11 @@ fn request_of(flags: u16, code: u16, offset: u64, bytes: u32, data: &[u8]) -> Ve
     [&header.concat(), data].concat()
 }
 
+/// Requests with their data, answers, and whether the conversation is over.
+type Said = (Vec<(Request, Vec<u8>)>, Vec<u8>, bool);
+
 /// Everything that comes out of these words, said at once: requests, and the answers.
-fn said(words: &[u8]) -> (Vec<(Request, Vec<u8>)>, Vec<u8>, bool) {
+fn said(words: &[u8]) -> Said {
     let mut out = Vec::new();
     let mut session = Session::greet(export(), &mut out);
     out.clear();
@@ -58,7 +61,7 @@ fn said(words: &[u8]) -> (Vec<(Request, Vec<u8>)>, Vec<u8>, bool) {
     }
 }
 
-fn in_transmission(words: &[u8]) -> (Vec<(Request, Vec<u8>)>, Vec<u8>, bool) {
+fn in_transmission(words: &[u8]) -> Said {
     let greeting = [&3u32.to_be_bytes()[..], &option_of(option::GO, &go("", &[]))].concat();
     let before = said(&greeting).1.len();
     let (asked, out, over) = said(&[&greeting, words].concat());

@@ -26,7 +26,7 @@ use crate::command::{self, root};
 use machine::Machine;
 
 /// Debian packages with what the rig boots and compares with.
-pub const PACKAGES: [&str; 13] = [
+pub const PACKAGES: [&str; 14] = [
     "qemu-system-x86",
     "busybox-static",
     "cpio",
@@ -39,6 +39,7 @@ pub const PACKAGES: [&str; 13] = [
     "lvm2",
     "cryptsetup-bin",
     "e2fsprogs",
+    "xfsprogs",
     "util-linux",
 ];
 
@@ -73,7 +74,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let binary = build()?;
     let directory = tempfile::Builder::new().prefix("rig-").tempdir_in(&work)?;
     let image = initramfs::build(directory.path(), &kernel, &binary)?;
-    let mut machine = Machine::new(&kernel.image, &image, directory.path());
+    let mut machine = Machine::new(&kernel.image, &image, directory.path(), &binary);
     println!("kernel {} under software emulation, {}", kernel.release, machine::description());
     let mut guest = machine.boot()?;
     println!("booted after {:.0} s", begun.elapsed().as_secs_f64());

@@ -13,7 +13,7 @@ use super::kernel::Kernel;
 use crate::command;
 
 /// Tools that `flushmark` is compared with, or that build what it looks at.
-const TOOLS: [&str; 15] = [
+const TOOLS: [&str; 17] = [
     "hdparm",
     "sdparm",
     "nvme",
@@ -24,6 +24,8 @@ const TOOLS: [&str; 15] = [
     "cryptsetup",
     "dmsetup",
     "mkfs.ext4",
+    "mkfs.xfs",
+    "xfs_repair",
     "blkid",
     "setpriv",
     "losetup",
@@ -32,7 +34,7 @@ const TOOLS: [&str; 15] = [
 ];
 
 /// Drivers of the machine's drives and of what is built on them. The last three are loaded by tests.
-const MODULES: [&str; 26] = [
+const MODULES: [&str; 27] = [
     "virtio_pci",
     "virtio_blk",
     "virtio_scsi",
@@ -53,6 +55,7 @@ const MODULES: [&str; 26] = [
     "aesni_intel",
     "xts",
     "ext4",
+    "xfs",
     "crc32c_generic",
     "loop",
     "af_packet",

@@ -7,18 +7,32 @@ use std::process::{Child, Command, Stdio};
 use anyhow::Context as _;
 
 use super::guest::Guest;
+use crate::command;
 
 /// How a drive hangs on the machine.
 #[derive(Debug, Clone, Copy)]
 enum Attachment {
     Nvme,
-    Sata { port: u8 },
-    Sas { id: u8 },
+    Sata {
+        port: u8,
+    },
+    Sas {
+        id: u8,
+    },
     Raid,
     Usb,
-    VirtioBlk { switchable: bool },
+    VirtioBlk {
+        switchable: bool,
+    },
     VirtioScsi,
+    /// `flushmark emulate`, over NBD, as a virtio disk, which has no FUA.
+    EmulatedBlk,
+    /// The same as a SCSI disk that takes FUA.
+    EmulatedScsi,
 }
+
+/// What the emulated drives are.
+const EMULATED: &str = "consumer-nvme,capacity=512MiB";
 
 /// One drive. Tests find it by its serial number: letters change from boot to boot.
 struct Drive {
@@ -47,7 +61,7 @@ const fn drive(serial: &'static str, attachment: Attachment, mode: Mode) -> Driv
 
 // QEMU's NVMe controllers all have the volatile cache of VWC bit 0; NVMEOFF starts with it switched off. A controller without one is decoded in the unit tests of
 // `drive::commands`.
-const DRIVES: [Drive; 19] = [
+const DRIVES: [Drive; 21] = [
     drive("STATE", Attachment::VirtioBlk { switchable: false }, Mode::WriteBack),
     drive("NVMEON", Attachment::Nvme, Mode::WriteBack),
     drive("NVMEOFF", Attachment::Nvme, Mode::WriteThrough),
@@ -63,6 +77,8 @@ const DRIVES: [Drive; 19] = [
     drive("VSCSIOFF", Attachment::VirtioScsi, Mode::WriteThrough),
     drive("VBLKNONE", Attachment::VirtioBlk { switchable: true }, Mode::None),
     drive("VSCSIUNSAFE", Attachment::VirtioScsi, Mode::Unsafe),
+    drive("EMUBLK", Attachment::EmulatedBlk, Mode::WriteBack),
+    drive("EMUSCSI", Attachment::EmulatedScsi, Mode::WriteBack),
     // For arrays and volumes.
     drive("SPARE1", Attachment::Sata { port: 2 }, Mode::WriteBack),
     drive("SPARE2", Attachment::Sata { port: 3 }, Mode::WriteBack),
@@ -86,23 +102,56 @@ pub struct Machine {
     kernel: PathBuf,
     initramfs: PathBuf,
     directory: PathBuf,
+    binary: PathBuf,
     qemu: Option<Child>,
+    /// Emulated drives: they live as long as the machine, and outlive its boots.
+    served: Vec<Child>,
 }
 
 impl Machine {
     /// A machine whose drives lie in `directory`.
-    pub fn new(kernel: &Path, initramfs: &Path, directory: &Path) -> Machine {
+    pub fn new(kernel: &Path, initramfs: &Path, directory: &Path, binary: &Path) -> Machine {
         Machine {
             kernel: kernel.to_owned(),
             initramfs: initramfs.to_owned(),
             directory: directory.to_owned(),
+            binary: binary.to_owned(),
             qemu: None,
+            served: Vec::new(),
         }
+    }
+
+    /// Where an emulated drive is served.
+    fn socket(&self, serial: &str) -> PathBuf {
+        self.directory.join(format!("{serial}.nbd"))
+    }
+
+    /// Starts the emulated drives.
+    fn serve(&mut self) -> anyhow::Result<()> {
+        let emulated = |drive: &&Drive| matches!(drive.attachment, Attachment::EmulatedBlk | Attachment::EmulatedScsi);
+        for drive in DRIVES.iter().filter(emulated) {
+            let socket = self.socket(drive.serial);
+            let mut served = Command::new(&self.binary);
+            served.args(["emulate", EMULATED, "--quiet", "--nbd"]).arg(&socket);
+            served.arg("--control").arg(self.directory.join(format!("{}.ctl", drive.serial)));
+            served.stdin(Stdio::null()).stdout(Stdio::null());
+            self.served.push(served.spawn().context("cannot start flushmark emulate")?);
+            for _ in 0..TRIES * 10 {
+                if socket.exists() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+        }
+        Ok(())
     }
 
     /// Switches it on.
     pub fn boot(&mut self) -> anyhow::Result<Guest> {
         self.end();
+        if self.served.is_empty() {
+            self.serve()?;
+        }
         let socket = self.directory.join("agent");
         let _ = std::fs::remove_file(&socket);
         let mut qemu = Command::new("qemu-system-x86_64");
@@ -128,17 +177,25 @@ impl Machine {
             .args(["-device", "ich9-ahci,id=sata", "-device", "mptsas1068,id=sas", "-device", "megasas,id=raid"])
             .args(["-device", "qemu-xhci,id=usb", "-device", "virtio-scsi-pci,id=vscsi"]);
         for (index, drive) in DRIVES.iter().enumerate() {
-            let path = self.directory.join(drive.serial);
-            if !path.exists() {
-                File::create(&path)?.set_len(DRIVE_BYTES)?;
-            }
+            let file = match drive.attachment {
+                Attachment::EmulatedBlk | Attachment::EmulatedScsi => {
+                    format!("nbd+unix:///?socket={}", self.socket(drive.serial).display())
+                }
+                _ => {
+                    let path = self.directory.join(drive.serial);
+                    if !path.exists() {
+                        File::create(&path)?.set_len(DRIVE_BYTES)?;
+                    }
+                    path.display().to_string()
+                }
+            };
             let cache = match drive.mode {
                 Mode::WriteBack => "writeback",
                 Mode::WriteThrough => "writethrough",
                 Mode::None => "none",
                 Mode::Unsafe => "unsafe",
             };
-            qemu.arg("-drive").arg(format!("if=none,id=d{index},format=raw,cache={cache},file={}", path.display()));
+            qemu.arg("-drive").arg(format!("if=none,id=d{index},format=raw,cache={cache},file={file}"));
             qemu.arg("-device").arg(drive.device(index));
         }
         let log = File::create(self.directory.join("qemu.log"))?;
@@ -183,6 +240,10 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         self.end();
+        for mut served in self.served.drain(..) {
+            let _ = command::output("kill", &["-TERM", &served.id().to_string()]);
+            let _ = served.wait();
+        }
     }
 }
 
@@ -203,6 +264,8 @@ impl Drive {
                 format!("virtio-blk-pci,config-wce={},{common}", if switchable { "on" } else { "off" })
             }
             Attachment::VirtioScsi => format!("scsi-hd,bus=vscsi.0,{common}"),
+            Attachment::EmulatedBlk => format!("virtio-blk-pci,{common}"),
+            Attachment::EmulatedScsi => format!("scsi-hd,bus=vscsi.0,dpofua=on,{common}"),
         }
     }
 }

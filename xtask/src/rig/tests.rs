@@ -1,6 +1,7 @@
 //! What is proved in the guest.
 
 mod cache;
+mod emulated;
 mod facts;
 mod stacks;
 mod write_cache_suite;
@@ -31,6 +32,7 @@ pub const ALL: &[Test] = &[
     ("stacks_are_followed_down_to_drives_and_up_to_filesystems", stacks::raid_lvm_crypt),
     ("a_raid5_has_its_write_hole_unless_it_has_a_ppl", stacks::raid5),
     ("the_host_is_audited", stacks::host),
+    ("a_real_kernel_makes_filesystems_on_emulated_drives", emulated::filesystems),
     ("results_carry_what_the_drive_says", facts::in_results),
     ("kernel_test_devices_are_what_they_are", facts::scsi_debug),
     ("drives_that_vanish_break_nothing", facts::vanishing),

@@ -148,7 +148,8 @@ impl MountedFilesystem {
         }
         let options = match filesystem {
             Filesystem::Ext4 => "noinit_itable",
-            Filesystem::Xfs => "defaults",
+            // Whoever still uses the filesystem of before a power cut keeps it alive, and XFS refuses to mount a second one of the same UUID.
+            Filesystem::Xfs => "nouuid",
         };
         run("mount", words!["-t", name, "-o", options, "--", device, directory])?;
         Ok(MountedFilesystem { directory: directory.to_owned(), mounted: true })

@@ -22,10 +22,11 @@ mod session;
 mod sqlite;
 mod trial;
 
+use std::fmt;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
@@ -79,9 +80,9 @@ pub enum Durability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expectation {
     /// Everything acknowledged is there, and the database's own check is clean.
-    Nothing,
+    NothingLost,
     /// Something is lost or broken.
-    Found,
+    LossesFound,
 }
 
 /// A drive, and what the database on it is asked for.
@@ -94,9 +95,9 @@ pub struct Variant {
 }
 
 const VARIANTS: [Variant; 3] = [
-    Variant { lie: None, durability: Durability::On, expectation: Expectation::Nothing },
-    Variant { lie: Some("ignore-flush"), durability: Durability::On, expectation: Expectation::Found },
-    Variant { lie: None, durability: Durability::Off, expectation: Expectation::Found },
+    Variant { lie: None, durability: Durability::On, expectation: Expectation::NothingLost },
+    Variant { lie: Some("ignore-flush"), durability: Durability::On, expectation: Expectation::LossesFound },
+    Variant { lie: None, durability: Durability::Off, expectation: Expectation::LossesFound },
 ];
 
 impl Variant {
@@ -179,23 +180,30 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         let template = trial::template(database, templates.path())?;
         for variant in &VARIANTS {
             let begun = Instant::now();
-            let trial = Trial { database, variant, template: &template, binary: &binary, stop: &stop };
             let (name, label) = (database.name(), variant.label(database));
-            let row =
-                Row { name, label, findings: trial.run(options.cuts, options.seed)?, expected: variant.expectation };
-            let passed = row.is_as_expected();
-            *(if passed { &mut outcome.passed } else { &mut outcome.failed }) += 1;
-            let ended = if passed { "ok" } else { "FAILED" };
-            let recovery = row.findings.recovery_longest.as_secs_f64();
+            let trial = Trial { database, variant, template: &template, binary: &binary, stop: &stop };
+            let found = trial.run(options.cuts, options.seed);
             let time = begun.elapsed().as_secs_f64();
-            println!("rig {name}, {} ... {ended} ({time:.1} s, back after {recovery:.1} s at most)", row.label);
+            let findings = match found {
+                Ok(findings) => findings,
+                Err(error) => {
+                    ensure!(!stop.load(Ordering::Relaxed), "interrupted");
+                    outcome.failed += 1;
+                    println!("rig {name}, {label} ... FAILED ({time:.1} s)\n{error:?}");
+                    continue;
+                }
+            };
+            let row = Row { name, label, findings, expected: variant.expectation };
+            let (verdict, recovery) = (row.verdict(), row.findings.recovery_longest.as_secs_f64());
+            println!("rig {name}, {} ... {verdict} ({time:.1} s, back after {recovery:.1} s at most)", row.label);
             if let Some(damage) = &row.findings.damage {
                 println!("  {}", damage.replace('\n', "\n  "));
             }
+            *(if matches!(verdict, Verdict::Ok(_)) { &mut outcome.passed } else { &mut outcome.failed }) += 1;
             table.push(row);
         }
     }
-    ensure!(!table.is_empty(), "no database is called so; they are sqlite, postgresql and mariadb");
+    ensure!(outcome.passed + outcome.failed > 0, "no database is called so; they are sqlite, postgresql and mariadb");
     print!("\n{}", page(&table));
     let time = begun.elapsed().as_secs_f64();
     println!("\nrig: {} passed, {} failed, {time:.0} s, seed {}", outcome.passed, outcome.failed, options.seed);
@@ -217,32 +225,92 @@ struct Row {
 }
 
 impl Row {
-    fn is_as_expected(&self) -> bool {
-        self.findings.anything() == (self.expected == Expectation::Found)
+    fn verdict(&self) -> Verdict {
+        let Findings { lost, cuts_that_took, .. } = self.findings;
+        match (self.expected, self.findings.anything()) {
+            (Expectation::NothingLost, true) => Verdict::Failed("this must not happen"),
+            (Expectation::NothingLost, false) if cuts_that_took == 0 => {
+                Verdict::Failed("void: no cut took anything from the drive; ask for more --cuts")
+            }
+            (Expectation::NothingLost, false) => Verdict::Ok("nothing is lost"),
+            (Expectation::LossesFound, true) if lost > 0 => Verdict::Ok("losses are found"),
+            (Expectation::LossesFound, true) => Verdict::Ok("damage is found"),
+            (Expectation::LossesFound, false) => Verdict::Failed("nothing was found: the test cannot fail"),
+        }
     }
+}
 
-    fn verdict(&self) -> &'static str {
-        match (self.expected, self.is_as_expected()) {
-            (Expectation::Nothing, true) => "ok: nothing is lost",
-            (Expectation::Nothing, false) => "FAILED: this must not happen",
-            (Expectation::Found, true) if self.findings.lost > 0 => "ok: losses are found",
-            (Expectation::Found, true) => "ok: damage is found",
-            (Expectation::Found, false) => "FAILED: nothing was found",
+/// Whether a variant is as it has to be, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Ok(&'static str),
+    Failed(&'static str),
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Ok(why) => write!(f, "ok: {why}"),
+            Verdict::Failed(why) => write!(f, "FAILED: {why}"),
         }
     }
 }
 
 fn page(rows: &[Row]) -> String {
     let wide = rows.iter().map(|row| row.label.len()).max().unwrap_or_default();
-    let mut page = format!("{:10}  {:wide$}  cuts  commits/s  acknowledged   lost  verdict\n", "database", "variant");
+    let mut page =
+        format!("{:10}  {:wide$}  cuts  took writes  commits/s  acknowledged   lost  verdict\n", "database", "variant");
     for row in rows {
-        let Findings { cuts, commits_per_s, acknowledged, lost, .. } = row.findings;
+        let Findings { cuts, cuts_that_took, commits_per_s, acknowledged, lost, .. } = row.findings;
         page += &format!(
-            "{:10}  {:wide$}  {cuts:>4}  {commits_per_s:>9.0}  {acknowledged:>12}  {lost:>5}  {}\n",
+            "{:10}  {:wide$}  {cuts:>4}  {cuts_that_took:>11}  {commits_per_s:>9.0}  {acknowledged:>12}  {lost:>5}  {}\n",
             row.name,
             row.label,
             row.verdict()
         );
     }
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(expected: Expectation, cuts_that_took: u32, lost: usize, damage: Option<&str>) -> Row {
+        let findings = Findings {
+            cuts: 25,
+            cuts_that_took,
+            acknowledged: 4000,
+            lost,
+            damage: damage.map(str::to_owned),
+            ..Findings::default()
+        };
+        Row { name: "sqlite", label: "honest drive".to_owned(), findings, expected }
+    }
+
+    #[test]
+    fn a_variant_passes_when_it_came_out_as_it_has_to_and_proves_something() {
+        let verdict = |expected, took, lost, damage| row(expected, took, lost, damage).verdict().to_string();
+        let (clean, losses) = (Expectation::NothingLost, Expectation::LossesFound);
+        assert_eq!(verdict(clean, 7, 0, None), "ok: nothing is lost");
+        assert_eq!(verdict(clean, 7, 1, None), "FAILED: this must not happen");
+        assert_eq!(verdict(clean, 7, 0, Some("it does not start")), "FAILED: this must not happen");
+        assert_eq!(
+            verdict(clean, 0, 0, None),
+            "FAILED: void: no cut took anything from the drive; ask for more --cuts"
+        );
+        assert_eq!(verdict(losses, 7, 1, None), "ok: losses are found");
+        assert_eq!(verdict(losses, 7, 0, Some("it does not start")), "ok: damage is found");
+        assert_eq!(verdict(losses, 7, 0, None), "FAILED: nothing was found: the test cannot fail");
+    }
+
+    #[test]
+    fn the_table_is_aligned() {
+        let page = page(&[row(Expectation::NothingLost, 7, 0, None)]);
+        assert_eq!(
+            page,
+            "database    variant       cuts  took writes  commits/s  acknowledged   lost  verdict\n\
+             sqlite      honest drive    25            7          0          4000      0  ok: nothing is lost\n"
+        );
+    }
 }

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use super::machine::end_of;
 
@@ -78,15 +79,20 @@ impl EmulatedDrive {
     }
 
     /// Pulls the plug. The witness is overwritten in place just before: nothing that is written for other files takes that along, so that it is in the kernel's memory and nowhere else.
-    pub fn cut(&self, witness: &File) -> anyhow::Result<()> {
+    pub fn cut(&self, witness: &File) -> anyhow::Result<Taken> {
         witness.write_all_at(&vec![UNSYNCED; WITNESS_BYTES], 0)?;
         // Not by the command, whose start would take as long as several commits.
         let mut control = UnixStream::connect(&self.control).context("the drive takes no orders")?;
         control.write_all(b"cut\n")?;
         let mut answer = String::new();
         BufReader::new(control).read_line(&mut answer)?;
-        ensure!(answer.contains("\"power\":\"off\""), "the drive has power after a cut: {answer}");
-        Ok(())
+        let answer: Value = serde_json::from_str(&answer).with_context(|| format!("an order's answer: {answer}"))?;
+        ensure!(answer["power"] == "off", "the drive has power after a cut: {answer}");
+        let writes = |what: &str| answer["last_cut"][what].as_u64().with_context(|| format!("no `{what}`: {answer}"));
+        Ok(Taken {
+            volatile: writes("lost_unacknowledged")? + writes("lost_unflushed")?,
+            promised: writes("lost_promised")?,
+        })
     }
 
     /// Puts the plug in again; returns when the filesystem is mounted.
@@ -117,6 +123,15 @@ impl EmulatedDrive {
     fn said(&self) -> String {
         end_of(&std::fs::read_to_string(&self.log).unwrap_or_default())
     }
+}
+
+/// Writes that a cut took from the drive.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Taken {
+    /// Those that it may take: under way, or in the volatile cache and not flushed.
+    pub volatile: u64,
+    /// Those that were flushed: lies.
+    pub promised: u64,
 }
 
 /// What a file holds that was synced once, and overwritten without a sync just before the cut.

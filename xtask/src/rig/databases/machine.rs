@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
@@ -104,7 +104,7 @@ impl Machine {
             if begun.elapsed() > PATIENCE {
                 bail!("`{}` did not say `{word}` in {PATIENCE:?}: {}", self.name, end_of(&self.said()));
             }
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(2));
         }
         Ok(())
     }
@@ -138,4 +138,30 @@ pub fn drain(mut stdout: ChildStdout) {
         let mut sink = [0; 4096];
         while stdout.read(&mut sink).is_ok_and(|bytes| bytes > 0) {}
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_ends_at_once() {
+        const TEST: &str = "everything_ends_at_once";
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: {TEST}: needs root");
+            return;
+        }
+        let nobody = Account { user: "nobody", group: "nogroup" };
+        // One that left for a session of its own, as a server's processes do, and holds stderr.
+        let script = "setsid sleep 1000 & id -un >&2; wait";
+        let (mut machine, _pipes) = Machine::start(nobody, &["sh", "-c", script].map(str::to_owned)).unwrap();
+        machine.wait_for("nobody").unwrap();
+        let begun = Instant::now();
+        machine.switch_off();
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        // And one that has ended by itself is told of.
+        let (mut machine, _pipes) = Machine::start(nobody, &["sh", "-c", "echo no >&2"].map(str::to_owned)).unwrap();
+        let error = machine.wait_for("ready").unwrap_err().to_string();
+        assert!(error.starts_with("`sh` ended with exit status: 0: no"), "{error}");
+    }
 }

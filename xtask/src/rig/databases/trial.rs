@@ -10,7 +10,7 @@ use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-use super::drive::{EmulatedDrive, Witness};
+use super::drive::{EmulatedDrive, Taken, Witness};
 use super::ledger::Ledger;
 use super::session::Session;
 use super::{Database, Expectation, PATIENCE, Place, Variant};
@@ -24,6 +24,8 @@ const LOAD_MS: std::ops::Range<u64> = 20..500;
 pub struct Findings {
     /// Power cuts.
     pub cuts: u32,
+    /// Those that took writes from the drive: the others would have harmed nobody.
+    pub cuts_that_took: u32,
     /// Transactions acknowledged.
     pub acknowledged: usize,
     /// Those that are not there.
@@ -72,13 +74,17 @@ impl Trial<'_> {
         let mut ledger = Ledger::default();
         let mut findings = Findings::default();
         let mut under_load = Duration::ZERO;
+        let is_honest = self.variant.lie.is_none();
         while findings.cuts < cuts {
             if self.stop.load(Ordering::Relaxed) {
                 bail!("interrupted");
             }
             let load = Duration::from_millis(LOAD_MS.start + chance.next_u64() % (LOAD_MS.end - LOAD_MS.start));
-            under_load += self.cut(&drive, &mut session, &mut ledger, load)?;
+            let (lasted, taken) = self.cut(&drive, &mut session, &mut ledger, load)?;
+            under_load += lasted;
             findings.cuts += 1;
+            findings.cuts_that_took += u32::from(taken.volatile + taken.promised > 0);
+            ensure!(taken.promised == 0 || !is_honest, "the honest drive lost {} flushed writes", taken.promised);
             let begun = Instant::now();
             let checked = self.come_back(&drive, &place, &mut session, &mut ledger);
             findings.recovery_longest = findings.recovery_longest.max(begun.elapsed());
@@ -89,7 +95,7 @@ impl Trial<'_> {
                 findings.damage = Some(format!("{error:#}"));
                 break;
             }
-            if self.variant.expectation == Expectation::Found && findings.anything() {
+            if self.variant.expectation == Expectation::LossesFound && findings.anything() {
                 break;
             }
         }
@@ -113,7 +119,7 @@ impl Trial<'_> {
         session: &mut Session,
         ledger: &mut Ledger,
         load: Duration,
-    ) -> anyhow::Result<Duration> {
+    ) -> anyhow::Result<(Duration, Taken)> {
         let witness = drive.open_witness()?;
         let (sender, under_way) = channel();
         let begun = Instant::now();
@@ -124,13 +130,13 @@ impl Trial<'_> {
         }
         std::thread::sleep(load);
         let pulled = Instant::now();
-        drive.cut(&witness)?;
+        let taken = drive.cut(&witness)?;
         session.lose_power();
         drop(witness);
         let outcome = outcome();
         let in_time = outcome.acknowledged.iter().filter(|(_, at)| *at < pulled);
         ledger.enter(outcome.sent, in_time.map(|(number, _)| *number));
-        Ok(pulled - begun)
+        Ok((pulled - begun, taken))
     }
 
     /// Power on, mount, start, recover, count, check.

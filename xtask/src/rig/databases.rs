@@ -6,7 +6,7 @@
 //!
 //! | module | its job |
 //! | --- | --- |
-//! | `drive` | the emulated drive, and the proof that a cut of its power takes the kernel's memory with it |
+//! | `drive` | the emulated drive, and the proof that a cut of its power was one |
 //! | `machine` | processes that end as with a power cut |
 //! | `session` | a database that runs, and the shell that talks to it |
 //! | `ledger` | what was acknowledged, and what of it is there |
@@ -226,11 +226,11 @@ struct Row {
 
 impl Row {
     fn verdict(&self) -> Verdict {
-        let Findings { lost, cuts_that_took, .. } = self.findings;
+        let Findings { lost, cuts_felt, .. } = self.findings;
         match (self.expected, self.findings.anything()) {
             (Expectation::NothingLost, true) => Verdict::Failed("this must not happen"),
-            (Expectation::NothingLost, false) if cuts_that_took == 0 => {
-                Verdict::Failed("void: no cut took anything from the drive; ask for more --cuts")
+            (Expectation::NothingLost, false) if cuts_felt == 0 => {
+                Verdict::Failed("void: the drive lost nothing that it may lose; ask for more --cuts")
             }
             (Expectation::NothingLost, false) => Verdict::Ok("nothing is lost"),
             (Expectation::LossesFound, true) if lost > 0 => Verdict::Ok("losses are found"),
@@ -259,11 +259,11 @@ impl fmt::Display for Verdict {
 fn page(rows: &[Row]) -> String {
     let wide = rows.iter().map(|row| row.label.len()).max().unwrap_or_default();
     let mut page =
-        format!("{:10}  {:wide$}  cuts  took writes  commits/s  acknowledged   lost  verdict\n", "database", "variant");
+        format!("{:10}  {:wide$}  cuts  felt  commits/s  acknowledged   lost  verdict\n", "database", "variant");
     for row in rows {
-        let Findings { cuts, cuts_that_took, commits_per_s, acknowledged, lost, .. } = row.findings;
+        let Findings { cuts, cuts_felt, commits_per_s, acknowledged, lost, .. } = row.findings;
         page += &format!(
-            "{:10}  {:wide$}  {cuts:>4}  {cuts_that_took:>11}  {commits_per_s:>9.0}  {acknowledged:>12}  {lost:>5}  {}\n",
+            "{:10}  {:wide$}  {cuts:>4}  {cuts_felt:>4}  {commits_per_s:>9.0}  {acknowledged:>12}  {lost:>5}  {}\n",
             row.name,
             row.label,
             row.verdict()
@@ -276,10 +276,10 @@ fn page(rows: &[Row]) -> String {
 mod tests {
     use super::*;
 
-    fn row(expected: Expectation, cuts_that_took: u32, lost: usize, damage: Option<&str>) -> Row {
+    fn row(expected: Expectation, cuts_felt: u32, lost: usize, damage: Option<&str>) -> Row {
         let findings = Findings {
             cuts: 25,
-            cuts_that_took,
+            cuts_felt,
             acknowledged: 4000,
             lost,
             damage: damage.map(str::to_owned),
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(verdict(clean, 7, 0, Some("it does not start")), "FAILED: this must not happen");
         assert_eq!(
             verdict(clean, 0, 0, None),
-            "FAILED: void: no cut took anything from the drive; ask for more --cuts"
+            "FAILED: void: the drive lost nothing that it may lose; ask for more --cuts"
         );
         assert_eq!(verdict(losses, 7, 1, None), "ok: losses are found");
         assert_eq!(verdict(losses, 7, 0, Some("it does not start")), "ok: damage is found");
@@ -309,8 +309,8 @@ mod tests {
         let page = page(&[row(Expectation::NothingLost, 7, 0, None)]);
         assert_eq!(
             page,
-            "database    variant       cuts  took writes  commits/s  acknowledged   lost  verdict\n\
-             sqlite      honest drive    25            7          0          4000      0  ok: nothing is lost\n"
+            "database    variant       cuts  felt  commits/s  acknowledged   lost  verdict\n\
+             sqlite      honest drive    25     7          0          4000      0  ok: nothing is lost\n"
         );
     }
 }

@@ -1,11 +1,17 @@
-//! The emulated drive: `flushmark emulate` with a filesystem on it, its plug, and the proof that a cut takes the kernel's memory with it.
+//! The emulated drive: `flushmark emulate` with a filesystem on it, its plug, and two files that tell whether a cut was one.
+//!
+//! | file | written just before a cut | what it must hold afterwards |
+//! | --- | --- | --- |
+//! | `memory` | into the kernel's page cache | what was synced before: a power cut takes the kernel's memory with it |
+//! | `cache` | directly to the drive, without a flush | the same, or the drive's volatile cache had nothing to lose at this moment |
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,11 +21,15 @@ use super::machine::end_of;
 
 /// A volatile cache without power-loss protection.
 const MODEL: &str = "consumer-nvme,capacity=4GiB";
-/// What the witness holds on the drive, and what it holds in the kernel's memory only.
+/// What the witnesses hold before the first cut.
 const SYNCED: u8 = b'A';
+/// What goes into the kernel's memory just before a cut.
 const UNSYNCED: u8 = b'B';
-/// Some pages.
-const WITNESS_BYTES: usize = 64 << 10;
+/// The witness of the kernel's memory: some pages.
+const MEMORY_BYTES: usize = 64 << 10;
+/// A block of direct writes, and how many of them are written: more than one, because a flush of the database may come between.
+const BLOCK_BYTES: usize = 4096;
+const BLOCKS: usize = 4;
 
 /// A drive that is served. Dropping it takes it down.
 pub struct EmulatedDrive {
@@ -63,24 +73,39 @@ impl EmulatedDrive {
         Ok(rustix::fs::syncfs(File::open(&self.mounted)?)?)
     }
 
-    fn witness(&self) -> PathBuf {
-        self.mounted.join("witness")
+    fn witness(&self, name: &str) -> PathBuf {
+        self.mounted.join(name)
     }
 
-    /// Writes the witness, to be there at every cut.
+    /// Writes the witnesses, to be there at every cut.
     pub fn lay_out(&self) -> anyhow::Result<()> {
-        std::fs::write(self.witness(), vec![SYNCED; WITNESS_BYTES])?;
+        std::fs::write(self.witness(MEMORY), vec![SYNCED; MEMORY_BYTES])?;
+        std::fs::write(self.witness(CACHE), vec![SYNCED; BLOCKS * BLOCK_BYTES])?;
         self.sync()
     }
 
-    /// Opens the witness for [`EmulatedDrive::cut`]; until then nothing is written.
-    pub fn open_witness(&self) -> anyhow::Result<File> {
-        Ok(File::options().write(true).open(self.witness())?)
+    /// Opens the witnesses for the cut of that number; until then nothing is written.
+    pub fn witnesses(&self, cut: u32) -> anyhow::Result<Witnesses> {
+        let mut options = File::options();
+        options.write(true);
+        let memory = options.open(self.witness(MEMORY))?;
+        let direct = rustix::fs::OFlags::DIRECT.bits();
+        let cache = options.custom_flags(direct as i32).open(self.witness(CACHE))?;
+        // Of two cuts in a row, one that was not lost is not taken for the other.
+        Ok(Witnesses { memory, cache, mark: b'a' + (cut % 20) as u8 })
     }
 
-    /// Pulls the plug. The witness is overwritten in place just before: nothing that is written for other files takes that along, so that it is in the kernel's memory and nowhere else.
-    pub fn cut(&self, witness: &File) -> anyhow::Result<Taken> {
-        witness.write_all_at(&vec![UNSYNCED; WITNESS_BYTES], 0)?;
+    /// Pulls the plug. The witnesses are overwritten in place just before: nothing that is written for other files takes that along.
+    pub fn cut(&self, witnesses: &Witnesses) -> anyhow::Result<Cut> {
+        witnesses.memory.write_all_at(&vec![UNSYNCED; MEMORY_BYTES], 0)?;
+        // Direct I/O wants memory at a multiple of the block.
+        let space = vec![witnesses.mark; 2 * BLOCK_BYTES];
+        let from = space.as_ptr().align_offset(BLOCK_BYTES);
+        let block = &space[from..from + BLOCK_BYTES];
+        for at in 0..BLOCKS {
+            witnesses.cache.write_all_at(block, (at * BLOCK_BYTES) as u64)?;
+        }
+        let ordered = Instant::now();
         // Not by the command, whose start would take as long as several commits.
         let mut control = UnixStream::connect(&self.control).context("the drive takes no orders")?;
         control.write_all(b"cut\n")?;
@@ -88,11 +113,8 @@ impl EmulatedDrive {
         BufReader::new(control).read_line(&mut answer)?;
         let answer: Value = serde_json::from_str(&answer).with_context(|| format!("an order's answer: {answer}"))?;
         ensure!(answer["power"] == "off", "the drive has power after a cut: {answer}");
-        let writes = |what: &str| answer["last_cut"][what].as_u64().with_context(|| format!("no `{what}`: {answer}"));
-        Ok(Taken {
-            volatile: writes("lost_unacknowledged")? + writes("lost_unflushed")?,
-            promised: writes("lost_promised")?,
-        })
+        let promised = answer["last_cut"]["lost_promised"].as_u64();
+        Ok(Cut { ordered, promised: promised.with_context(|| format!("no word of what was lost: {answer}"))? })
     }
 
     /// Puts the plug in again; returns when the filesystem is mounted.
@@ -108,16 +130,18 @@ impl EmulatedDrive {
         Ok(())
     }
 
-    /// What became of the witness.
-    pub fn ask_witness(&self) -> anyhow::Result<Witness> {
-        let held = std::fs::read(self.witness()).context("the witness cannot be read any more")?;
-        Ok(if held.contains(&UNSYNCED) {
-            Witness::MemorySurvived
-        } else if held.len() == WITNESS_BYTES && held.iter().all(|&byte| byte == SYNCED) {
-            Witness::AsSynced
-        } else {
-            Witness::Damaged
-        })
+    /// What the witnesses say of the cut before which they were written.
+    pub fn hear(&self, witnesses: &Witnesses) -> anyhow::Result<Testimony> {
+        let read = |name| std::fs::read(self.witness(name)).context("a witness cannot be read any more");
+        let (memory, cache) = (read(MEMORY)?, read(CACHE)?);
+        if memory.contains(&UNSYNCED) {
+            return Ok(Testimony::MemorySurvived);
+        }
+        if memory.len() != MEMORY_BYTES || memory.iter().any(|&byte| byte != SYNCED) {
+            return Ok(Testimony::Damaged);
+        }
+        let is_there = |&byte: &u8| byte == witnesses.mark;
+        Ok(if cache.iter().all(is_there) { Testimony::CacheSurvived } else { Testimony::CacheLost })
     }
 
     fn said(&self) -> String {
@@ -125,23 +149,37 @@ impl EmulatedDrive {
     }
 }
 
-/// Writes that a cut took from the drive.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Taken {
-    /// Those that it may take: under way, or in the volatile cache and not flushed.
-    pub volatile: u64,
-    /// Those that were flushed: lies.
+/// The witnesses' names.
+const MEMORY: &str = "memory";
+const CACHE: &str = "cache";
+
+/// The witnesses of one cut, open.
+pub struct Witnesses {
+    memory: File,
+    cache: File,
+    /// What is written to the drive just before the cut.
+    mark: u8,
+}
+
+/// A cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut {
+    /// When the order was given.
+    pub ordered: Instant,
+    /// Writes that the drive had called safe and lost, as it says itself.
     pub promised: u64,
 }
 
-/// What a file holds that was synced once, and overwritten without a sync just before the cut.
+/// What the witnesses say of a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Witness {
-    /// What was synced: the drive's own.
-    AsSynced,
-    /// What only the kernel can have known: there was no power cut, and nothing that was seen after it proves anything.
+pub enum Testimony {
+    /// The drive's volatile cache lost what was not flushed, and the kernel's memory is gone.
+    CacheLost,
+    /// The drive had everything put away already.
+    CacheSurvived,
+    /// What only the kernel can have known is there: there was no power cut, and nothing that was seen after it proves anything.
     MemorySurvived,
-    /// Something else: the drive lost what was synced.
+    /// What was synced long ago is gone.
     Damaged,
 }
 

@@ -10,7 +10,7 @@ use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-use super::drive::{EmulatedDrive, Taken, Witness};
+use super::drive::{EmulatedDrive, Testimony, Witnesses};
 use super::ledger::Ledger;
 use super::session::Session;
 use super::{Database, Expectation, PATIENCE, Place, Variant};
@@ -24,8 +24,8 @@ const LOAD_MS: std::ops::Range<u64> = 20..500;
 pub struct Findings {
     /// Power cuts.
     pub cuts: u32,
-    /// Those that took writes from the drive: the others would have harmed nobody.
-    pub cuts_that_took: u32,
+    /// Those at which the drive's cache had something to lose, and lost it.
+    pub cuts_felt: u32,
     /// Transactions acknowledged.
     pub acknowledged: usize,
     /// Those that are not there.
@@ -74,26 +74,26 @@ impl Trial<'_> {
         let mut ledger = Ledger::default();
         let mut findings = Findings::default();
         let mut under_load = Duration::ZERO;
-        let is_honest = self.variant.lie.is_none();
         while findings.cuts < cuts {
             if self.stop.load(Ordering::Relaxed) {
                 bail!("interrupted");
             }
             let load = Duration::from_millis(LOAD_MS.start + chance.next_u64() % (LOAD_MS.end - LOAD_MS.start));
-            let (lasted, taken) = self.cut(&drive, &mut session, &mut ledger, load)?;
-            under_load += lasted;
+            let witnesses = drive.witnesses(findings.cuts)?;
+            under_load += self.cut(&drive, &mut session, &mut ledger, load, &witnesses)?;
             findings.cuts += 1;
-            findings.cuts_that_took += u32::from(taken.volatile + taken.promised > 0);
-            ensure!(taken.promised == 0 || !is_honest, "the honest drive lost {} flushed writes", taken.promised);
             let begun = Instant::now();
-            let checked = self.come_back(&drive, &place, &mut session, &mut ledger);
+            let checked = self.come_back(&drive, &place, &mut session, &mut ledger, &witnesses);
             findings.recovery_longest = findings.recovery_longest.max(begun.elapsed());
             (findings.acknowledged, findings.lost) = (ledger.acknowledged(), ledger.lost());
             findings.commits_per_s = ledger.acknowledged() as f64 / under_load.as_secs_f64();
-            if let Err(error) = checked {
-                ensure!(!error.is::<MemorySurvived>(), error);
-                findings.damage = Some(format!("{error:#}"));
-                break;
+            match checked {
+                Ok(felt) => findings.cuts_felt += u32::from(felt),
+                Err(error) => {
+                    ensure!(!error.is::<MemorySurvived>(), error);
+                    findings.damage = Some(format!("{error:#}"));
+                    break;
+                }
             }
             if self.variant.expectation == Expectation::LossesFound && findings.anything() {
                 break;
@@ -119,8 +119,8 @@ impl Trial<'_> {
         session: &mut Session,
         ledger: &mut Ledger,
         load: Duration,
-    ) -> anyhow::Result<(Duration, Taken)> {
-        let witness = drive.open_witness()?;
+        witnesses: &Witnesses,
+    ) -> anyhow::Result<Duration> {
         let (sender, under_way) = channel();
         let begun = Instant::now();
         let outcome = session.commit_until_gone(ledger.next(), sender)?;
@@ -129,33 +129,36 @@ impl Trial<'_> {
             bail!("{} commits nothing: {}", self.database.name(), session.logs());
         }
         std::thread::sleep(load);
-        let pulled = Instant::now();
-        let taken = drive.cut(&witness)?;
+        let cut = drive.cut(witnesses)?;
         session.lose_power();
-        drop(witness);
+        let is_honest = self.variant.lie.is_none();
+        ensure!(!is_honest || cut.promised == 0, "the honest drive lost {} flushed writes", cut.promised);
         let outcome = outcome();
-        let in_time = outcome.acknowledged.iter().filter(|(_, at)| *at < pulled);
+        let in_time = outcome.acknowledged.iter().filter(|(_, at)| *at < cut.ordered);
         ledger.enter(outcome.sent, in_time.map(|(number, _)| *number));
-        Ok((pulled - begun, taken))
+        Ok(cut.ordered - begun)
     }
 
-    /// Power on, mount, start, recover, count, check.
+    /// Power on, mount, start, recover, count, check. Whether the drive had something to lose.
     fn come_back(
         &self,
         drive: &EmulatedDrive,
         place: &Place,
         session: &mut Session,
         ledger: &mut Ledger,
-    ) -> anyhow::Result<()> {
+        witnesses: &Witnesses,
+    ) -> anyhow::Result<bool> {
         drive.power_on()?;
-        match drive.ask_witness()? {
-            Witness::AsSynced => {}
-            Witness::MemorySurvived => return Err(MemorySurvived.into()),
-            Witness::Damaged => bail!("a file that was synced long ago is damaged"),
-        }
+        let felt = match drive.hear(witnesses)? {
+            Testimony::CacheLost => true,
+            Testimony::CacheSurvived => false,
+            Testimony::MemorySurvived => return Err(MemorySurvived.into()),
+            Testimony::Damaged => bail!("a file that was synced long ago is damaged"),
+        };
         *session = Session::open(self.database, place, self.variant.durability).context("it does not start")?;
         ledger.compare(&session.rows().context("its rows cannot be read")?)?;
-        session.check().context("its own check fails")
+        session.check().context("its own check fails")?;
+        Ok(felt)
     }
 }
 

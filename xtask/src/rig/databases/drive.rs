@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -53,6 +54,8 @@ impl EmulatedDrive {
             command.args(["--lie", lie]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log)?);
+        // A Ctrl-C is for the rig, which takes down what stands on the drive first.
+        command.process_group(0);
         let mut child = command.spawn().context("cannot start flushmark")?;
         let stdout = child.stdout.take().context("flushmark has no stdout")?;
         let drive = EmulatedDrive { binary: binary.to_owned(), child, mounted, control, log };

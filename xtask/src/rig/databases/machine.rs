@@ -1,6 +1,7 @@
 //! A program, with everything that it starts, that ends as if its machine had lost its power.
 
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -67,6 +68,8 @@ impl Machine {
         let starter = ["unshare", "--pid", "--ipc", "--fork", "--kill-child=KILL", "--"];
         let mut command = account.command(&starter, words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A Ctrl-C is for the rig.
+        command.process_group(0);
         let mut outside = command.spawn().context("cannot start unshare")?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (outside.stdin.take(), outside.stdout.take(), outside.stderr.take())

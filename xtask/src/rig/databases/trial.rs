@@ -75,9 +75,7 @@ impl Trial<'_> {
         let mut findings = Findings::default();
         let mut under_load = Duration::ZERO;
         while findings.cuts < cuts {
-            if self.stop.load(Ordering::Relaxed) {
-                bail!("interrupted");
-            }
+            self.ensure_wanted()?;
             let load = Duration::from_millis(LOAD_MS.start + chance.next_u64() % (LOAD_MS.end - LOAD_MS.start));
             let witnesses = drive.witnesses(findings.cuts)?;
             under_load += self.cut(&drive, &mut session, &mut ledger, load, &witnesses)?;
@@ -91,6 +89,8 @@ impl Trial<'_> {
                 Ok(felt) => findings.cuts_felt += u32::from(felt),
                 Err(error) => {
                     ensure!(!error.is::<MemorySurvived>(), error);
+                    // The commands that were run on the way have heard a Ctrl-C, too.
+                    self.ensure_wanted()?;
                     findings.damage = Some(format!("{error:#}"));
                     break;
                 }
@@ -100,6 +100,11 @@ impl Trial<'_> {
             }
         }
         Ok(findings)
+    }
+
+    fn ensure_wanted(&self) -> anyhow::Result<()> {
+        ensure!(!self.stop.load(Ordering::Relaxed), "interrupted");
+        Ok(())
     }
 
     /// The data directory, on the drive, as whoever had installed the database some time ago would have it.

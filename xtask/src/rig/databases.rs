@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// What the rig is asked for.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Only databases whose names contain this
+    /// Only what has this in its name, such as `mariadb` or `ignore-flush`
     #[arg(value_name = "NAME")]
     pub filter: Option<String>,
 
@@ -176,11 +176,16 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
     let mut table = Vec::new();
     let wanted = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
-    for database in DATABASES.into_iter().filter(|database| wanted(database.name())) {
+    for database in DATABASES {
+        let name = database.name();
+        let mut variants = VARIANTS.iter().map(|variant| (variant, variant.label(database))).collect::<Vec<_>>();
+        variants.retain(|(_, label)| wanted(&format!("{name}, {label}")));
+        if variants.is_empty() {
+            continue;
+        }
         let template = trial::template(database, templates.path())?;
-        for variant in &VARIANTS {
+        for (variant, label) in variants {
             let begun = Instant::now();
-            let (name, label) = (database.name(), variant.label(database));
             let trial = Trial { database, variant, template: &template, binary: &binary, stop: &stop };
             let found = trial.run(options.cuts, options.seed);
             let time = begun.elapsed().as_secs_f64();
@@ -203,7 +208,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             table.push(row);
         }
     }
-    ensure!(outcome.passed + outcome.failed > 0, "no database is called so; they are sqlite, postgresql and mariadb");
+    ensure!(outcome.passed + outcome.failed > 0, "nothing is called so; there are sqlite, postgresql and mariadb");
     print!("\n{}", page(&table));
     let time = begun.elapsed().as_secs_f64();
     println!("\nrig: {} passed, {} failed, {time:.0} s, seed {}", outcome.passed, outcome.failed, options.seed);

@@ -22,15 +22,17 @@ use super::machine::end_of;
 
 /// A volatile cache without power-loss protection.
 const MODEL: &str = "consumer-nvme,capacity=4GiB";
-/// What the witnesses hold before the first cut.
+/// The witnesses.
+const MEMORY: &str = "memory";
+const CACHE: &str = "cache";
+/// What they hold before the first cut.
 const SYNCED: u8 = b'A';
 /// What goes into the kernel's memory just before a cut.
 const UNSYNCED: u8 = b'B';
 /// The witness of the kernel's memory: some pages.
 const MEMORY_BYTES: usize = 64 << 10;
-/// A block of direct writes, and how many of them are written: more than one, because a flush of the database may come between.
-const BLOCK_BYTES: usize = 4096;
-const BLOCKS: usize = 4;
+/// The witness of the drive's cache: one block. With four of them, which take the time of some commits, the losses of a lying drive were found after five cuts, in place of one or two.
+const CACHE_BYTES: usize = 4096;
 
 /// A drive that is served. Dropping it takes it down.
 pub struct EmulatedDrive {
@@ -83,41 +85,21 @@ impl EmulatedDrive {
     /// Writes the witnesses, to be there at every cut.
     pub fn lay_out(&self) -> anyhow::Result<()> {
         std::fs::write(self.witness(MEMORY), vec![SYNCED; MEMORY_BYTES])?;
-        std::fs::write(self.witness(CACHE), vec![SYNCED; BLOCKS * BLOCK_BYTES])?;
+        std::fs::write(self.witness(CACHE), vec![SYNCED; CACHE_BYTES])?;
         self.sync()
     }
 
-    /// Opens the witnesses for the cut of that number; until then nothing is written.
-    pub fn witnesses(&self, cut: u32) -> anyhow::Result<Witnesses> {
+    /// Opens the witnesses for the cut of that number, and the way for its order; until then nothing is written.
+    pub fn plug(&self, cut: u32) -> anyhow::Result<Plug> {
         let mut options = File::options();
         options.write(true);
         let memory = options.open(self.witness(MEMORY))?;
         let direct = rustix::fs::OFlags::DIRECT.bits();
         let cache = options.custom_flags(direct as i32).open(self.witness(CACHE))?;
         // Of two cuts in a row, one that was not lost is not taken for the other.
-        Ok(Witnesses { memory, cache, mark: b'a' + (cut % 20) as u8 })
-    }
-
-    /// Pulls the plug. The witnesses are overwritten in place just before: nothing that is written for other files takes that along.
-    pub fn cut(&self, witnesses: &Witnesses) -> anyhow::Result<Cut> {
-        witnesses.memory.write_all_at(&vec![UNSYNCED; MEMORY_BYTES], 0)?;
-        // Direct I/O wants memory at a multiple of the block.
-        let space = vec![witnesses.mark; 2 * BLOCK_BYTES];
-        let from = space.as_ptr().align_offset(BLOCK_BYTES);
-        let block = &space[from..from + BLOCK_BYTES];
-        for at in 0..BLOCKS {
-            witnesses.cache.write_all_at(block, (at * BLOCK_BYTES) as u64)?;
-        }
-        let ordered = Instant::now();
-        // Not by the command, whose start would take as long as several commits.
-        let mut control = UnixStream::connect(&self.control).context("the drive takes no orders")?;
-        control.write_all(b"cut\n")?;
-        let mut answer = String::new();
-        BufReader::new(control).read_line(&mut answer)?;
-        let answer: Value = serde_json::from_str(&answer).with_context(|| format!("an order's answer: {answer}"))?;
-        ensure!(answer["power"] == "off", "the drive has power after a cut: {answer}");
-        let promised = answer["last_cut"]["lost_promised"].as_u64();
-        Ok(Cut { ordered, promised: promised.with_context(|| format!("no word of what was lost: {answer}"))? })
+        let mark = b'a' + (cut % 20) as u8;
+        let control = UnixStream::connect(&self.control).context("the drive takes no orders")?;
+        Ok(Plug { memory, cache, mark, control })
     }
 
     /// Puts the plug in again; returns when the filesystem is mounted.
@@ -134,7 +116,7 @@ impl EmulatedDrive {
     }
 
     /// What the witnesses say of the cut before which they were written.
-    pub fn hear(&self, witnesses: &Witnesses) -> anyhow::Result<Testimony> {
+    pub fn hear(&self, plug: &Plug) -> anyhow::Result<Testimony> {
         let read = |name| std::fs::read(self.witness(name)).context("a witness cannot be read any more");
         let (memory, cache) = (read(MEMORY)?, read(CACHE)?);
         if memory.contains(&UNSYNCED) {
@@ -143,7 +125,7 @@ impl EmulatedDrive {
         if memory.len() != MEMORY_BYTES || memory.iter().any(|&byte| byte != SYNCED) {
             return Ok(Testimony::Damaged);
         }
-        let is_there = |&byte: &u8| byte == witnesses.mark;
+        let is_there = |&byte: &u8| byte == plug.mark;
         Ok(if cache.iter().all(is_there) { Testimony::CacheSurvived } else { Testimony::CacheLost })
     }
 
@@ -152,16 +134,33 @@ impl EmulatedDrive {
     }
 }
 
-/// The witnesses' names.
-const MEMORY: &str = "memory";
-const CACHE: &str = "cache";
-
-/// The witnesses of one cut, open.
-pub struct Witnesses {
+/// What one cut needs, opened long before it.
+pub struct Plug {
     memory: File,
     cache: File,
     /// What is written to the drive just before the cut.
     mark: u8,
+    /// Where the order goes: not by the command, whose start would take as long as several commits.
+    control: UnixStream,
+}
+
+impl Plug {
+    /// Pulls it. The witnesses are overwritten in place just before: nothing that is written for other files takes that along.
+    pub fn pull(&self) -> anyhow::Result<Cut> {
+        // Direct I/O wants memory at a multiple of the block.
+        let space = vec![self.mark; 2 * CACHE_BYTES];
+        let from = space.as_ptr().align_offset(CACHE_BYTES);
+        self.memory.write_all_at(&vec![UNSYNCED; MEMORY_BYTES], 0)?;
+        self.cache.write_all_at(&space[from..from + CACHE_BYTES], 0)?;
+        let ordered = Instant::now();
+        (&self.control).write_all(b"cut\n")?;
+        let mut answer = String::new();
+        BufReader::new(&self.control).read_line(&mut answer)?;
+        let answer: Value = serde_json::from_str(&answer).with_context(|| format!("an order's answer: {answer}"))?;
+        ensure!(answer["power"] == "off", "the drive has power after a cut: {answer}");
+        let promised = answer["last_cut"]["lost_promised"].as_u64();
+        Ok(Cut { ordered, promised: promised.with_context(|| format!("no word of what was lost: {answer}"))? })
+    }
 }
 
 /// A cut.

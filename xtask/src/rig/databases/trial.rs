@@ -10,7 +10,7 @@ use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-use super::drive::{EmulatedDrive, Testimony, Witnesses};
+use super::drive::{EmulatedDrive, Plug, Testimony};
 use super::ledger::Ledger;
 use super::session::Session;
 use super::{Database, Expectation, PATIENCE, Place, Variant};
@@ -77,11 +77,11 @@ impl Trial<'_> {
         while findings.cuts < cuts {
             self.ensure_wanted()?;
             let load = Duration::from_millis(LOAD_MS.start + chance.next_u64() % (LOAD_MS.end - LOAD_MS.start));
-            let witnesses = drive.witnesses(findings.cuts)?;
-            under_load += self.cut(&drive, &mut session, &mut ledger, load, &witnesses)?;
+            let plug = drive.plug(findings.cuts)?;
+            under_load += self.cut(&mut session, &mut ledger, load, &plug)?;
             findings.cuts += 1;
             let begun = Instant::now();
-            let checked = self.come_back(&drive, &place, &mut session, &mut ledger, &witnesses);
+            let checked = self.come_back(&drive, &place, &mut session, &mut ledger, &plug);
             findings.recovery_longest = findings.recovery_longest.max(begun.elapsed());
             (findings.acknowledged, findings.lost) = (ledger.acknowledged(), ledger.lost());
             findings.commits_per_s = ledger.acknowledged() as f64 / under_load.as_secs_f64();
@@ -118,14 +118,7 @@ impl Trial<'_> {
     }
 
     /// Commits for that long, then pulls the plug. Whatever was acknowledged before the plug is an obligation; what a process says that goes on for a moment without its machine is none.
-    fn cut(
-        &self,
-        drive: &EmulatedDrive,
-        session: &mut Session,
-        ledger: &mut Ledger,
-        load: Duration,
-        witnesses: &Witnesses,
-    ) -> anyhow::Result<Duration> {
+    fn cut(&self, session: &mut Session, ledger: &mut Ledger, load: Duration, plug: &Plug) -> anyhow::Result<Duration> {
         let (sender, under_way) = channel();
         let begun = Instant::now();
         let outcome = session.commit_until_gone(ledger.next(), sender)?;
@@ -134,7 +127,7 @@ impl Trial<'_> {
             bail!("{} commits nothing: {}", self.database.name(), session.logs());
         }
         std::thread::sleep(load);
-        let cut = drive.cut(witnesses)?;
+        let cut = plug.pull()?;
         session.lose_power();
         let is_honest = self.variant.lie.is_none();
         ensure!(!is_honest || cut.promised == 0, "the honest drive lost {} flushed writes", cut.promised);
@@ -151,10 +144,10 @@ impl Trial<'_> {
         place: &Place,
         session: &mut Session,
         ledger: &mut Ledger,
-        witnesses: &Witnesses,
+        plug: &Plug,
     ) -> anyhow::Result<bool> {
         drive.power_on()?;
-        let felt = match drive.hear(witnesses)? {
+        let felt = match drive.hear(plug)? {
             Testimony::CacheLost => true,
             Testimony::CacheSurvived => false,
             Testimony::MemorySurvived => return Err(MemorySurvived.into()),

@@ -115,8 +115,8 @@ impl EmulatedDrive {
         Ok(())
     }
 
-    /// What the witnesses say of the cut before which they were written.
-    pub fn hear(&self, plug: &Plug) -> anyhow::Result<Testimony> {
+    /// What the witnesses say of a cut.
+    pub fn hear(&self, cut: &Cut) -> anyhow::Result<Testimony> {
         let read = |name| std::fs::read(self.witness(name)).context("a witness cannot be read any more");
         let (memory, cache) = (read(MEMORY)?, read(CACHE)?);
         if memory.contains(&UNSYNCED) {
@@ -125,7 +125,7 @@ impl EmulatedDrive {
         if memory.len() != MEMORY_BYTES || memory.iter().any(|&byte| byte != SYNCED) {
             return Ok(Testimony::Damaged);
         }
-        let is_there = |&byte: &u8| byte == plug.mark;
+        let is_there = |&byte: &u8| byte == cut.mark;
         Ok(if cache.iter().all(is_there) { Testimony::CacheSurvived } else { Testimony::CacheLost })
     }
 
@@ -145,8 +145,8 @@ pub struct Plug {
 }
 
 impl Plug {
-    /// Pulls it. The witnesses are overwritten in place just before: nothing that is written for other files takes that along.
-    pub fn pull(&self) -> anyhow::Result<Cut> {
+    /// Pulls it. The witnesses are overwritten in place just before: nothing that is written for other files takes that along. Nobody has them open any more when the power comes back.
+    pub fn pull(self) -> anyhow::Result<Cut> {
         // Direct I/O wants memory at a multiple of the block.
         let space = vec![self.mark; 2 * CACHE_BYTES];
         let from = space.as_ptr().align_offset(CACHE_BYTES);
@@ -159,7 +159,8 @@ impl Plug {
         let answer: Value = serde_json::from_str(&answer).with_context(|| format!("an order's answer: {answer}"))?;
         ensure!(answer["power"] == "off", "the drive has power after a cut: {answer}");
         let promised = answer["last_cut"]["lost_promised"].as_u64();
-        Ok(Cut { ordered, promised: promised.with_context(|| format!("no word of what was lost: {answer}"))? })
+        let promised = promised.with_context(|| format!("no word of what was lost: {answer}"))?;
+        Ok(Cut { ordered, promised, mark: self.mark })
     }
 }
 
@@ -170,6 +171,7 @@ pub struct Cut {
     pub ordered: Instant,
     /// Writes that the drive had called safe and lost, as it says itself.
     pub promised: u64,
+    mark: u8,
 }
 
 /// What the witnesses say of a cut.

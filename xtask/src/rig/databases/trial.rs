@@ -10,7 +10,7 @@ use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-use super::drive::{EmulatedDrive, Plug, Testimony};
+use super::drive::{Cut, EmulatedDrive, Plug, Testimony};
 use super::ledger::Ledger;
 use super::session::Session;
 use super::{Database, Expectation, PATIENCE, Place, Variant};
@@ -78,10 +78,11 @@ impl Trial<'_> {
             self.ensure_wanted()?;
             let load = Duration::from_millis(LOAD_MS.start + chance.next_u64() % (LOAD_MS.end - LOAD_MS.start));
             let plug = drive.plug(findings.cuts)?;
-            under_load += self.cut(&mut session, &mut ledger, load, &plug)?;
+            let (lasted, cut) = self.cut(&mut session, &mut ledger, load, plug)?;
+            under_load += lasted;
             findings.cuts += 1;
             let begun = Instant::now();
-            let checked = self.come_back(&drive, &place, &mut session, &mut ledger, &plug);
+            let checked = self.come_back(&drive, &place, &mut session, &mut ledger, &cut);
             findings.recovery_longest = findings.recovery_longest.max(begun.elapsed());
             (findings.acknowledged, findings.lost) = (ledger.acknowledged(), ledger.lost());
             findings.commits_per_s = ledger.acknowledged() as f64 / under_load.as_secs_f64();
@@ -118,7 +119,13 @@ impl Trial<'_> {
     }
 
     /// Commits for that long, then pulls the plug. Whatever was acknowledged before the plug is an obligation; what a process says that goes on for a moment without its machine is none.
-    fn cut(&self, session: &mut Session, ledger: &mut Ledger, load: Duration, plug: &Plug) -> anyhow::Result<Duration> {
+    fn cut(
+        &self,
+        session: &mut Session,
+        ledger: &mut Ledger,
+        load: Duration,
+        plug: Plug,
+    ) -> anyhow::Result<(Duration, Cut)> {
         let (sender, under_way) = channel();
         let begun = Instant::now();
         let outcome = session.commit_until_gone(ledger.next(), sender)?;
@@ -134,7 +141,7 @@ impl Trial<'_> {
         let outcome = outcome();
         let in_time = outcome.acknowledged.iter().filter(|(_, at)| *at < cut.ordered);
         ledger.enter(outcome.sent, in_time.map(|(number, _)| *number));
-        Ok(cut.ordered - begun)
+        Ok((cut.ordered - begun, cut))
     }
 
     /// Power on, mount, start, recover, count, check. Whether the drive had something to lose.
@@ -144,10 +151,10 @@ impl Trial<'_> {
         place: &Place,
         session: &mut Session,
         ledger: &mut Ledger,
-        plug: &Plug,
+        cut: &Cut,
     ) -> anyhow::Result<bool> {
         drive.power_on()?;
-        let felt = match drive.hear(plug)? {
+        let felt = match drive.hear(cut)? {
             Testimony::CacheLost => true,
             Testimony::CacheSurvived => false,
             Testimony::MemorySurvived => return Err(MemorySurvived.into()),

@@ -696,6 +696,8 @@ fn what_a_killed_process_leaves_is_found_and_taken_away() {
     let mut served = Served::start("consumer-nvme,capacity=2GiB", &["--mount", place]);
     let private = PathBuf::from(served.fact("file")).parent().unwrap().to_str().unwrap().to_owned();
     let device = served.fact("device").to_owned();
+    // Somebody else looked, so that the kernel knows its attributes by heart.
+    fs::metadata(&private).unwrap();
     served.child.kill().unwrap();
     served.child.wait().unwrap();
     // Whoever starts the next one hears of it.
@@ -711,6 +713,7 @@ fn what_a_killed_process_leaves_is_found_and_taken_away() {
 
     // The directory itself.
     let mut served = Served::start("consumer-nvme,capacity=2GiB", &["--fuse", place]);
+    fs::metadata(place).unwrap();
     served.child.kill().unwrap();
     served.child.wait().unwrap();
     let refused = run(&["emulate", "ideal", "--fuse", place, "--nbd", "/nonexistent/x"]);

@@ -32,22 +32,16 @@ enum Task {
     Fit(fit::Options),
     /// Every published table out of the models: published figure, modelled figure, error; the page docs/models.md
     Reproduce,
-    /// Real kernels above drives that this machine does not have; needs root for the packages only
+    /// Real components above drives that this machine does not have
     Rig {
         #[command(subcommand)]
-        rig: Rig,
+        rig: rig::Rig,
     },
     /// The engine beside a peer on this machine: both sides and the ratio of one run
     Versus {
         #[command(subcommand)]
         peer: Peer,
     },
-}
-
-#[derive(Debug, Subcommand)]
-enum Rig {
-    /// Debian's kernel in a QEMU machine (software emulation) with NVMe, SATA, SAS, RAID, USB and virtio drives
-    Qemu(rig::Options),
 }
 
 #[derive(Debug, Subcommand)]
@@ -66,10 +60,9 @@ fn main() -> anyhow::Result<()> {
         Task::Docs => docs::write(),
         Task::Fit(options) => fit::run(&options),
         Task::Reproduce => reproduce::run(),
-        Task::Rig { rig: Rig::Qemu(options) } => {
-            test::install(&rig::PACKAGES)?;
-            let outcome = rig::run(&options)?;
-            anyhow::ensure!(outcome.failed == 0, "{} tests failed in the guest", outcome.failed);
+        Task::Rig { rig } => {
+            let outcome = rig.run()?;
+            anyhow::ensure!(outcome.failed == 0, "{} of the rig's tests failed", outcome.failed);
             Ok(())
         }
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),

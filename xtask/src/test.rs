@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 
 use crate::command::{command, is_there, output, shown};
-use crate::rig;
+use crate::rig::{self, Rig};
 
 /// Debian packages with the real components that rig tests use.
 const PACKAGES: [&str; 28] = [
@@ -61,7 +61,8 @@ pub fn run(rigs: bool) -> anyhow::Result<()> {
     step("documentation", documentation)?;
     step("tests", || tests(rigs, &mut tally))?;
     if rigs {
-        step("QEMU rig", || qemu(&mut tally))?;
+        step("QEMU rig", || rig(&Rig::Qemu(rig::qemu::Options::default()), &mut tally))?;
+        step("database rig", || rig(&Rig::Databases(rig::databases::Options::default()), &mut tally))?;
         step("licences", || licences(&mut tally))?;
         step("fuzzing", || fuzz(&mut tally))?;
     }
@@ -174,9 +175,8 @@ fn result_in(line: &str) -> Option<(u64, u64)> {
     Some((before("passed")?, before("failed")?))
 }
 
-fn qemu(tally: &mut Tally) -> anyhow::Result<()> {
-    install(&rig::PACKAGES)?;
-    let outcome = rig::run(&rig::Options::default())?;
+fn rig(rig: &Rig, tally: &mut Tally) -> anyhow::Result<()> {
+    let outcome = rig.run()?;
     tally.passed += outcome.passed;
     tally.failed += outcome.failed;
     Ok(())

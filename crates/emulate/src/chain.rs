@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::fuse::mount::has_lost_its_process;
+
 /// Filesystems that can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filesystem {
@@ -142,7 +144,8 @@ impl MountedFilesystem {
     ) -> Result<MountedFilesystem, ChainError> {
         let options = match filesystem {
             Filesystem::Ext4 => "noinit_itable",
-            Filesystem::Xfs => "defaults",
+            // Whoever still uses the filesystem of before a power cut keeps it alive, and XFS refuses to mount a second one of the same UUID.
+            Filesystem::Xfs => "nouuid",
         };
         MountedFilesystem::mount_with(options, device, directory, filesystem, capacity_bytes)
     }
@@ -159,7 +162,8 @@ impl MountedFilesystem {
     ) -> Result<MountedFilesystem, ChainError> {
         let options = match filesystem {
             Filesystem::Ext4 => "noinit_itable,commit=1",
-            Filesystem::Xfs => "defaults",
+            // Whoever still uses the filesystem of before a power cut keeps it alive, and XFS refuses to mount a second one of the same UUID.
+            Filesystem::Xfs => "nouuid",
         };
         MountedFilesystem::mount_with(options, device, directory, filesystem, capacity_bytes)
     }
@@ -249,10 +253,8 @@ pub struct Left {
 /// When the list of mounts cannot be read.
 pub fn left_behind() -> Result<Vec<Left>, drive::DriveError> {
     let table = drive::MountTable::read(&drive::SystemRoot::default())?;
-    let is_dead =
-        |directory: &Path| std::fs::metadata(directory).is_err_and(|error| error.kind() == io::ErrorKind::NotConnected);
     let ours = table.mounts().iter().filter(|mount| mount.fs_type == crate::fuse::mount::FILESYSTEM);
-    let left = ours.filter(|mount| is_dead(&mount.mount_point)).map(|mount| {
+    let left = ours.filter(|mount| has_lost_its_process(&mount.mount_point)).map(|mount| {
         let directory = mount.mount_point.clone();
         let loops = loops_on(&directory);
         let on_loop = |mount: &&drive::mount::Mount| loops.contains(&mount.source);

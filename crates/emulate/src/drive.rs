@@ -472,6 +472,11 @@ impl Drive {
         self.flushes
     }
 
+    /// Power cuts so far.
+    pub const fn cuts(&self) -> u64 {
+        self.cuts
+    }
+
     /// Overwrites it at random so many times, in no time.
     ///
     /// # Errors

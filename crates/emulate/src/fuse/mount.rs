@@ -56,16 +56,14 @@ pub enum MountError {
 /// When the directory or the machine does not allow it.
 pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     let failed = |because: String| MountError::Failed { directory: directory.to_owned(), because };
+    if has_lost_its_process(directory) {
+        return Err(MountError::Left(directory.to_owned()));
+    }
     let metadata = std::fs::metadata(directory).and_then(|metadata| {
         if metadata.is_dir() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::NotADirectory)) }
     });
     if let Err(because) = metadata {
-        // ENOTCONN: what is mounted there has lost its process.
-        return Err(if because.kind() == io::ErrorKind::NotConnected {
-            MountError::Left(directory.to_owned())
-        } else {
-            MountError::Directory { directory: directory.to_owned(), because }
-        });
+        return Err(MountError::Directory { directory: directory.to_owned(), because });
     }
     let directory = directory.canonicalize().map_err(|error| failed(error.to_string()))?;
     let connection = if rustix::process::geteuid().is_root() {
@@ -112,6 +110,11 @@ fn by_helper(directory: &Path) -> Result<File, String> {
     });
     let file: Option<OwnedFd> = files.next().and_then(|mut files| files.next());
     file.map(File::from).ok_or_else(|| "fusermount3 sent no file".to_owned())
+}
+
+/// Whether what is mounted there has lost its process. The kernel answers for attributes by itself, where somebody asked for them before; how full a filesystem is it always asks.
+pub fn has_lost_its_process(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory).is_err_and(|error| error == rustix::io::Errno::NOTCONN)
 }
 
 /// Takes a mount away; `lazily`, although something still uses it.

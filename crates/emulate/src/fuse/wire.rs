@@ -38,6 +38,8 @@ pub struct Request<'a> {
     pub unique: u64,
     /// The file or directory.
     pub node: u64,
+    /// What OPEN answered for the file that this goes through; 0 where it goes through none.
+    pub handle: u64,
     /// What.
     pub op: Op<'a>,
 }
@@ -143,7 +145,9 @@ pub fn parse(bytes: &[u8]) -> Option<Request<'_>> {
         2 | 36 | 42 => Op::Silence,
         _ => Op::Unknown,
     };
-    Some(Request { unique, node, op })
+    // READ, WRITE, FSYNC and FALLOCATE begin with it.
+    let handle = if matches!(opcode, 15 | 16 | 20 | 43) { u64_at(body, 0)? } else { 0 };
+    Some(Request { unique, node, handle, op })
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -231,12 +235,20 @@ pub fn attributes(unique: u64, attributes: &Attributes) -> Vec<u8> {
     })
 }
 
-/// The answer to OPEN and OPENDIR.
-pub fn opened(unique: u64, file: bool) -> Vec<u8> {
+/// The answer to OPEN, with the handle that the kernel will name in every request through this file.
+pub fn opened(unique: u64, handle: u64) -> Vec<u8> {
     // DIRECT_IO, PARALLEL_DIRECT_WRITES: no page cache in between, and no lock around each write.
-    let flags = if file { 1 | 1 << 6 } else { 0u32 };
+    opened_with(unique, handle, 1 | 1 << 6)
+}
+
+/// The answer to OPENDIR.
+pub fn opened_directory(unique: u64) -> Vec<u8> {
+    opened_with(unique, 0, 0)
+}
+
+fn opened_with(unique: u64, handle: u64, flags: u32) -> Vec<u8> {
     answer(unique, |out| {
-        out.extend(0u64.to_ne_bytes());
+        out.extend(handle.to_ne_bytes());
         out.extend([flags, 0].into_iter().flat_map(u32::to_ne_bytes));
     })
 }
@@ -290,13 +302,13 @@ mod tests {
 
     #[test]
     fn requests_of_the_kernel() {
-        let mut body = [0u64, 8192].map(u64::to_ne_bytes).concat();
+        let mut body = [3u64, 8192].map(u64::to_ne_bytes).concat();
         body.extend([4u32, 0].into_iter().flat_map(u32::to_ne_bytes));
         body.extend([0; 16]);
         body.extend(b"data");
         let bytes = request(16, &body);
         let parsed = parse(&bytes).unwrap();
-        assert_eq!(parsed, Request { unique: 9, node: 2, op: Op::Write { offset: 8192, data: b"data" } });
+        assert_eq!(parsed, Request { unique: 9, node: 2, handle: 3, op: Op::Write { offset: 8192, data: b"data" } });
         let bytes = request(1, b"drive\0");
         assert_eq!(parse(&bytes).unwrap().op, Op::Lookup(b"drive"));
         assert_eq!(parse(&request(20, &[0; 16])).unwrap().op, Op::Fsync);
@@ -309,7 +321,8 @@ mod tests {
         assert_eq!(entry(1, &attributes).len(), 16 + 128);
         assert_eq!(super::attributes(1, &attributes).len(), 16 + 104);
         assert_eq!(init(1, 0).len(), 16 + 64);
-        assert_eq!(opened(1, true).len(), 16 + 16);
+        assert_eq!(opened(1, 7).len(), 16 + 16);
+        assert_eq!(opened_directory(1).len(), 16 + 16);
         assert_eq!(written(1, 0).len(), 16 + 8);
         assert_eq!(stat_fs(1, 4096).len(), 16 + 80);
         assert_eq!(directory(1, &[(2, "drive")], 0, 4096).len(), 16 + 32);

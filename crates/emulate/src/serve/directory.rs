@@ -138,7 +138,7 @@ impl Directory {
             Op::Silence => return,
             Op::Init { flags, .. } => wire::init(unique, flags),
             Op::Nod => wire::answer(unique, |_| ()),
-            Op::OpenDirectory => wire::opened(unique, false),
+            Op::OpenDirectory => wire::opened_directory(unique),
             Op::StatFs => wire::stat_fs(unique, drives[0].identity().capacity_bytes),
             Op::Lookup(name) => {
                 let names = [DRIVE, PROBE];
@@ -157,11 +157,17 @@ impl Directory {
                 Some(attributes) => wire::attributes(unique, &attributes),
                 None => wire::refusal(unique, Error::NoEntry),
             },
-            Op::Open => wire::opened(unique, true),
+            Op::Open => match drive_of(request.node, drives) {
+                Some(drive) => wire::opened(unique, drive.cuts()),
+                None => wire::refusal(unique, Error::NoEntry),
+            },
             Op::Unknown => wire::refusal(unique, Error::NotImplemented),
             Op::Read { .. } | Op::Write { .. } | Op::Fsync | Op::Fallocate { .. } => {
                 let drive = request.node.checked_sub(FIRST_NODE).and_then(|index| drives.get_mut(index as usize));
                 match drive {
+                    // Opened before a power cut, by a kernel whose memory would be gone with it. Loop devices and filesystems that stood on the drive then still hold what they had not
+                    // written, and would write it now, into what a new mount believes to be its own.
+                    Some(drive) if request.handle != drive.cuts() => wire::refusal(unique, Error::Io),
                     Some(drive) => match self.ask(request, drive, now, floor, tag) {
                         Ok(()) => return,
                         Err(error) => wire::refusal(unique, error),
@@ -266,7 +272,7 @@ impl Directory {
         if node == ROOT {
             return Some(Attributes { node, bytes: 4096, mode: 0o040_700, owner });
         }
-        let drive = drives.get(node.checked_sub(FIRST_NODE)? as usize)?;
+        let drive = drive_of(node, drives)?;
         Some(Attributes { node, bytes: drive.identity().capacity_bytes, mode: 0o100_600, owner })
     }
 
@@ -274,6 +280,11 @@ impl Directory {
     fn tell(&self, answer: &[u8]) {
         let _ = (&self.kernel).write(answer);
     }
+}
+
+/// The drive whose file a node is.
+fn drive_of(node: u64, drives: &[Drive]) -> Option<&Drive> {
+    drives.get(node.checked_sub(FIRST_NODE)? as usize)
 }
 
 /// A write with what stands before and behind it in its first and last sector.

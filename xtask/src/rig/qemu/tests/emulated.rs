@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 
 use super::cache::name;
-use crate::rig::guest::Guest;
+use crate::rig::qemu::guest::Guest;
 
 /// Both filesystems, made, filled, unmounted, mounted again, checked; and what the kernel believes of each drive.
 pub fn filesystems(guest: &mut Guest) -> anyhow::Result<()> {

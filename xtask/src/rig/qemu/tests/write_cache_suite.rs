@@ -4,7 +4,7 @@ use anyhow::ensure;
 use serde_json::Value;
 
 use super::cache::{Tool, is_on};
-use crate::rig::guest::Guest;
+use crate::rig::qemu::guest::Guest;
 
 /// The suite's form and its smallest tests, in a size that emulation takes in seconds.
 const PLAN: &str = r#"

@@ -4,7 +4,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::cache::name;
-use crate::rig::guest::Guest;
+use crate::rig::qemu::guest::Guest;
 
 /// Every drive that the machine starts with, by serial number.
 const SERIALS: [&str; 14] = [

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::cache::name;
 use super::facts::record;
-use crate::rig::guest::Guest;
+use crate::rig::qemu::guest::Guest;
 
 /// Names of the devices directly below, and so on down.
 fn drives_below(device: &Value, found: &mut Vec<String>) {

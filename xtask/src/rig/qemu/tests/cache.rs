@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, ensure};
 
-use crate::rig::guest::Guest;
+use crate::rig::qemu::guest::Guest;
 
 /// The drives whose caches are switched, and the tool that knows best how each stands.
 const SWITCHED: [(&str, Tool); 9] = [

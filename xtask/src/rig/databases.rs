@@ -1,0 +1,321 @@
+//! `cargo xtask rig databases`: databases on an emulated drive that loses its power under them.
+//!
+//! A client commits numbered transactions one after the other, and the rig remembers each one that was acknowledged. At a random moment the drive loses its power, every process of the
+//! database is killed, and what the kernel held in memory is gone. Then the power comes back, the filesystem is mounted, the database recovers, and the rows are counted. On an honest
+//! drive nothing acknowledged may be missing. On a drive that lies about flushes, and in a database that was told not to sync, something has to be: else the test could not fail.
+//!
+//! | module | its job |
+//! | --- | --- |
+//! | `drive` | the emulated drive, and the proof that a cut of its power was one |
+//! | `machine` | processes that end as with a power cut |
+//! | `session` | a database that runs, and the shell that talks to it |
+//! | `ledger` | what was acknowledged, and what of it is there |
+//! | `trial` | one database under cut after cut |
+//! | `sqlite`, `postgres`, `mariadb` | what is each database's own |
+
+mod drive;
+mod ledger;
+mod machine;
+mod mariadb;
+mod postgres;
+mod session;
+mod sqlite;
+mod trial;
+
+use std::fmt;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+
+use super::Outcome;
+use machine::Account;
+use session::Client;
+use trial::{Findings, Trial};
+
+/// Debian packages with the databases, and with what stands below them.
+pub const PACKAGES: [&str; 6] = ["sqlite3", "postgresql-15", "mariadb-server", "e2fsprogs", "mount", "util-linux"];
+
+/// How long a database may take for anything.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What the rig is asked for.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Only what has this in its name, such as `mariadb` or `ignore-flush`
+    #[arg(value_name = "NAME")]
+    pub filter: Option<String>,
+
+    /// Power cuts of each database on the honest drive; at most as many where losses are looked for
+    #[arg(long, value_name = "N", default_value_t = CUTS, value_parser = clap::value_parser!(u32).range(1..))]
+    pub cuts: u32,
+
+    /// Decides the moments of the cuts, and what the drive's cache loses
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// With so many clean cuts, a loss in more than one cut of nine would have been seen with a chance of 95 %: 1 − 0.05^(1/25) = 0.11.
+const CUTS: u32 = 25;
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { filter: None, cuts: CUTS, seed: 1 }
+    }
+}
+
+/// What a database promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// An acknowledged transaction is on the drive.
+    On,
+    /// It may be.
+    Off,
+}
+
+/// What has to come out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expectation {
+    /// Everything acknowledged is there, and the database's own check is clean.
+    NothingLost,
+    /// Something is lost or broken.
+    LossesFound,
+}
+
+/// A drive, and what the database on it is asked for.
+#[derive(Debug)]
+pub struct Variant {
+    /// As `flushmark emulate --lie` takes it.
+    lie: Option<&'static str>,
+    durability: Durability,
+    expectation: Expectation,
+}
+
+const VARIANTS: [Variant; 3] = [
+    Variant { lie: None, durability: Durability::On, expectation: Expectation::NothingLost },
+    Variant { lie: Some("ignore-flush"), durability: Durability::On, expectation: Expectation::LossesFound },
+    Variant { lie: None, durability: Durability::Off, expectation: Expectation::LossesFound },
+];
+
+impl Variant {
+    fn label(&self, database: &dyn Database) -> String {
+        let drive = self.lie.map_or_else(|| "honest drive".to_owned(), |lie| format!("drive with {lie}"));
+        match self.durability {
+            Durability::On => drive,
+            Durability::Off => format!("{drive}, {}", database.without_durability()),
+        }
+    }
+}
+
+/// Where a database's files are.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// On the drive.
+    data: PathBuf,
+    /// Not on the drive: sockets, temporary files.
+    elsewhere: PathBuf,
+}
+
+/// A database's server.
+pub struct Server {
+    /// Its command.
+    words: Vec<String>,
+    /// What it says when it has recovered and takes clients.
+    ready: &'static str,
+}
+
+/// What is each database's own.
+pub trait Database: Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// The user that it runs as.
+    fn account(&self) -> Account;
+    /// The setting by which it does not sync.
+    fn without_durability(&self) -> &'static str;
+    /// Fills a new data directory.
+    fn lay_out(&self, directory: &Path) -> anyhow::Result<()>;
+    /// Its server, where it has one.
+    fn server(&self, place: &Place, durability: Durability) -> Option<Server>;
+    /// The command of its shell, which reads statements and ends at the first error.
+    fn shell(&self, place: &Place) -> Vec<String>;
+    /// The first statements in a shell.
+    fn greeting(&self, durability: Durability) -> &'static str;
+    /// The table with the transactions.
+    fn table(&self) -> &'static str;
+    /// Makes it.
+    fn make_table(&self) -> &'static str;
+    /// Lets the shell print a word, when everything before it is done.
+    fn say(&self, word: &str) -> String;
+    /// Its own check of itself; a session with this client is open.
+    fn check(&self, place: &Place, client: &mut Client) -> anyhow::Result<()>;
+}
+
+/// All of them.
+const DATABASES: [&dyn Database; 3] = [&sqlite::Sqlite, &postgres::Postgres, &mariadb::Mariadb];
+
+/// A command's words, from whatever can be printed.
+macro_rules! words {
+    ($($word:expr),* $(,)?) => { [$($word.to_string()),*] };
+}
+use words;
+
+/// Runs every variant of every database, and prints the table.
+pub fn run(options: &Options) -> anyhow::Result<Outcome> {
+    ensure!(rustix::process::geteuid().is_root(), "mounting the emulated drive needs root; run it as root");
+    let begun = Instant::now();
+    let stop = Arc::new(AtomicBool::new(false));
+    // Ctrl-C: everything that was set up is taken down in its order.
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let binary = super::build()?;
+    let templates = directory()?;
+    let mut outcome = Outcome::default();
+    let mut table = Vec::new();
+    let wanted = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
+    for database in DATABASES {
+        let name = database.name();
+        let mut variants = VARIANTS.iter().map(|variant| (variant, variant.label(database))).collect::<Vec<_>>();
+        variants.retain(|(_, label)| wanted(&format!("{name}, {label}")));
+        if variants.is_empty() {
+            continue;
+        }
+        let template = trial::template(database, templates.path())?;
+        for (variant, label) in variants {
+            let begun = Instant::now();
+            let trial = Trial { database, variant, template: &template, binary: &binary, stop: &stop };
+            let found = trial.run(options.cuts, options.seed);
+            let time = begun.elapsed().as_secs_f64();
+            let findings = match found {
+                Ok(findings) => findings,
+                Err(error) => {
+                    ensure!(!stop.load(Ordering::Relaxed), "interrupted");
+                    outcome.failed += 1;
+                    println!("rig {name}, {label} ... FAILED ({time:.1} s)\n{error:?}");
+                    continue;
+                }
+            };
+            let row = Row { name, label, findings, expected: variant.expectation };
+            let (verdict, recovery) = (row.verdict(), row.findings.recovery_longest.as_secs_f64());
+            println!("rig {name}, {} ... {verdict} ({time:.1} s, back after {recovery:.1} s at most)", row.label);
+            if let Some(damage) = &row.findings.damage {
+                println!("  {}", damage.replace('\n', "\n  "));
+            }
+            *(if matches!(verdict, Verdict::Ok(_)) { &mut outcome.passed } else { &mut outcome.failed }) += 1;
+            table.push(row);
+        }
+    }
+    ensure!(outcome.passed + outcome.failed > 0, "nothing is called so; there are sqlite, postgresql and mariadb");
+    print!("\n{}", page(&table));
+    let time = begun.elapsed().as_secs_f64();
+    println!("\nrig: {} passed, {} failed, {time:.0} s, seed {}", outcome.passed, outcome.failed, options.seed);
+    Ok(outcome)
+}
+
+/// A directory that every user may go through, and where nothing is on the drive.
+fn directory() -> anyhow::Result<tempfile::TempDir> {
+    let all_may_pass = std::fs::Permissions::from_mode(0o755);
+    Ok(tempfile::Builder::new().prefix("flushmark-rig-").permissions(all_may_pass).tempdir()?)
+}
+
+/// A line of the table.
+struct Row {
+    name: &'static str,
+    label: String,
+    findings: Findings,
+    expected: Expectation,
+}
+
+impl Row {
+    fn verdict(&self) -> Verdict {
+        let Findings { lost, cuts_felt, .. } = self.findings;
+        match (self.expected, self.findings.anything()) {
+            (Expectation::NothingLost, true) => Verdict::Failed("this must not happen"),
+            (Expectation::NothingLost, false) if cuts_felt == 0 => {
+                Verdict::Failed("void: the drive lost nothing that it may lose; ask for more --cuts")
+            }
+            (Expectation::NothingLost, false) => Verdict::Ok("nothing is lost"),
+            (Expectation::LossesFound, true) if lost > 0 => Verdict::Ok("losses are found"),
+            (Expectation::LossesFound, true) => Verdict::Ok("damage is found"),
+            (Expectation::LossesFound, false) => Verdict::Failed("nothing was found: the test cannot fail"),
+        }
+    }
+}
+
+/// Whether a variant is as it has to be, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Ok(&'static str),
+    Failed(&'static str),
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Ok(why) => write!(f, "ok: {why}"),
+            Verdict::Failed(why) => write!(f, "FAILED: {why}"),
+        }
+    }
+}
+
+fn page(rows: &[Row]) -> String {
+    let wide = rows.iter().map(|row| row.label.len()).max().unwrap_or_default();
+    let mut page =
+        format!("{:10}  {:wide$}  cuts  felt  commits/s  acknowledged   lost  verdict\n", "database", "variant");
+    for row in rows {
+        let Findings { cuts, cuts_felt, commits_per_s, acknowledged, lost, .. } = row.findings;
+        page += &format!(
+            "{:10}  {:wide$}  {cuts:>4}  {cuts_felt:>4}  {commits_per_s:>9.0}  {acknowledged:>12}  {lost:>5}  {}\n",
+            row.name,
+            row.label,
+            row.verdict()
+        );
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(expected: Expectation, cuts_felt: u32, lost: usize, damage: Option<&str>) -> Row {
+        let findings = Findings {
+            cuts: 25,
+            cuts_felt,
+            acknowledged: 4000,
+            lost,
+            damage: damage.map(str::to_owned),
+            ..Findings::default()
+        };
+        Row { name: "sqlite", label: "honest drive".to_owned(), findings, expected }
+    }
+
+    #[test]
+    fn a_variant_passes_when_it_came_out_as_it_has_to_and_proves_something() {
+        let verdict = |expected, took, lost, damage| row(expected, took, lost, damage).verdict().to_string();
+        let (clean, losses) = (Expectation::NothingLost, Expectation::LossesFound);
+        assert_eq!(verdict(clean, 7, 0, None), "ok: nothing is lost");
+        assert_eq!(verdict(clean, 7, 1, None), "FAILED: this must not happen");
+        assert_eq!(verdict(clean, 7, 0, Some("it does not start")), "FAILED: this must not happen");
+        assert_eq!(
+            verdict(clean, 0, 0, None),
+            "FAILED: void: the drive lost nothing that it may lose; ask for more --cuts"
+        );
+        assert_eq!(verdict(losses, 7, 1, None), "ok: losses are found");
+        assert_eq!(verdict(losses, 7, 0, Some("it does not start")), "ok: damage is found");
+        assert_eq!(verdict(losses, 7, 0, None), "FAILED: nothing was found: the test cannot fail");
+    }
+
+    #[test]
+    fn the_table_is_aligned() {
+        let page = page(&[row(Expectation::NothingLost, 7, 0, None)]);
+        assert_eq!(
+            page,
+            "database    variant       cuts  felt  commits/s  acknowledged   lost  verdict\n\
+             sqlite      honest drive    25     7          0          4000      0  ok: nothing is lost\n"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! The emulated drive: `flushmark emulate` with a filesystem on it, its plug, and two files that tell whether a cut was one.
+//!
+//! | file | written just before a cut | what it must hold afterwards |
+//! | --- | --- | --- |
+//! | `memory` | into the kernel's page cache | what was synced before: a power cut takes the kernel's memory with it |
+//! | `cache` | directly to the drive, without a flush | the same, or the drive's volatile cache had nothing to lose at this moment |
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::machine::end_of;
+
+/// A volatile cache without power-loss protection.
+const MODEL: &str = "consumer-nvme,capacity=4GiB";
+/// The witnesses.
+const MEMORY: &str = "memory";
+const CACHE: &str = "cache";
+/// What they hold before the first cut.
+const SYNCED: u8 = b'A';
+/// What goes into the kernel's memory just before a cut.
+const UNSYNCED: u8 = b'B';
+/// The witness of the kernel's memory: some pages.
+const MEMORY_BYTES: usize = 64 << 10;
+/// The witness of the drive's cache: one block. With four of them, which take the time of some commits, the losses of a lying drive were found after five cuts, in place of one or two.
+const CACHE_BYTES: usize = 4096;
+
+/// A drive that is served. Dropping it takes it down.
+pub struct EmulatedDrive {
+    binary: PathBuf,
+    child: Child,
+    mounted: PathBuf,
+    control: PathBuf,
+    log: PathBuf,
+}
+
+impl EmulatedDrive {
+    /// Serves one with an empty ext4 on it. Everything of it lies below `directory`.
+    pub fn start(binary: &Path, directory: &Path, lie: Option<&str>, seed: u64) -> anyhow::Result<EmulatedDrive> {
+        let mounted = directory.join("mounted");
+        std::fs::create_dir(&mounted)?;
+        let (control, log) = (directory.join("control"), directory.join("emulate.log"));
+        let mut command = Command::new(binary);
+        command.args(["emulate", MODEL, "--fs", "ext4", "--quiet", "--format", "json", "--seed", &seed.to_string()]);
+        command.arg("--mount").arg(&mounted).arg("--control").arg(&control);
+        if let Some(lie) = lie {
+            command.args(["--lie", lie]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log)?);
+        // A Ctrl-C is for the rig, which takes down what stands on the drive first.
+        command.process_group(0);
+        let mut child = command.spawn().context("cannot start flushmark")?;
+        let stdout = child.stdout.take().context("flushmark has no stdout")?;
+        let drive = EmulatedDrive { binary: binary.to_owned(), child, mounted, control, log };
+        // The facts are printed when everything stands.
+        if !BufReader::new(stdout).lines().map_while(Result::ok).any(|line| line == "}") {
+            bail!("the drive did not come up: {}", drive.said());
+        }
+        Ok(drive)
+    }
+
+    /// The root of its filesystem.
+    pub fn mounted(&self) -> &Path {
+        &self.mounted
+    }
+
+    /// Everything that was written so far goes to the drive, and is flushed there.
+    pub fn sync(&self) -> anyhow::Result<()> {
+        Ok(rustix::fs::syncfs(File::open(&self.mounted)?)?)
+    }
+
+    fn witness(&self, name: &str) -> PathBuf {
+        self.mounted.join(name)
+    }
+
+    /// Writes the witnesses, to be there at every cut.
+    pub fn lay_out(&self) -> anyhow::Result<()> {
+        std::fs::write(self.witness(MEMORY), vec![SYNCED; MEMORY_BYTES])?;
+        std::fs::write(self.witness(CACHE), vec![SYNCED; CACHE_BYTES])?;
+        self.sync()
+    }
+
+    /// Opens the witnesses for the cut of that number, and the way for its order; until then nothing is written.
+    pub fn plug(&self, cut: u32) -> anyhow::Result<Plug> {
+        let mut options = File::options();
+        options.write(true);
+        let memory = options.open(self.witness(MEMORY))?;
+        let direct = rustix::fs::OFlags::DIRECT.bits();
+        let cache = options.custom_flags(direct as i32).open(self.witness(CACHE))?;
+        // Of two cuts in a row, one that was not lost is not taken for the other.
+        let mark = b'a' + (cut % 20) as u8;
+        let control = UnixStream::connect(&self.control).context("the drive takes no orders")?;
+        Ok(Plug { memory, cache, mark, control })
+    }
+
+    /// Puts the plug in again; returns when the filesystem is mounted.
+    pub fn power_on(&self) -> anyhow::Result<()> {
+        let output = Command::new(&self.binary).args(["emulate", "ctl"]).arg(&self.control).arg("power-on").output()?;
+        if !output.status.success() {
+            bail!(
+                "the filesystem did not come back: {} {}",
+                String::from_utf8_lossy(&output.stderr).trim(),
+                self.said()
+            );
+        }
+        Ok(())
+    }
+
+    /// What the witnesses say of a cut.
+    pub fn hear(&self, cut: &Cut) -> anyhow::Result<Testimony> {
+        let read = |name| std::fs::read(self.witness(name)).context("a witness cannot be read any more");
+        let (memory, cache) = (read(MEMORY)?, read(CACHE)?);
+        if memory.contains(&UNSYNCED) {
+            return Ok(Testimony::MemorySurvived);
+        }
+        if memory.len() != MEMORY_BYTES || memory.iter().any(|&byte| byte != SYNCED) {
+            return Ok(Testimony::Damaged);
+        }
+        let is_there = |&byte: &u8| byte == cut.mark;
+        Ok(if cache.iter().all(is_there) { Testimony::CacheSurvived } else { Testimony::CacheLost })
+    }
+
+    fn said(&self) -> String {
+        end_of(&std::fs::read_to_string(&self.log).unwrap_or_default())
+    }
+}
+
+/// What one cut needs, opened long before it.
+pub struct Plug {
+    memory: File,
+    cache: File,
+    /// What is written to the drive just before the cut.
+    mark: u8,
+    /// Where the order goes: not by the command, whose start would take as long as several commits.
+    control: UnixStream,
+}
+
+impl Plug {
+    /// Pulls it. The witnesses are overwritten in place just before: nothing that is written for other files takes that along. Nobody has them open any more when the power comes back.
+    pub fn pull(self) -> anyhow::Result<Cut> {
+        // Direct I/O wants memory at a multiple of the block.
+        let space = vec![self.mark; 2 * CACHE_BYTES];
+        let from = space.as_ptr().align_offset(CACHE_BYTES);
+        self.memory.write_all_at(&vec![UNSYNCED; MEMORY_BYTES], 0)?;
+        self.cache.write_all_at(&space[from..from + CACHE_BYTES], 0)?;
+        let ordered = Instant::now();
+        (&self.control).write_all(b"cut\n")?;
+        let mut answer = String::new();
+        BufReader::new(&self.control).read_line(&mut answer)?;
+        let answer: Value = serde_json::from_str(&answer).with_context(|| format!("an order's answer: {answer}"))?;
+        ensure!(answer["power"] == "off", "the drive has power after a cut: {answer}");
+        let promised = answer["last_cut"]["lost_promised"].as_u64();
+        let promised = promised.with_context(|| format!("no word of what was lost: {answer}"))?;
+        Ok(Cut { ordered, promised, mark: self.mark })
+    }
+}
+
+/// A cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut {
+    /// When the order was given.
+    pub ordered: Instant,
+    /// Writes that the drive had called safe and lost, as it says itself.
+    pub promised: u64,
+    mark: u8,
+}
+
+/// What the witnesses say of a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Testimony {
+    /// The drive's volatile cache lost what was not flushed, and the kernel's memory is gone.
+    CacheLost,
+    /// The drive had everything put away already.
+    CacheSurvived,
+    /// What only the kernel can have known is there: there was no power cut, and nothing that was seen after it proves anything.
+    MemorySurvived,
+    /// What was synced long ago is gone.
+    Damaged,
+}
+
+impl Drop for EmulatedDrive {
+    fn drop(&mut self) {
+        if let (Ok(None), Some(pid)) = (self.child.try_wait(), Pid::from_raw(self.child.id() as i32)) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.child.wait();
+    }
+}

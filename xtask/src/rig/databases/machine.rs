@@ -1,0 +1,170 @@
+//! A program, with everything that it starts, that ends as if its machine had lost its power.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+use super::PATIENCE;
+
+/// An unprivileged user of this system.
+#[derive(Debug, Clone, Copy)]
+pub struct Account {
+    /// Its name.
+    pub user: &'static str,
+    /// The name of its group.
+    pub group: &'static str,
+}
+
+impl Account {
+    /// A command of this user, with nothing of the environment of whoever runs the rig.
+    fn command(self, starter: &[&str], words: &[String]) -> Command {
+        let (user, group) = (format!("--reuid={}", self.user), format!("--regid={}", self.group));
+        // A change of the user clears the signal that the parent's death sends, so that it is set behind it.
+        let changes = ["setpriv", &user, &group, "--clear-groups", "--pdeathsig=KILL", "--"];
+        let mut all = starter.iter().chain(&changes).copied().chain(words.iter().map(String::as_str));
+        let mut command = Command::new(all.next().unwrap_or_default());
+        command.args(all).current_dir("/").env_clear();
+        command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
+        command
+    }
+
+    /// Runs a command to its end as this user.
+    pub fn run(self, words: &[String]) -> anyhow::Result<()> {
+        let output = self.command(&[], words).stdin(Stdio::null()).output().context("cannot start setpriv")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+            bail!("`{}` ended with {}: {}", words.join(" "), output.status, said.trim());
+        }
+        Ok(())
+    }
+}
+
+/// A running program. Dropping it switches it off.
+pub struct Machine {
+    name: String,
+    /// `unshare`, whose death is the death of all.
+    outside: Child,
+    said: Arc<Mutex<String>>,
+    listener: Option<JoinHandle<()>>,
+}
+
+/// The ways to and from a program.
+pub struct Pipes {
+    /// What it reads.
+    pub stdin: ChildStdin,
+    /// What it prints.
+    pub stdout: ChildStdout,
+}
+
+impl Machine {
+    /// Starts a command as that user, as the first process of a PID namespace: the kernel ends everything in there at once when the first process is killed, also what made sessions of its
+    /// own, as PostgreSQL's processes do. The namespace for IPC keeps shared memory from outliving it.
+    pub fn start(account: Account, words: &[String]) -> anyhow::Result<(Machine, Pipes)> {
+        let starter = ["unshare", "--pid", "--ipc", "--fork", "--kill-child=KILL", "--"];
+        let mut command = account.command(&starter, words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A Ctrl-C is for the rig.
+        command.process_group(0);
+        let mut outside = command.spawn().context("cannot start unshare")?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (outside.stdin.take(), outside.stdout.take(), outside.stderr.take())
+        else {
+            bail!("a pipe is missing");
+        };
+        let said = Arc::new(Mutex::new(String::new()));
+        let heard = Arc::clone(&said);
+        let listener = std::thread::spawn(move || {
+            let mut stderr = BufReader::new(stderr);
+            let mut line = Vec::new();
+            while stderr.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+                heard.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(&line));
+                line.clear();
+            }
+        });
+        let name = words.first().cloned().unwrap_or_default();
+        Ok((Machine { name, outside, said, listener: Some(listener) }, Pipes { stdin, stdout }))
+    }
+
+    /// What it said on its stderr.
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until it has said this.
+    pub fn wait_for(&mut self, word: &str) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        while !self.said().contains(word) {
+            if let Some(status) = self.outside.try_wait()? {
+                // Everybody is gone, so that nothing more will come.
+                self.listener.take().map(JoinHandle::join);
+                bail!("`{}` ended with {status}: {}", self.name, end_of(&self.said()));
+            }
+            if begun.elapsed() > PATIENCE {
+                bail!("`{}` did not say `{word}` in {PATIENCE:?}: {}", self.name, end_of(&self.said()));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// Ends it and everything that it started, without a last word. They are gone when this returns.
+    pub fn switch_off(&mut self) {
+        let _ = self.outside.kill();
+        let _ = self.outside.wait();
+        // Each of them holds stderr: it ends with the last one.
+        if let Some(listener) = self.listener.take() {
+            let _ = listener.join();
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.switch_off();
+    }
+}
+
+/// The last lines of a log.
+pub fn end_of(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(12)..].join("\n")
+}
+
+/// Reads and forgets, so that whoever writes is never stopped by a full pipe.
+pub fn drain(mut stdout: ChildStdout) {
+    std::thread::spawn(move || {
+        let mut sink = [0; 4096];
+        while stdout.read(&mut sink).is_ok_and(|bytes| bytes > 0) {}
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_ends_at_once() {
+        const TEST: &str = "everything_ends_at_once";
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: {TEST}: needs root");
+            return;
+        }
+        let nobody = Account { user: "nobody", group: "nogroup" };
+        // One that left for a session of its own, as a server's processes do, and holds stderr.
+        let script = "setsid sleep 1000 & id -un >&2; wait";
+        let (mut machine, _pipes) = Machine::start(nobody, &["sh", "-c", script].map(str::to_owned)).unwrap();
+        machine.wait_for("nobody").unwrap();
+        let begun = Instant::now();
+        machine.switch_off();
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        // And one that has ended by itself is told of.
+        let (mut machine, _pipes) = Machine::start(nobody, &["sh", "-c", "echo no >&2"].map(str::to_owned)).unwrap();
+        let error = machine.wait_for("ready").unwrap_err().to_string();
+        assert!(error.starts_with("`sh` ended with exit status: 0: no"), "{error}");
+    }
+}

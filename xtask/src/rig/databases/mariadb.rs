@@ -1,0 +1,98 @@
+//! MariaDB, with InnoDB.
+
+use std::path::Path;
+
+use super::machine::Account;
+use super::session::{Client, expect};
+use super::{Database, Durability, Place, Server, words};
+
+/// MariaDB 10.11, as Debian 12 has it.
+pub struct Mariadb;
+
+/// The redo log, as small as it may be: all of it may have to be read at a recovery, and the smaller it is the more cuts fall on checkpoints.
+const REDO_LOG: &str = "--innodb-log-file-size=4M";
+
+impl Database for Mariadb {
+    fn name(&self) -> &'static str {
+        "mariadb"
+    }
+
+    fn account(&self) -> Account {
+        Account { user: "mysql", group: "mysql" }
+    }
+
+    fn without_durability(&self) -> &'static str {
+        "innodb_flush_log_at_trx_commit=0"
+    }
+
+    fn lay_out(&self, directory: &Path) -> anyhow::Result<()> {
+        self.account().run(&words![
+            "mariadb-install-db",
+            "--no-defaults",
+            format!("--datadir={}", directory.display()),
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            REDO_LOG,
+        ])
+    }
+
+    fn server(&self, place: &Place, durability: Durability) -> Option<Server> {
+        let elsewhere = place.elsewhere.display();
+        let flush = match durability {
+            Durability::On => "--innodb-flush-log-at-trx-commit=1",
+            Durability::Off => "--innodb-flush-log-at-trx-commit=0",
+        };
+        let words = words![
+            "mariadbd",
+            "--no-defaults",
+            format!("--datadir={}", place.data.display()),
+            format!("--socket={elsewhere}/mariadb.sock"),
+            format!("--pid-file={elsewhere}/mariadb.pid"),
+            format!("--tmpdir={elsewhere}"),
+            "--skip-networking",
+            // Nobody else reaches the socket.
+            "--skip-grant-tables",
+            "--performance-schema=OFF",
+            "--innodb-buffer-pool-size=8M",
+            "--innodb-buffer-pool-dump-at-shutdown=OFF",
+            "--innodb-buffer-pool-load-at-startup=OFF",
+            REDO_LOG,
+            flush,
+        ]
+        .to_vec();
+        Some(Server { words, ready: "ready for connections" })
+    }
+
+    fn shell(&self, place: &Place) -> Vec<String> {
+        words![
+            "mariadb",
+            "--no-defaults",
+            "--batch",
+            "--skip-column-names",
+            "--unbuffered",
+            format!("--socket={}/mariadb.sock", place.elsewhere.display()),
+        ]
+        .to_vec()
+    }
+
+    fn greeting(&self, _durability: Durability) -> &'static str {
+        ""
+    }
+
+    fn table(&self) -> &'static str {
+        "rig.record"
+    }
+
+    fn make_table(&self) -> &'static str {
+        "create database rig; create table rig.record (number bigint primary key, content varchar(200) not null) engine=innodb;"
+    }
+
+    fn say(&self, word: &str) -> String {
+        format!("select '{word}';")
+    }
+
+    fn check(&self, _place: &Place, client: &mut Client) -> anyhow::Result<()> {
+        let printed = client.ask("check table rig.record extended;")?;
+        expect("check table", &printed, |line| line.ends_with("\tOK"))
+    }
+}

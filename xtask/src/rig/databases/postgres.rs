@@ -1,0 +1,130 @@
+//! PostgreSQL.
+
+use std::path::Path;
+
+use super::machine::Account;
+use super::session::Client;
+use super::{Database, Durability, Place, Server, words};
+
+/// PostgreSQL 15, as Debian 12 has it.
+pub struct Postgres;
+
+/// Where Debian keeps the programs of this version.
+const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+/// Its own administrator, of this cluster only.
+const ADMINISTRATOR: &str = "postgres";
+
+/// Small, so that recovery has little to read, and with a checkpoint every few hundred transactions, so that cuts fall on those, too.
+const SETTINGS: [&str; 16] = [
+    "listen_addresses=",
+    "autovacuum=off",
+    "max_connections=8",
+    "shared_buffers=1MB",
+    "min_wal_size=2MB",
+    "max_wal_size=4MB",
+    "huge_pages=off",
+    // In the machine's own namespace, where it goes with the machine.
+    "dynamic_shared_memory_type=sysv",
+    // One sync of the filesystem in place of one of each of a thousand files.
+    "recovery_init_sync_method=syncfs",
+    // What a failed write ends stays ended.
+    "restart_after_crash=off",
+    "logging_collector=off",
+    "log_statement=none",
+    "max_wal_senders=0",
+    "wal_level=minimal",
+    "full_page_writes=on",
+    "synchronous_commit=on",
+];
+
+impl Database for Postgres {
+    fn name(&self) -> &'static str {
+        "postgresql"
+    }
+
+    fn account(&self) -> Account {
+        Account { user: "postgres", group: "postgres" }
+    }
+
+    fn without_durability(&self) -> &'static str {
+        "fsync=off"
+    }
+
+    fn lay_out(&self, directory: &Path) -> anyhow::Result<()> {
+        let initdb = format!("{PROGRAMS}/initdb");
+        let user = format!("--username={ADMINISTRATOR}");
+        self.account().run(&words![
+            initdb,
+            "--pgdata",
+            directory.display(),
+            user,
+            "--auth=trust",
+            "--no-sync",
+            "--no-locale",
+            "--encoding=UTF8",
+            "--data-checksums",
+            "--wal-segsize=1",
+        ])
+    }
+
+    fn server(&self, place: &Place, durability: Durability) -> Option<Server> {
+        let mut words = words![format!("{PROGRAMS}/postgres"), "-D", place.data.display()].to_vec();
+        let fsync = match durability {
+            Durability::On => "fsync=on",
+            Durability::Off => "fsync=off",
+        };
+        let sockets = format!("unix_socket_directories={}", place.elsewhere.display());
+        for setting in SETTINGS.into_iter().chain([fsync, &sockets]) {
+            words.extend(["-c".to_owned(), setting.to_owned()]);
+        }
+        Some(Server { words, ready: "database system is ready to accept connections" })
+    }
+
+    fn shell(&self, place: &Place) -> Vec<String> {
+        words![
+            format!("{PROGRAMS}/psql"),
+            "--no-psqlrc",
+            "--quiet",
+            "--no-align",
+            "--tuples-only",
+            "--field-separator=\t",
+            "--set=ON_ERROR_STOP=1",
+            "--host",
+            place.elsewhere.display(),
+            "--username",
+            ADMINISTRATOR,
+            "postgres",
+        ]
+        .to_vec()
+    }
+
+    fn greeting(&self, _durability: Durability) -> &'static str {
+        ""
+    }
+
+    fn table(&self) -> &'static str {
+        "record"
+    }
+
+    fn make_table(&self) -> &'static str {
+        // Also what pg_amcheck needs.
+        "create extension amcheck; create table record (number bigint primary key, content text not null);"
+    }
+
+    fn say(&self, word: &str) -> String {
+        format!("\\echo {word}")
+    }
+
+    fn check(&self, place: &Place, _client: &mut Client) -> anyhow::Result<()> {
+        // Every table and every index, the system's included.
+        self.account().run(&words![
+            format!("{PROGRAMS}/pg_amcheck"),
+            "--heapallindexed",
+            "--host",
+            place.elsewhere.display(),
+            "--username",
+            ADMINISTRATOR,
+            "postgres",
+        ])
+    }
+}

@@ -1,0 +1,167 @@
+//! A database that runs, with a client that talks to it: the database's own shell, which stays open for all statements.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::ChildStdin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+use anyhow::{Context as _, bail, ensure};
+
+use super::ledger::payload;
+use super::machine::{Machine, drain, end_of};
+use super::{Database, Durability, PATIENCE, Place};
+
+/// A statement's output ends with this.
+const END: &str = "that-was-all";
+
+/// A client's pipe to the database's shell.
+pub struct Client {
+    database: &'static dyn Database,
+    stdin: ChildStdin,
+    lines: Receiver<String>,
+}
+
+impl Client {
+    /// Carries out statements; what they print.
+    pub fn ask(&mut self, sql: &str) -> anyhow::Result<Vec<String>> {
+        self.send(&format!("{sql}\n{}", self.database.say(END)))?;
+        let mut lines = Vec::new();
+        loop {
+            let line = self.line()?;
+            if line == END {
+                return Ok(lines);
+            }
+            lines.push(line);
+        }
+    }
+
+    /// One transaction, acknowledged when this returns: the shell goes on to the next statement only then, and none is left out after an error.
+    pub fn commit(&mut self, number: u64) -> anyhow::Result<()> {
+        let (table, content) = (self.database.table(), payload(number));
+        let said = self.database.say(&number.to_string());
+        self.send(&format!("insert into {table} values ({number}, '{content}');\n{said}"))?;
+        let line = self.line()?;
+        ensure!(line == number.to_string(), "`{line}` in place of an acknowledgement of {number}");
+        Ok(())
+    }
+
+    fn send(&mut self, text: &str) -> anyhow::Result<()> {
+        self.stdin.write_all(format!("{text}\n").as_bytes()).context("the shell has ended")
+    }
+
+    fn line(&self) -> anyhow::Result<String> {
+        self.lines.recv_timeout(PATIENCE).context("the shell has ended, or says nothing any more")
+    }
+}
+
+/// A database that runs.
+pub struct Session {
+    database: &'static dyn Database,
+    place: Place,
+    /// The server first, where there is one; the shell last. They lose their power in this order.
+    machines: Vec<Machine>,
+    client: Option<Client>,
+}
+
+/// What a client did until its database was gone.
+#[derive(Debug, Default)]
+pub struct Load {
+    /// The highest number that it sent.
+    pub sent: u64,
+    /// What was acknowledged, and when.
+    pub acknowledged: Vec<(u64, Instant)>,
+}
+
+impl Session {
+    /// Starts the database on what lies in its place, recovers it if need be, and connects.
+    pub fn open(database: &'static dyn Database, place: &Place, durability: Durability) -> anyhow::Result<Session> {
+        let account = database.account();
+        let mut machines = Vec::new();
+        if let Some(server) = database.server(place, durability) {
+            let (mut machine, pipes) = Machine::start(account, &server.words)?;
+            drain(pipes.stdout);
+            machine.wait_for(server.ready)?;
+            machines.push(machine);
+        }
+        let (machine, pipes) = Machine::start(account, &database.shell(place))?;
+        machines.push(machine);
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(pipes.stdout).lines().map_while(Result::ok);
+            // Nobody listens any more once the client is gone.
+            lines.map(|line| sender.send(line)).all(|sent| sent.is_ok())
+        });
+        let client = Client { database, stdin: pipes.stdin, lines };
+        let mut session = Session { database, place: place.clone(), machines, client: Some(client) };
+        session.ask(database.greeting(durability))?;
+        Ok(session)
+    }
+
+    /// Carries out statements; what they print.
+    pub fn ask(&mut self, sql: &str) -> anyhow::Result<Vec<String>> {
+        let client = self.client.as_mut().context("the client is at work")?;
+        client.ask(sql).with_context(|| self.logs())
+    }
+
+    /// Makes the table for the transactions.
+    pub fn make_table(&mut self) -> anyhow::Result<()> {
+        self.ask(self.database.make_table()).map(drop)
+    }
+
+    /// Reads every row.
+    pub fn rows(&mut self) -> anyhow::Result<BTreeMap<u64, String>> {
+        let lines = self.ask(&format!("select number, content from {} order by number;", self.database.table()))?;
+        let row = |line: &String| {
+            let (number, content) = line.split_once('\t')?;
+            Some((number.parse().ok()?, content.to_owned()))
+        };
+        lines.iter().map(|line| row(line).with_context(|| format!("`{line}` is no row"))).collect()
+    }
+
+    /// The database's own check of itself.
+    pub fn check(&mut self) -> anyhow::Result<()> {
+        let client = self.client.as_mut().context("the client is at work")?;
+        self.database.check(&self.place, client)
+    }
+
+    /// Commits one transaction after the other, beginning with this number, until the database is gone. Sends a word when the first one is acknowledged.
+    pub fn commit_until_gone(
+        &mut self,
+        first: u64,
+        under_way: Sender<()>,
+    ) -> anyhow::Result<impl FnOnce() -> Load + use<>> {
+        let mut client = self.client.take().context("the client is at work")?;
+        let load = std::thread::spawn(move || {
+            let mut load = Load::default();
+            for number in first.. {
+                load.sent = number;
+                if client.commit(number).is_err() {
+                    break;
+                }
+                load.acknowledged.push((number, Instant::now()));
+                let _ = under_way.send(());
+            }
+            load
+        });
+        Ok(move || load.join().unwrap_or_default())
+    }
+
+    /// All its processes end at once.
+    pub fn lose_power(&mut self) {
+        self.machines.iter_mut().for_each(Machine::switch_off);
+    }
+
+    /// What its processes said last.
+    pub fn logs(&self) -> String {
+        self.machines.iter().map(|machine| end_of(&machine.said())).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Holds what a check printed against what it should.
+pub fn expect(what: &str, printed: &[String], clean: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+    match printed.iter().find(|line| !clean(line)) {
+        Some(line) => bail!("{what}: {line}"),
+        None => Ok(()),
+    }
+}

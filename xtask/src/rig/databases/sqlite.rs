@@ -1,0 +1,62 @@
+//! SQLite: the shell is the database.
+
+use std::path::Path;
+
+use super::machine::Account;
+use super::session::{Client, expect};
+use super::{Database, Durability, Place, Server, words};
+
+/// SQLite, with a write-ahead log.
+pub struct Sqlite;
+
+impl Database for Sqlite {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn account(&self) -> Account {
+        Account { user: "nobody", group: "nogroup" }
+    }
+
+    fn without_durability(&self) -> &'static str {
+        "synchronous=OFF"
+    }
+
+    fn lay_out(&self, _directory: &Path) -> anyhow::Result<()> {
+        // The shell makes the file.
+        Ok(())
+    }
+
+    fn server(&self, _place: &Place, _durability: Durability) -> Option<Server> {
+        None
+    }
+
+    fn shell(&self, place: &Place) -> Vec<String> {
+        words!["sqlite3", "-batch", "-bail", "-separator", "\t", place.data.join("rig.db").display()].to_vec()
+    }
+
+    // With a rollback journal, FULL makes a database that is whole after a power cut, and may have forgotten its last transaction: only EXTRA syncs the directory from which the journal was
+    // removed. With a write-ahead log FULL is enough.
+    fn greeting(&self, durability: Durability) -> &'static str {
+        match durability {
+            Durability::On => "pragma journal_mode = wal; pragma synchronous = FULL;",
+            Durability::Off => "pragma journal_mode = wal; pragma synchronous = OFF;",
+        }
+    }
+
+    fn table(&self) -> &'static str {
+        "record"
+    }
+
+    fn make_table(&self) -> &'static str {
+        "create table record (number integer primary key, content text not null);"
+    }
+
+    fn say(&self, word: &str) -> String {
+        format!(".print {word}")
+    }
+
+    fn check(&self, _place: &Place, client: &mut Client) -> anyhow::Result<()> {
+        expect("pragma integrity_check", &client.ask("pragma integrity_check;")?, |line| line == "ok")
+    }
+}

@@ -1,0 +1,104 @@
+//! `cargo xtask rig qemu`: a real kernel with real drivers above drives that can be shaped as no machine at hand is.
+//!
+//! Debian's own kernel is unpacked (never installed), put beside a small initramfs that holds the real `flushmark` and the tools that it is compared with, and booted
+//! under QEMU's software emulation. The tests run on this side: each sends commands to the guest, and looks at what they print.
+//!
+//! | module | its job |
+//! | --- | --- |
+//! | `kernel` | fetches and unpacks the kernel package |
+//! | `initramfs` | gathers programs, libraries and modules into an image |
+//! | `machine` | the machine and its drives; starts and ends QEMU |
+//! | `guest` | sends commands to the guest and gets their output |
+//! | `tests` | what is proved |
+
+mod guest;
+mod initramfs;
+mod kernel;
+mod machine;
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use super::Outcome;
+use crate::command::root;
+use machine::Machine;
+
+/// Debian packages with what the rig boots and compares with.
+pub const PACKAGES: [&str; 14] = [
+    "qemu-system-x86",
+    "busybox-static",
+    "cpio",
+    "kmod",
+    "hdparm",
+    "sdparm",
+    "nvme-cli",
+    "smartmontools",
+    "mdadm",
+    "lvm2",
+    "cryptsetup-bin",
+    "e2fsprogs",
+    "xfsprogs",
+    "util-linux",
+];
+
+/// What the rig is asked for.
+#[derive(Debug, Default, clap::Args)]
+pub struct Options {
+    /// Only tests whose names contain this
+    #[arg(value_name = "NAME")]
+    pub filter: Option<String>,
+
+    /// Boot the machine, run this shell command in it, print what it prints
+    #[arg(long, value_name = "COMMAND")]
+    pub run: Option<String>,
+}
+
+/// Boots the machine and runs its tests, or one command.
+pub fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let begun = Instant::now();
+    let work = root().join("target/rig");
+    std::fs::create_dir_all(&work)?;
+    let work = work.canonicalize()?;
+    let kernel = kernel::unpack(&work)?;
+    let binary = super::build()?;
+    let directory = tempfile::Builder::new().prefix("rig-").tempdir_in(&work)?;
+    let image = initramfs::build(directory.path(), &kernel, &binary)?;
+    let mut machine = Machine::new(&kernel.image, &image, directory.path(), &binary);
+    println!("kernel {} under software emulation, {}", kernel.release, machine::description());
+    let mut guest = machine.boot()?;
+    println!("booted after {:.0} s", begun.elapsed().as_secs_f64());
+    if let Some(script) = &options.run {
+        let output = guest.run(script)?;
+        print!("{}", output.stdout);
+        eprint!("{}", output.stderr);
+        anyhow::ensure!(output.code == 0, "the command ended with {}", output.code);
+        return Ok(Outcome::default());
+    }
+    let mut outcome = Outcome::default();
+    for (name, test) in tests::ALL {
+        if options.filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
+            continue;
+        }
+        let begun = Instant::now();
+        match test(&mut guest) {
+            Ok(()) => {
+                outcome.passed += 1;
+                println!("rig {name} ... ok ({:.1} s)", begun.elapsed().as_secs_f64());
+            }
+            Err(error) => {
+                outcome.failed += 1;
+                println!("rig {name} ... FAILED\n{error:?}");
+                // A guest that does not answer takes the other tests with it, unless it is started anew.
+                if guest.is_lost() {
+                    println!("{}", machine.console_end());
+                    guest = machine.boot()?;
+                }
+            }
+        }
+    }
+    println!("rig: {} passed, {} failed, {:.0} s", outcome.passed, outcome.failed, begun.elapsed().as_secs_f64());
+    Ok(outcome)
+}
+
+/// How long anything in the guest may take: emulation is some twenty times slower than the machine itself.
+const PATIENCE: Duration = Duration::from_mins(1);

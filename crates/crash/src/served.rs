@@ -137,8 +137,8 @@ impl Drives {
             Op::Silence => return None,
             Op::Init { flags, .. } => Ok(wire::init(unique, flags)),
             Op::Nod => Ok(wire::answer(unique, |_| ())),
-            Op::OpenDirectory => Ok(wire::opened(unique, false)),
-            Op::Open => Ok(wire::opened(unique, true)),
+            Op::OpenDirectory => Ok(wire::opened_directory(unique)),
+            Op::Open => Ok(wire::opened(unique, 0)),
             Op::StatFs => Ok(wire::stat_fs(unique, self.capacity_bytes)),
             Op::Lookup(name) => {
                 let node = std::str::from_utf8(name).ok().and_then(|name| self.node(name));

@@ -176,12 +176,8 @@ struct Mounted<'a> {
 
 impl Mounted<'_> {
     fn new<'a>(device: &Path, directory: &'a Path, filesystem: Filesystem) -> std::io::Result<Mounted<'a>> {
-        let options = match filesystem {
-            Filesystem::Ext4 => c"noinit_itable",
-            // Copies of one filesystem have one name.
-            Filesystem::Xfs => c"nouuid",
-        };
-        mount(device, directory, filesystem.name(), MountFlags::empty(), options)?;
+        let options = std::ffi::CString::new(filesystem.mount_options())?;
+        mount(device, directory, filesystem.name(), MountFlags::empty(), options.as_c_str())?;
         Ok(Mounted { directory })
     }
 }

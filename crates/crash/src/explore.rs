@@ -6,48 +6,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use emulate::chain::{ChainError, Filesystem};
-use emulate::fuse::mount::MountError;
+use emulate::chain::Filesystem;
 
 use crate::check::{Place, Verdict};
+use crate::error::CrashError;
 use crate::minimise::minimise;
 use crate::owners::Owners;
 use crate::recorded::Recorded;
 use crate::sampling;
 use crate::served::{Served, state_name};
-use crate::session::{Plan, ResultLog, SessionError};
+use crate::session::{Plan, ResultLog};
 use crate::state::State;
 use crate::view::{Recording, View};
-
-/// What kept states from being checked.
-#[derive(Debug, thiserror::Error)]
-pub enum ExploreError {
-    /// FUSE.
-    #[error(transparent)]
-    Mount(#[from] MountError),
-    /// Loop devices.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    /// The session's files.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// A check could not be run.
-    #[error("the state {state} could not be checked: {source}")]
-    Check {
-        /// The state.
-        state: State,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A call failed.
-    #[error("{what}: {source}")]
-    System {
-        /// What was done.
-        what: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-}
 
 /// The states that are tried, in their order: all flush boundaries first, then what lies between, from the first epoch to the last.
 pub fn states(recording: &Recording, plan: &Plan) -> Vec<State> {
@@ -93,11 +63,10 @@ impl Explorer {
     ///
     /// # Errors
     /// When they cannot be put up.
-    pub fn new(recording: Arc<Recording>, plan: Plan, jobs: usize, work: &Path) -> Result<Explorer, ExploreError> {
-        let system = |what| move |source| ExploreError::System { what, source };
+    pub fn new(recording: Arc<Recording>, plan: Plan, jobs: usize, work: &Path) -> Result<Explorer, CrashError> {
         let drives = work.join("states");
-        std::fs::create_dir_all(&drives).map_err(system("a directory to mount on"))?;
-        let nothing = || std::fs::File::open("/dev/null").map_err(system("/dev/null"));
+        std::fs::create_dir_all(&drives).map_err(CrashError::call("a directory to mount on"))?;
+        let nothing = || std::fs::File::open("/dev/null").map_err(CrashError::call("/dev/null"));
         let recorded = Recorded::new(nothing()?, nothing()?, recording.capacity_bytes());
         let mut served = Served::mount(&drives, recorded, jobs)?;
         for _ in 1..jobs {
@@ -107,7 +76,7 @@ impl Explorer {
         let mut places = Vec::new();
         for job in 0..jobs {
             let directory = work.join(format!("mounted-{job}"));
-            std::fs::create_dir_all(&directory).map_err(system("a directory to mount on"))?;
+            std::fs::create_dir_all(&directory).map_err(CrashError::call("a directory to mount on"))?;
             places.push(Place::new(
                 served.path(&state_name(job)),
                 directory,
@@ -118,19 +87,19 @@ impl Explorer {
         Ok(Explorer { recording, plan, places, served })
     }
 
-    fn check(&self, job: usize, state: &State, view: View) -> Result<Verdict, ExploreError> {
+    fn check(&self, job: usize, state: &State, view: View) -> Result<Verdict, CrashError> {
         self.served.put(job, Some(view));
         let printed = self.recording.printed_by(&self.recording.epochs()[state.epoch]);
         let checked = self.places[job].check(&self.plan.check, state, &printed);
         self.served.put(job, None);
-        checked.map_err(|source| ExploreError::Check { state: state.clone(), source })
+        checked.map_err(|source| CrashError::Check { state: state.clone(), source })
     }
 
     /// Checks one state.
     ///
     /// # Errors
     /// When it cannot be checked.
-    pub fn check_one(&self, state: &State) -> Result<Verdict, ExploreError> {
+    pub fn check_one(&self, state: &State) -> Result<Verdict, CrashError> {
         self.check(0, state, View::new(Arc::clone(&self.recording), state))
     }
 
@@ -165,7 +134,7 @@ impl Explorer {
         log: &mut ResultLog,
         stop_at_first: bool,
         told: &(dyn Fn(Progress) -> bool + Sync),
-    ) -> Result<BTreeMap<State, Verdict>, ExploreError> {
+    ) -> Result<BTreeMap<State, Verdict>, CrashError> {
         let next = AtomicUsize::new(0);
         let stop = AtomicBool::new(false);
         let shared = Mutex::new(Shared {
@@ -216,13 +185,12 @@ impl Explorer {
         job: usize,
         state: &State,
         lock: &impl Fn() -> std::sync::MutexGuard<'a, Shared<'b>>,
-    ) -> Result<Verdict, ExploreError> {
+    ) -> Result<Verdict, CrashError> {
         if let Some(verdict) = lock().results.get(state) {
             return Ok(verdict.clone());
         }
         let view = View::new(Arc::clone(&self.recording), state);
-        let system = |source| ExploreError::System { what: "reading the recording", source };
-        let fingerprint = (state.epoch, view.fingerprint().map_err(system)?);
+        let fingerprint = (state.epoch, view.fingerprint().map_err(CrashError::call("reading the recording"))?);
         // The same bytes with the same lines printed: what became of them is known.
         {
             let mut shared = lock();
@@ -243,8 +211,8 @@ impl Explorer {
     ///
     /// # Errors
     /// When one cannot be checked.
-    pub fn smallest(&self, failed: &State) -> Result<State, ExploreError> {
-        let fails = |state: &State| Ok::<bool, ExploreError>(matches!(self.check_one(state)?, Verdict::Failed(_)));
+    pub fn smallest(&self, failed: &State) -> Result<State, CrashError> {
+        let fails = |state: &State| Ok::<bool, CrashError>(matches!(self.check_one(state)?, Verdict::Failed(_)));
         let untorn = State { torn: None, ..failed.clone() };
         let start = if failed.torn.is_some() && fails(&untorn)? { untorn } else { failed.clone() };
         let lost =
@@ -296,5 +264,5 @@ struct Shared<'a> {
     same: HashMap<(usize, u64), Verdict>,
     progress: Progress,
     log: &'a mut ResultLog,
-    error: Option<ExploreError>,
+    error: Option<CrashError>,
 }

@@ -13,12 +13,14 @@
 //! | [`explore`] | all of them, several at a time |
 //! | [`minimise`], [`owners`] | the first failure made small, and whose the lost writes were |
 //! | [`session`] | a test on disk, that can be gone on with |
+//! | [`error`] | what keeps it from going on |
 //!
 //! What a volatile cache may lose follows from what a flush promises: everything that was acknowledged before it came is safe, and of what came after any part may be there. A write is torn only
 //! where the drive does not write whole.
 
 pub mod check;
 pub mod epochs;
+pub mod error;
 pub mod explore;
 pub mod log;
 pub mod minimise;

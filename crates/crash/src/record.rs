@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use emulate::chain::{ChainError, Filesystem, LoopDevice, MountedFilesystem};
-use emulate::fuse::mount::MountError;
+use emulate::chain::{Filesystem, LoopDevice, MountedFilesystem};
 
+use crate::error::CrashError;
 use crate::recorded::Recorded;
 use crate::served::{DRIVE, Served};
-use crate::session::{Session, SessionError};
+use crate::session::Session;
 use crate::view::Recording;
 
 /// What is recorded, and on what.
@@ -28,47 +28,6 @@ pub struct Scene {
     pub settle: Duration,
 }
 
-/// What kept a command from being recorded.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordError {
-    /// FUSE.
-    #[error(transparent)]
-    Mount(#[from] MountError),
-    /// Loop device, filesystem, mount.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    /// The session's files.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// The command cannot be run.
-    #[error("`{command}`: {source}")]
-    Command {
-        /// The command.
-        command: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// What it needs could not be laid out.
-    #[error("`{command}` ended with {status}; nothing was recorded")]
-    Prepare {
-        /// The command.
-        command: String,
-        /// How it ended.
-        status: ExitStatus,
-    },
-    /// A call failed.
-    #[error("{what}: {source}")]
-    System {
-        /// What was done.
-        what: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Root is needed.
-    #[error("mounting a filesystem needs root; without it, --fs none gives the command the drive itself")]
-    Root,
-}
-
 /// What a recording came to.
 #[derive(Debug)]
 pub struct Outcome {
@@ -82,17 +41,16 @@ pub struct Outcome {
 ///
 /// # Errors
 /// When the drive cannot be put up, or the command not be run. That the command fails is no error: what it wrote can be checked all the same.
-pub fn record(scene: &Scene, session: &Session, work: &Path) -> Result<Outcome, RecordError> {
-    let system = |what| move |source| RecordError::System { what, source };
+pub fn record(scene: &Scene, session: &Session, work: &Path) -> Result<Outcome, CrashError> {
     let is_root = rustix::process::geteuid().is_root();
     if scene.filesystem.is_some() && !is_root {
-        return Err(RecordError::Root);
+        return Err(CrashError::Root);
     }
     let (base, log) = session.blank(scene.capacity_bytes)?;
     let drives = work.join("drives");
     let directory = work.join("mounted");
     for directory in [&drives, &directory] {
-        std::fs::create_dir_all(directory).map_err(system("a directory to mount on"))?;
+        std::fs::create_dir_all(directory).map_err(CrashError::call("a directory to mount on"))?;
     }
     let served = Served::mount(&drives, Recorded::new(base, log, scene.capacity_bytes), 0)?;
     let file = served.path(DRIVE);
@@ -100,48 +58,52 @@ pub fn record(scene: &Scene, session: &Session, work: &Path) -> Result<Outcome, 
     let drive: PathBuf = device.as_ref().map_or(file.clone(), |device| device.path().to_owned());
     let mut mounted = match (&device, scene.filesystem) {
         (Some(device), Some(filesystem)) => {
-            Some(MountedFilesystem::mount_for_crashes(device.path(), &directory, filesystem, scene.capacity_bytes)?)
+            // What nobody synced is committed after a second, not after five.
+            let commits = if filesystem == Filesystem::Ext4 { ",commit=1" } else { "" };
+            let options = format!("{}{commits}", filesystem.mount_options());
+            Some(MountedFilesystem::mount(device.path(), &directory, filesystem, &options, scene.capacity_bytes)?)
         }
         _ => None,
     };
     let place = mounted.is_some().then_some(directory.as_path());
     if let Some(prepare) = &scene.prepare {
         let words = ["/bin/sh".to_owned(), "-c".to_owned(), prepare.clone()];
-        let status = start(&words, place, &drive, false)?.wait().map_err(system("waiting for the preparation"))?;
+        let status =
+            start(&words, place, &drive, false)?.wait().map_err(CrashError::call("waiting for the preparation"))?;
         if !status.success() {
-            return Err(RecordError::Prepare { command: prepare.clone(), status });
+            return Err(CrashError::Prepare { command: prepare.clone(), status });
         }
     }
     // What there is by now is there to stay.
     if place.is_some() {
-        let opened = std::fs::File::open(&directory).map_err(system("syncing the filesystem"))?;
-        rustix::fs::syncfs(&opened).map_err(|error| system("syncing the filesystem")(error.into()))?;
+        let opened = std::fs::File::open(&directory).map_err(CrashError::call("syncing the filesystem"))?;
+        rustix::fs::syncfs(&opened).map_err(|error| CrashError::call("syncing the filesystem")(error.into()))?;
     }
-    served.recorded(Recorded::begin).map_err(system("beginning the log"))?;
+    served.recorded(Recorded::begin).map_err(CrashError::call("beginning the log"))?;
     let mut child = start(&scene.command, place, &drive, true)?;
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n') {
             let Ok(line) = line else { break };
-            served.recorded(|recorded| recorded.printed(&line)).map_err(system("the log"))?;
+            served.recorded(|recorded| recorded.printed(&line)).map_err(CrashError::call("the log"))?;
         }
     }
-    let status = child.wait().map_err(system("waiting for the command"))?;
+    let status = child.wait().map_err(CrashError::call("waiting for the command"))?;
     if place.is_some() {
         std::thread::sleep(scene.settle);
     }
     if let Some(mounted) = &mut mounted {
         mounted.unmount()?;
     }
-    let tape = served.recorded(Recorded::end).map_err(system("ending the log"))?;
+    let tape = served.recorded(Recorded::end).map_err(CrashError::call("ending the log"))?;
     drop(device);
     drop(served);
     let missing = || io::Error::other("nothing was recorded");
-    let recording = Recording::new(tape.ok_or_else(missing).map_err(system("the log"))?);
+    let recording = Recording::new(tape.ok_or_else(missing).map_err(CrashError::call("the log"))?);
     Ok(Outcome { recording, status })
 }
 
-fn start(words: &[String], directory: Option<&Path>, drive: &Path, listen: bool) -> Result<Child, RecordError> {
-    let failed = |source| RecordError::Command { command: words.join(" "), source };
+fn start(words: &[String], directory: Option<&Path>, drive: &Path, listen: bool) -> Result<Child, CrashError> {
+    let failed = |source| CrashError::Command { command: words.join(" "), source };
     let (program, arguments) = words.split_first().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
     let mut command = Command::new(program);
     command.args(arguments).env("CRASH_DRIVE", drive).stdin(Stdio::null());

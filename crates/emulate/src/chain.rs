@@ -23,6 +23,16 @@ impl Filesystem {
             Filesystem::Xfs => "xfs",
         }
     }
+
+    /// With which options one is mounted that lies on an emulated drive.
+    pub const fn mount_options(self) -> &'static str {
+        match self {
+            // The tables of inodes are not written in the background, where that would be measured with everything else.
+            Filesystem::Ext4 => "noinit_itable",
+            // Whoever still uses the filesystem of before a power cut keeps it alive, and XFS refuses to mount a second one of the same UUID.
+            Filesystem::Xfs => "nouuid",
+        }
+    }
 }
 
 /// A step that failed.
@@ -132,7 +142,7 @@ pub struct MountedFilesystem {
 }
 
 impl MountedFilesystem {
-    /// Mounts what is on the device, after having made a filesystem where there is nothing.
+    /// Mounts what is on the device, after having made a filesystem where there is nothing. `options` are those of `mount -o`.
     ///
     /// # Errors
     /// When there is something else, or a step fails.
@@ -140,39 +150,7 @@ impl MountedFilesystem {
         device: &Path,
         directory: &Path,
         filesystem: Filesystem,
-        capacity_bytes: u64,
-    ) -> Result<MountedFilesystem, ChainError> {
-        let options = match filesystem {
-            Filesystem::Ext4 => "noinit_itable",
-            // Whoever still uses the filesystem of before a power cut keeps it alive, and XFS refuses to mount a second one of the same UUID.
-            Filesystem::Xfs => "nouuid",
-        };
-        MountedFilesystem::mount_with(options, device, directory, filesystem, capacity_bytes)
-    }
-
-    /// The same for a crash test: what nobody synced is committed after a second, not after five.
-    ///
-    /// # Errors
-    /// When there is something else, or a step fails.
-    pub fn mount_for_crashes(
-        device: &Path,
-        directory: &Path,
-        filesystem: Filesystem,
-        capacity_bytes: u64,
-    ) -> Result<MountedFilesystem, ChainError> {
-        let options = match filesystem {
-            Filesystem::Ext4 => "noinit_itable,commit=1",
-            // Whoever still uses the filesystem of before a power cut keeps it alive, and XFS refuses to mount a second one of the same UUID.
-            Filesystem::Xfs => "nouuid",
-        };
-        MountedFilesystem::mount_with(options, device, directory, filesystem, capacity_bytes)
-    }
-
-    fn mount_with(
         options: &str,
-        device: &Path,
-        directory: &Path,
-        filesystem: Filesystem,
         capacity_bytes: u64,
     ) -> Result<MountedFilesystem, ChainError> {
         let name = filesystem.name();

@@ -15,9 +15,9 @@ use crate::address::{Address, AddressError, listen_unix};
 use crate::chain::{ChainError, Filesystem, LoopDevice, MountedFilesystem};
 use crate::container::{self, ContainerError, Note};
 use crate::drive::Drive;
+use crate::fixed::{self, Fixed};
 use crate::fuse::mount::{self, MountError, Mounted};
 use crate::honesty::Honesty;
-use crate::ideal::{self, Ideal};
 use crate::image::Image;
 use crate::nominal::Nominal;
 use crate::plug::{After, Plug};
@@ -44,7 +44,7 @@ impl Model {
     pub fn name(&self) -> &str {
         match self {
             Model::Modelled(machine) => &machine.model.model,
-            Model::Ideal { .. } => ideal::NAME,
+            Model::Ideal { .. } => fixed::IDEAL,
         }
     }
 
@@ -59,7 +59,7 @@ impl Model {
     fn device(&self) -> Result<Box<dyn Device>, Impossible> {
         match self {
             Model::Modelled(machine) => machine.drive(true),
-            Model::Ideal { capacity_bytes } => Ok(Box::new(Ideal::new(*capacity_bytes))),
+            Model::Ideal { capacity_bytes } => Ok(Box::new(Fixed::ideal(*capacity_bytes))),
         }
     }
 
@@ -227,13 +227,6 @@ pub struct Facts {
     pub file_floor: Option<Floor>,
 }
 
-impl Facts {
-    /// What the way costs that users take.
-    pub fn floor(&self) -> Option<Floor> {
-        self.file_floor.or(self.nbd_floor)
-    }
-}
-
 impl Emulation {
     /// Sets everything up. `told` hears of steps that take a while.
     ///
@@ -388,7 +381,13 @@ impl Emulation {
         let device = self.device.insert(device);
         if let Files::Mounted(directory, filesystem) = files {
             told(&format!("making and mounting {}", filesystem.name()));
-            let mounted = MountedFilesystem::mount(device.path(), directory, *filesystem, self.facts.capacity_bytes)?;
+            let mounted = MountedFilesystem::mount(
+                device.path(),
+                directory,
+                *filesystem,
+                filesystem.mount_options(),
+                self.facts.capacity_bytes,
+            )?;
             self.filesystem = Some(mounted);
             self.facts.mounted = Some(directory.clone());
         }

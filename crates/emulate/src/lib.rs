@@ -7,7 +7,7 @@
 //! | [`history`] | what was there before each write that could still be lost |
 //! | [`honesty`], [`faults`] | the drive's lies, and what else goes wrong at a cut |
 //! | [`plug`] | when the plug is pulled by itself |
-//! | [`ideal`] | a drive that takes no time |
+//! | [`fixed`] | a drive that takes no time, or always the same |
 //! | [`nominal`] | what a model takes for single commands |
 //! | [`nbd`], [`fuse`] | the two protocols, as bytes |
 //! | [`serve`] | real time: one thread between the clients and the drive |
@@ -43,10 +43,10 @@ pub mod container;
 pub mod drive;
 pub mod emulation;
 pub mod faults;
+pub mod fixed;
 pub mod fuse;
 pub mod history;
 pub mod honesty;
-pub mod ideal;
 pub mod image;
 pub mod nbd;
 pub mod nominal;

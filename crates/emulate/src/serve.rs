@@ -36,6 +36,7 @@ use rustix::thread::CpuSet;
 use simdrive::time::Ns;
 
 use crate::drive::{Cut, Done, Drive, Power, Refused};
+use crate::fixed::Fixed;
 use crate::nbd::session::{Export, Kind};
 use crate::plug::Plug;
 use clock::Clock;
@@ -273,8 +274,8 @@ impl Server {
             rotational: identity.rotational,
             sector_bytes: simdrive::device::SECTOR_BYTES as u32,
         };
-        let probe = floor::Probe::new(drive.wants_flushes());
-        let image = crate::image::Image::in_memory(floor::Probe::BYTES);
+        let probe = Fixed::new(floor::PROBE_BYTES, floor::PROBE_NS, drive.wants_flushes());
+        let image = crate::image::Image::in_memory(floor::PROBE_BYTES);
         let honest = crate::honesty::Honesty::default();
         let probe = Drive::new(Box::new(probe), image, honest, 1 << 20, 0).without_history();
         let (notes_in, notes) = channel();

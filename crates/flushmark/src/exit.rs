@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use crash::error::CrashError;
 use drive::cache_switch::SwitchError;
 use emulate::emulation::EmulateError;
 use engine::{Blame, EngineError};
@@ -58,7 +59,7 @@ pub fn code(outcome: anyhow::Result<Verdict>) -> ExitCode {
 }
 
 fn code_of(error: &anyhow::Error) -> u8 {
-    if error.is::<WrongUse>() {
+    if error.is::<WrongUse>() || matches!(error.downcast_ref(), Some(CrashError::Root)) {
         return 2;
     }
     if let Some(error) = error.downcast_ref::<SwitchError>() {

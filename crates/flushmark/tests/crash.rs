@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Run, flushmark, needs_rigs, needs_root, run};
+use common::{Nobody, Run, flushmark, needs_rigs, needs_root, run};
 
 fn crash(directory: &Path, args: &[&str], script: &str) -> Run {
     let session = directory.join("session");
@@ -178,4 +178,11 @@ fn what_cannot_be_tested_is_said() {
     insta::assert_snapshot!(refused(&["--check", "true", "--session", "DIR", "--", "true"]), @"2 flushmark: `DIR` exists; go on with it by `flushmark crash --resume DIR`, or name another directory");
     insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: `no-such-command`: No such file or directory (os error 2): No such file or directory (os error 2)");
     assert!(!directory.path().join("x").exists(), "nothing is left of what was not recorded");
+    let Some(nobody) = Nobody::new("what_cannot_be_tested_is_said") else { return };
+    let place = tempfile::tempdir().unwrap();
+    common::system("chmod", &["777", place.path().to_str().unwrap()]).unwrap();
+    let session = place.path().join("session");
+    let refused =
+        nobody.shell(&format!("XDG_RUNTIME_DIR= \"$0\" crash --check true --session {} -- true", session.display()));
+    insta::assert_snapshot!(format!("{:?} {}", refused.code, refused.stderr), @"Some(2) flushmark: mounting a filesystem needs root; without it, --fs none gives the command the drive itself");
 }

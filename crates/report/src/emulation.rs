@@ -12,8 +12,6 @@ use crate::prose::hanging;
 
 /// Width of the labels on the left.
 const LABEL: usize = 11;
-/// Above this share of the model's commit, the transport's cost cannot be taken off.
-const FLOOR_SHARE_MOST: f64 = 1.0;
 
 /// What is served, where, and what one should know of it.
 pub fn emulation_page(facts: &Facts, look: &Look) -> String {
@@ -74,7 +72,7 @@ fn transport_words(way: &str, floor: Floor, facts: &Facts) -> String {
         ("flush", floor.flush_ns, nominal.flush_ns),
         ("read", floor.read_ns, nominal.read_ns),
     ] {
-        if floor_ns as f64 > model_ns as f64 * FLOOR_SHARE_MOST && (what != "flush" || facts.wants_flushes) {
+        if floor_ns > model_ns && (what != "flush" || facts.wants_flushes) {
             slower.push(format!("a {what} takes {}", us(model_ns)));
         }
     }

@@ -1,16 +1,13 @@
 //! What the transport itself costs: measured at the start, by a client of our own, against a drive that takes a known time.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::CpuSet;
-use simdrive::device::{Activity, Completion, Device, Identity, Request, SECTOR_BYTES, Stamp};
 use simdrive::time::Ns;
 
 use crate::nbd::client::Client;
@@ -35,72 +32,8 @@ pub struct Floor {
     pub flush_ns: Ns,
 }
 
-/// A drive that takes [`PROBE_NS`] for everything, and keeps nothing.
-#[derive(Debug)]
-pub struct Probe {
-    done: VecDeque<Completion>,
-    volatile_cache: bool,
-}
-
-impl Probe {
-    /// Its size.
-    pub const BYTES: u64 = 1 << 20;
-
-    /// A new one, which says that it has a volatile cache or that it has none.
-    pub fn new(volatile_cache: bool) -> Probe {
-        Probe { done: VecDeque::new(), volatile_cache }
-    }
-}
-
-impl Device for Probe {
-    fn identity(&self) -> Identity {
-        Identity {
-            capacity_bytes: Probe::BYTES,
-            volatile_cache: self.volatile_cache,
-            fua: false,
-            queue_depth: u32::MAX,
-            rotational: false,
-            switchable: false,
-        }
-    }
-
-    fn set_write_cache(&mut self, _now: Ns, _on: bool) {}
-
-    fn precondition(&mut self, _bytes: u64) {}
-
-    fn submit(&mut self, now: Ns, request: Request) {
-        self.done.push_back(Completion { id: request.id, at: now + PROBE_NS });
-    }
-
-    fn next_event(&self) -> Option<Ns> {
-        self.done.front().map(|completion| completion.at)
-    }
-
-    fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
-        let due = self.done.iter().take_while(|completion| completion.at <= now).count();
-        done.extend(self.done.drain(..due));
-    }
-
-    fn power_cut(&mut self, _now: Ns, _chance: &mut Xoshiro256PlusPlus) {
-        self.done.clear();
-    }
-
-    fn contents(&self, _offset: u64, bytes: u64) -> Vec<Stamp> {
-        vec![0; (bytes / SECTOR_BYTES) as usize]
-    }
-
-    fn at_risk_from(&self, _now: Ns) -> Option<Stamp> {
-        None
-    }
-
-    fn dirty_bytes(&self, _now: Ns) -> u64 {
-        0
-    }
-
-    fn activity(&self) -> Activity {
-        Activity::default()
-    }
-}
+/// How large the drive is that is measured with.
+pub const PROBE_BYTES: u64 = 1 << 20;
 
 /// Measures with client and server on one processor and on two, and takes the most of each: waking up another processor costs a multiple. How it really is shows itself later
 /// ([`crate::serve::pace::Pace`]).
@@ -153,7 +86,7 @@ pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floor>
     let mut memory = vec![0; 2 * BLOCK_BYTES];
     let start = memory.as_ptr().align_offset(BLOCK_BYTES);
     let block = &mut memory[start..start + BLOCK_BYTES];
-    let place = |round: usize| (round * BLOCK_BYTES) as u64 % Probe::BYTES;
+    let place = |round: usize| (round * BLOCK_BYTES) as u64 % PROBE_BYTES;
     wherever(server, || {
         Ok(Floor {
             read_ns: floor_of(|round| file.read_exact_at(block, place(round)))?,
@@ -179,7 +112,7 @@ pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<F
 
 fn of_stream(server: &Handle, stream: impl io::Read + io::Write, flushes: bool) -> io::Result<Floor> {
     let mut client = Client::connect(stream)?;
-    let place = |round: usize| (round * BLOCK_BYTES) as u64 % Probe::BYTES;
+    let place = |round: usize| (round * BLOCK_BYTES) as u64 % PROBE_BYTES;
     let mut block = [0; BLOCK_BYTES];
     wherever(server, || {
         Ok(Floor {

@@ -8,8 +8,8 @@ use emulate::address::Address;
 use emulate::chain::{self, Filesystem};
 use emulate::drive::{Power, Status};
 use emulate::emulation::{Emulation, Files, Model, News, Wishes, runtime_directory};
+use emulate::fixed;
 use emulate::honesty::Honesty;
-use emulate::ideal;
 use emulate::serve::Event;
 use emulate::serve::control::{self, Order};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -71,8 +71,8 @@ fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
     signals::listen()?;
     tell_of_left_overs();
     let live = Live::new(options.quiet);
-    let mut emulation = Emulation::start(&wishes, &|step| live.step(step))?;
-    live.step("");
+    let mut emulation = Emulation::start(&wishes, &|step| live.draw(step))?;
+    live.draw("");
     match options.format {
         Format::Text => print(&report::emulation_page(&emulation.facts, &look()))?,
         Format::Json => print(&(serde_json::to_string_pretty(&emulation.facts)? + "\n"))?,
@@ -137,7 +137,7 @@ fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, l
 fn model(given: &str) -> anyhow::Result<Model> {
     let given = given.strip_prefix(simdrive::target::SCHEME).unwrap_or(given);
     let target = SimTarget::new(given);
-    if target.model != ideal::NAME {
+    if target.model != fixed::IDEAL {
         return Ok(Model::Modelled(Box::new(modelled::machine(&target)?)));
     }
     let capacity_bytes = match given.split_once(',').map(|(_, settings)| settings) {
@@ -246,10 +246,6 @@ impl Live {
 
     fn is_drawn(&self) -> bool {
         self.bar.is_some()
-    }
-
-    fn step(&self, step: &str) {
-        self.draw(step);
     }
 
     fn draw(&self, line: &str) {

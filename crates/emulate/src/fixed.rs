@@ -1,4 +1,4 @@
-//! A drive that takes no time and loses nothing: what is left is the transport's own cost.
+//! A drive that takes the same time for everything and loses nothing. With no time at all it is the ideal drive, of which only the transport's own cost is left; with a known time the transport is measured by it.
 
 use std::collections::VecDeque;
 
@@ -6,29 +6,36 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use simdrive::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
 use simdrive::time::Ns;
 
-/// The name by which a person asks for it.
-pub const NAME: &str = "ideal";
+/// The name by which a person asks for the ideal drive.
+pub const IDEAL: &str = "ideal";
 
-/// The ideal drive.
+/// The drive.
 #[derive(Debug, Clone)]
-pub struct Ideal {
+pub struct Fixed {
     capacity_bytes: u64,
+    takes: Ns,
+    volatile_cache: bool,
     done: VecDeque<Completion>,
     activity: Activity,
 }
 
-impl Ideal {
-    /// A new one.
-    pub fn new(capacity_bytes: u64) -> Ideal {
-        Ideal { capacity_bytes, done: VecDeque::new(), activity: Activity::default() }
+impl Fixed {
+    /// One that takes no time.
+    pub fn ideal(capacity_bytes: u64) -> Fixed {
+        Fixed::new(capacity_bytes, 0, false)
+    }
+
+    /// One whose every command takes so long, and which says that it has a volatile cache or that it has none.
+    pub fn new(capacity_bytes: u64, takes: Ns, volatile_cache: bool) -> Fixed {
+        Fixed { capacity_bytes, takes, volatile_cache, done: VecDeque::new(), activity: Activity::default() }
     }
 }
 
-impl Device for Ideal {
+impl Device for Fixed {
     fn identity(&self) -> Identity {
         Identity {
             capacity_bytes: self.capacity_bytes,
-            volatile_cache: false,
+            volatile_cache: self.volatile_cache,
             fua: false,
             queue_depth: u32::MAX,
             rotational: false,
@@ -50,15 +57,16 @@ impl Device for Ideal {
             }
             Op::Flush => self.activity.flushes += 1,
         }
-        self.done.push_back(Completion { id: request.id, at: now });
+        self.done.push_back(Completion { id: request.id, at: now + self.takes });
     }
 
     fn next_event(&self) -> Option<Ns> {
         self.done.front().map(|completion| completion.at)
     }
 
-    fn advance(&mut self, _now: Ns, done: &mut Vec<Completion>) {
-        done.extend(self.done.drain(..));
+    fn advance(&mut self, now: Ns, done: &mut Vec<Completion>) {
+        let due = self.done.iter().take_while(|completion| completion.at <= now).count();
+        done.extend(self.done.drain(..due));
     }
 
     fn power_cut(&mut self, _now: Ns, _chance: &mut Xoshiro256PlusPlus) {

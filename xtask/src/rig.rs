@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | `qemu` | Debian's kernel above drives of every kind |
 //! | `databases` | databases above an emulated drive that loses its power |
+//! | `latency` | emulated drives beside their models and beside what was published |
 
 pub mod databases;
+pub mod latency;
 pub mod qemu;
 
 use std::path::PathBuf;
@@ -23,6 +25,8 @@ pub enum Rig {
     Qemu(qemu::Options),
     /// SQLite, PostgreSQL and MariaDB on an emulated drive that loses its power: is what they acknowledged there? Needs root
     Databases(databases::Options),
+    /// Emulated drives measured by fio, beside their models and beside published rows. Needs root, and a quiet machine
+    Latency(latency::Options),
 }
 
 impl Rig {
@@ -36,6 +40,10 @@ impl Rig {
             Rig::Databases(options) => {
                 test::install(&databases::PACKAGES)?;
                 databases::run(options)
+            }
+            Rig::Latency(options) => {
+                test::install(&latency::PACKAGES)?;
+                latency::run(options)
             }
         }
     }
@@ -52,8 +60,17 @@ pub struct Outcome {
 
 /// The real binary, as the tests build it.
 fn build() -> anyhow::Result<PathBuf> {
-    command::shown("cargo", &["build", "--quiet", "--package", "flushmark"])?;
+    built(&["build", "--quiet", "--package", "flushmark"], "debug")
+}
+
+/// The real binary, as people run it: what is measured.
+fn build_release() -> anyhow::Result<PathBuf> {
+    built(&["build", "--quiet", "--release", "--package", "flushmark"], "release")
+}
+
+fn built(cargo: &[&str], profile: &str) -> anyhow::Result<PathBuf> {
+    command::shown("cargo", cargo)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let binary = target.join("debug/flushmark");
+    let binary = target.join(profile).join("flushmark");
     binary.canonicalize().with_context(|| format!("no binary at {}", binary.display()))
 }

@@ -193,7 +193,7 @@ impl Modelled {
             .into());
         }
         let wrong = |error: String| WrongUse(error);
-        let machine = modelled::machine(target)?;
+        let machine = modelled::machine(given, target)?;
         let place = modelled::place(given, &machine).map_err(|error| wrong(error.to_string()))?;
         Ok(Modelled { given: given.to_owned(), machine, place })
     }

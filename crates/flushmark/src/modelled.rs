@@ -17,11 +17,11 @@ use crate::exit::WrongUse;
 /// Where a modelled filesystem is mounted.
 const MOUNT_POINT: &str = "/model";
 
-/// The machine that a person named.
+/// The machine that a person named, as `given`.
 ///
 /// # Errors
 /// When there is no such model, its file does not read as one, a setting is not possible, or the model is not.
-pub fn machine(target: &SimTarget<'_>) -> anyhow::Result<Machine> {
+pub fn machine(given: &str, target: &SimTarget<'_>) -> anyhow::Result<Machine> {
     let wrong = |error: String| WrongUse(error);
     // A path has a slash or an ending; no model's name has.
     let path = Path::new(target.model);
@@ -37,7 +37,7 @@ pub fn machine(target: &SimTarget<'_>) -> anyhow::Result<Machine> {
     let machine = machine.map_err(|error| wrong(error.to_string()))?;
     let stands_on = machine.drive(false).map_err(|error| wrong(error.to_string()))?.identity().volatile_cache;
     if machine.write_cache.wants_on().is_some_and(|on| on != stands_on) {
-        let what = format!("`{}`: this drive tells of no volatile write cache that could be switched", target.model);
+        let what = format!("`{given}`: this drive tells of no volatile write cache that could be switched");
         return Err(wrong(what).into());
     }
     Ok(machine)

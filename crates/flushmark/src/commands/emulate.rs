@@ -138,7 +138,7 @@ fn model(given: &str) -> anyhow::Result<Model> {
     let given = given.strip_prefix(simdrive::target::SCHEME).unwrap_or(given);
     let target = SimTarget::new(given);
     if target.model != fixed::IDEAL {
-        return Ok(Model::Modelled(Box::new(modelled::machine(&target)?)));
+        return Ok(Model::Modelled(Box::new(modelled::machine(given, &target)?)));
     }
     let capacity_bytes = match given.split_once(',').map(|(_, settings)| settings) {
         None => IDEAL_BYTES,

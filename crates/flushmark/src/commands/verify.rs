@@ -97,7 +97,7 @@ const DEMO_LIES: [&str; 8] = [
 ];
 
 fn demo(args: &DemoArgs) -> anyhow::Result<Verdict> {
-    let machine = modelled::machine(&SimTarget::new(&args.model))?;
+    let machine = modelled::machine(&args.model, &SimTarget::new(&args.model))?;
     let place = tempfile::tempdir().context("cannot make a directory for the journal")?;
     print(&report::demo_intro(&machine.model.label, &look()))?;
     for (number, lie) in (0..).zip(DEMO_LIES) {

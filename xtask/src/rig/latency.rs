@@ -1,0 +1,283 @@
+//! `cargo xtask rig latency`: whether an emulated drive is as slow as its model, and as the drive that was measured.
+//!
+//! | part | what fio does | what it is held against |
+//! | --- | --- | --- |
+//! | commits | 4 KiB at random with a sync after each, depth 1, over NBD and on the loop device on FUSE | the model's own commit, in virtual time |
+//! | rows | a published row's test, on the loop device or on ext4 on it | the published figure, and the model's |
+//!
+//! Only models whose commit takes 100 µs or more: below that the transport is slower than the drive. Write and sync latency are two populations in fio; the middle of a commit is taken to be the sum of their
+//! middles.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use anyhow::{Context as _, bail};
+use catalogue::model::{Filesystem, Model};
+use catalogue::{Drive, PublishedSync};
+use emulate::nominal::Nominal;
+use serde_json::Value;
+use simdrive::published;
+use simdrive::run::{Machine, run as run_model};
+use simdrive::sample::{Figure, Sample};
+use workload::{SyncMethod, Test, Work, Workload};
+
+use super::{Outcome, build_release};
+use crate::command::{command, output};
+
+/// Debian packages that it needs.
+pub const PACKAGES: [&str; 4] = ["fio", "fuse3", "util-linux", "e2fsprogs"];
+/// Below this a commit is a matter of the transport.
+const COMMIT_NS_LEAST: u64 = 100_000;
+/// How far a commit's middle may be from the model's.
+const COMMIT_ERROR_MOST: f64 = 0.05;
+/// How far a row may be from what was published.
+const ROW_ERROR_MOST: f64 = 0.10;
+/// What is worked on.
+const AREA_BYTES: u64 = 1 << 30;
+/// How large the emulated drives are.
+const CAPACITY: &str = "4GiB";
+
+/// What is asked for.
+#[derive(Debug, Default, clap::Args)]
+pub struct Options {
+    /// Only models whose names contain this
+    #[arg(value_name = "MODEL")]
+    pub filter: Option<String>,
+
+    /// Seconds of each measurement
+    #[arg(long, default_value_t = 4)]
+    pub seconds: u32,
+}
+
+/// Measures, prints both tables, and counts what is too far off as failed.
+pub fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let program = build_release()?;
+    let named = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
+    let mut outcome = Outcome::default();
+    println!("{:<32} {:<6} {:>12} {:>12} {:>8}", "commit p50", "way", "model", "emulated", "error");
+    for model in catalogue::models().iter().filter(|model| named(&model.model)) {
+        let machine = machine(model);
+        if Nominal::of(machine.drive(false)?).commit_ns() < COMMIT_NS_LEAST {
+            continue;
+        }
+        let model_us = commit_us(&machine)?;
+        for way in [Way::Nbd, Way::Device] {
+            let served = Served::start(&program, &model.model, way)?;
+            let us = served.commit_us(machine.drive(false)?.identity().volatile_cache, options.seconds)?;
+            let error = us / model_us - 1.0;
+            count(&mut outcome, error, COMMIT_ERROR_MOST);
+            println!(
+                "{:<32} {:<6} {model_us:>9.1} µs {us:>9.1} µs {:>7.1} %{}",
+                model.model,
+                way.name(),
+                error * 100.0,
+                too_far(error, COMMIT_ERROR_MOST)
+            );
+        }
+    }
+    println!(
+        "\n{:<32} {:<44} {:>10} {:>10} {:>10} {:>8}",
+        "published row", "test", "published", "model", "emulated", "error"
+    );
+    for drive in catalogue::drives().iter().filter(|drive| named(&drive.name)) {
+        rows(drive, &program, options, &mut outcome)?;
+    }
+    println!("\nlatency: {} passed, {} failed", outcome.passed, outcome.failed);
+    Ok(outcome)
+}
+
+fn too_far(error: f64, most: f64) -> &'static str {
+    if error.abs() > most { "  FAR" } else { "" }
+}
+
+fn count(outcome: &mut Outcome, error: f64, most: f64) {
+    if error.abs() > most {
+        outcome.failed += 1;
+    } else {
+        outcome.passed += 1;
+    }
+}
+
+/// The model as it is emulated: without the filesystem that its rows may be of.
+fn machine(model: &Model) -> Machine {
+    let mut machine = Machine::new(model.clone());
+    machine.capacity_bytes = Some(4 << 30);
+    machine.model.host.filesystem = Filesystem::None;
+    machine
+}
+
+/// The middle of a model's commit of 4 KiB at random, in virtual time.
+fn commit_us(machine: &Machine) -> anyhow::Result<f64> {
+    let text = format!(
+        "[[test]]\nname = \"commit\"\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = {AREA_BYTES}\ntime = \"2s\"\nwarm_up = \"0s\"\n"
+    );
+    let plan = workload::Plan::from_toml("commit", &text)?;
+    match run_model(machine, &plan.tests[0], &mut |_| true)? {
+        measurement::Outcome::Measured(result) => Ok(result.headline_us().context("the model made no commits")?.p50),
+        measurement::Outcome::Skipped(skipped) => bail!("{}", skipped.because),
+    }
+}
+
+/// The published rows of a drive that are commits, one after the other.
+fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let samples = published::samples(drive).map_err(|row| anyhow::anyhow!("no suite has the test of {row:?}"))?;
+    let model = catalogue::find_model(&drive.name)?;
+    for (row, sample) in drive.rows.iter().zip(samples) {
+        let Work::Blocks(workload) = &sample.test.work else { continue };
+        let Figure::Iops(published) = sample.figure else { continue };
+        let is_commit = row.sync != PublishedSync::Method(SyncMethod::None) && workload.pattern.writes();
+        let one_at_a_time = workload.depth.get() == 1 && workload.jobs.get() == 1;
+        if !is_commit || !one_at_a_time || 1e9 / published < COMMIT_NS_LEAST as f64 {
+            continue;
+        }
+        let way = if model.host.filesystem == Filesystem::None { Way::Device } else { Way::Mounted };
+        let modelled = modelled(model, &sample)?;
+        let cache =
+            sample.test.write_cache.wants_on().map_or("", |on| if on { ",write-cache=on" } else { ",write-cache=off" });
+        let served = match Served::start(program, &format!("{}{cache}", drive.name), way) {
+            Ok(served) => served,
+            // A protected NVMe drive has no cache to switch.
+            Err(_) if !cache.is_empty() => continue,
+            Err(error) => return Err(error),
+        };
+        let emulated = served.row_iops(workload, options.seconds)?;
+        let error = emulated / published - 1.0;
+        count(outcome, error, ROW_ERROR_MOST);
+        println!(
+            "{:<32} {:<44} {published:>10.1} {modelled:>10.1} {emulated:>10.1} {:>7.1} %{}",
+            format!("{}{cache}", drive.name),
+            sample.test.name,
+            error * 100.0,
+            too_far(error, ROW_ERROR_MOST)
+        );
+    }
+    Ok(())
+}
+
+fn modelled(model: &Model, sample: &Sample) -> anyhow::Result<f64> {
+    let machine = Machine::new(model.clone());
+    let test: &Test = &sample.test;
+    match run_model(&machine, test, &mut |_| true)? {
+        measurement::Outcome::Measured(result) => Ok(result.iops),
+        measurement::Outcome::Skipped(skipped) => bail!("{}", skipped.because),
+    }
+}
+
+/// How a drive reaches fio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Nbd,
+    Device,
+    Mounted,
+}
+
+impl Way {
+    const fn name(self) -> &'static str {
+        match self {
+            Way::Nbd => "NBD",
+            Way::Device => "loop",
+            Way::Mounted => "ext4",
+        }
+    }
+}
+
+/// An emulated drive.
+struct Served {
+    child: Child,
+    facts: Value,
+    _directory: tempfile::TempDir,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = output("kill", &["-TERM", &self.child.id().to_string()]);
+        let _ = self.child.wait();
+    }
+}
+
+impl Served {
+    fn start(program: &Path, model: &str, way: Way) -> anyhow::Result<Served> {
+        let directory = tempfile::tempdir()?;
+        let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
+        let (mount, socket, control) = (path("mounted"), path("nbd"), path("control"));
+        std::fs::create_dir(&mount)?;
+        let (name, settings) = model.split_once(',').unwrap_or((model, ""));
+        let settings = if settings.is_empty() { String::new() } else { format!(",{settings}") };
+        let target = format!("{name},capacity={CAPACITY}{settings}");
+        // Laid out as far as it is worked on, as the model's own tests do.
+        let mut args = vec!["emulate", &target, "--quiet", "--format", "json", "--control", &control, "--fill", "25"];
+        match way {
+            Way::Nbd => args.extend(["--nbd", &socket]),
+            Way::Device => args.extend(["--fuse", &mount, "--loop"]),
+            Way::Mounted => args.extend(["--mount", &mount]),
+        }
+        let mut child = command(&program.to_string_lossy(), &args).stdout(Stdio::piped()).spawn()?;
+        let mut text = String::new();
+        for line in BufReader::new(child.stdout.take().context("no stdout")?).lines() {
+            let line = line?;
+            text += &line;
+            if line == "}" {
+                break;
+            }
+        }
+        let facts = serde_json::from_str(&text);
+        let mut served = Served { child, facts: Value::Null, _directory: directory };
+        served.facts = facts.with_context(|| format!("{target} could not be emulated"))?;
+        Ok(served)
+    }
+
+    fn target(&self) -> anyhow::Result<Vec<String>> {
+        let fact = |name: &str| self.facts[name].as_str().map(str::to_owned);
+        if let Some(directory) = fact("mounted") {
+            let file = PathBuf::from(directory).join("area");
+            return Ok(vec![
+                format!("--filename={}", file.display()),
+                "--ioengine=psync".to_owned(),
+                "--direct=1".to_owned(),
+            ]);
+        }
+        if let Some(device) = fact("device") {
+            return Ok(vec![format!("--filename={device}"), "--ioengine=psync".to_owned(), "--direct=1".to_owned()]);
+        }
+        let uri = fact("nbd").context("the drive is served nowhere")?;
+        Ok(vec![format!("--uri={uri}"), "--ioengine=nbd".to_owned()])
+    }
+
+    fn fio(&self, more: &[String], seconds: u32) -> anyhow::Result<Value> {
+        let mut args = vec!["--name=x".to_owned(), format!("--size={AREA_BYTES}"), "--output-format=json".to_owned()];
+        args.extend(["--time_based".to_owned(), format!("--runtime={seconds}")]);
+        args.extend(self.target()?);
+        args.extend_from_slice(more);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let text = output("fio", &args)?;
+        let start = text.find('{').context("fio printed no JSON")?;
+        let document: Value = serde_json::from_str(&text[start..])?;
+        Ok(document["jobs"][0].clone())
+    }
+
+    fn commit_us(&self, flushes: bool, seconds: u32) -> anyhow::Result<f64> {
+        let mut args = vec!["--rw=randwrite".to_owned(), "--bs=4k".to_owned()];
+        if flushes {
+            args.push("--fsync=1".to_owned());
+        }
+        let job = self.fio(&args, seconds)?;
+        let middle = |of: &Value| of["percentile"]["50.000000"].as_f64().unwrap_or(0.0);
+        // fio's NBD engine sends within the submission.
+        let submitted = job["write"]["slat_ns"]["mean"].as_f64().unwrap_or(0.0);
+        Ok((middle(&job["write"]["clat_ns"]) + submitted + middle(&job["sync"]["lat_ns"])) / 1e3)
+    }
+
+    fn row_iops(&self, workload: &Workload, seconds: u32) -> anyhow::Result<f64> {
+        let mut args =
+            vec![format!("--rw={}", workload.pattern.name()), format!("--bs={}", workload.block_bytes.get())];
+        match workload.sync {
+            SyncMethod::Fsync => args.push(format!("--fsync={}", workload.sync_every)),
+            SyncMethod::Fdatasync => args.push(format!("--fdatasync={}", workload.sync_every)),
+            SyncMethod::ODsync | SyncMethod::RwfDsync => args.push("--sync=dsync".to_owned()),
+            _ => args.push("--sync=1".to_owned()),
+        }
+        let job = self.fio(&args, seconds)?;
+        job["write"]["iops"].as_f64().context("fio counted nothing")
+    }
+}

@@ -1,6 +1,6 @@
 //! What units hold, for those who want to know what a power cut leaves. A drive that is only measured keeps none of this.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, VecDeque};
 
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -20,9 +20,10 @@ pub type Sectors = [Stamp; SECTORS];
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
     cells: HashMap<Slot, Sectors>,
-    pending: Vec<Pending>,
-    /// When the first of the programs under way ends: nothing settles before.
-    settles_at: Option<Ns>,
+    /// In the order of their arrival.
+    pending: VecDeque<Pending>,
+    /// How many of those wait for their word line to fill.
+    waiting: usize,
 }
 
 /// A write that is not known to be in the flash yet.
@@ -68,16 +69,24 @@ impl Contents {
     /// A unit is written: `old` is where it lay.
     pub fn write(&mut self, unit: Unit, slot: Slot, old: Sectors, new: Sectors, arrived: Ns) {
         self.cells.insert(slot, new);
-        self.pending.push(Pending { unit, slot, arrived, program: None, old, new });
+        self.waiting += 1;
+        self.pending.push_back(Pending { unit, slot, arrived, program: None, old, new });
     }
 
-    /// The program of these places is under way.
+    /// The program of these places is under way. They are among the latest writes, because a word line is filled by those.
     pub fn programmed(&mut self, first: Slot, units: u32, begin: Ns, end: Ns) {
         let slots = first..first + units;
-        for pending in self.pending.iter_mut().filter(|pending| pending.program.is_none()) {
-            if slots.contains(&pending.slot) {
-                pending.program = Some((begin, end));
-                self.settles_at = Some(self.settles_at.map_or(end, |at| at.min(end)));
+        let mut waiting = self.waiting;
+        for pending in self.pending.iter_mut().rev() {
+            if waiting == 0 {
+                return;
+            }
+            if pending.program.is_none() {
+                waiting -= 1;
+                if slots.contains(&pending.slot) {
+                    pending.program = Some((begin, end));
+                    self.waiting -= 1;
+                }
             }
         }
     }
@@ -92,24 +101,12 @@ impl Contents {
         self.cells.remove(&slot);
     }
 
-    /// Forgets what is in the flash for good, and what was written to the same unit before: one-bit flash overtakes multi-bit flash.
+    /// Forgets what is in the flash for good, in the order of its arrival. What overtook something older stays until that is in the flash, too: one-bit flash overtakes multi-bit flash, and the
+    /// older write must not come back.
     pub fn settle(&mut self, now: Ns) {
-        if self.settles_at.is_none_or(|at| at > now) {
-            return;
+        while self.pending.front().is_some_and(|pending| pending.program.is_some_and(|(_, end)| end <= now)) {
+            self.pending.pop_front();
         }
-        let is_settled = |pending: &Pending| pending.program.is_some_and(|(_, end)| end <= now);
-        let mut settled = HashSet::new();
-        let mut left: Vec<Pending> = Vec::new();
-        for pending in self.pending.drain(..).rev() {
-            if is_settled(&pending) {
-                settled.insert(pending.unit);
-            } else if !settled.contains(&pending.unit) {
-                left.push(pending);
-            }
-        }
-        left.reverse();
-        self.settles_at = left.iter().filter_map(|pending| pending.program.map(|(_, end)| end)).min();
-        self.pending = left;
     }
 
     /// The oldest write that a power cut at `now` could take back. `protected`: capacitors write out all that has arrived.
@@ -127,7 +124,7 @@ impl Contents {
         chance: &mut Xoshiro256PlusPlus,
         slot_of: impl Fn(Unit) -> Option<Slot>,
     ) {
-        self.settles_at = None;
+        self.waiting = 0;
         let pending = std::mem::take(&mut self.pending);
         let mut left: Vec<(Unit, Sectors)> = Vec::new();
         for write in &pending {

@@ -48,6 +48,14 @@ impl Model {
         }
     }
 
+    /// The seed that was named with it.
+    pub const fn seed(&self) -> u64 {
+        match self {
+            Model::Modelled(machine) => machine.seed,
+            Model::Ideal { .. } => 0,
+        }
+    }
+
     /// Its name for people.
     pub fn label(&self) -> &str {
         match self {

@@ -60,7 +60,8 @@ fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
         image: options.image.clone(),
         destroy_data: options.destroy_data,
         honesty: Honesty::of(&options.lie),
-        seed: options.seed,
+        // As with a simulated run, a seed in the target is added to the one that applies anyway.
+        seed: options.seed.wrapping_add(model.seed()),
         after: options.cut_after,
         fill_percent: options.fill,
         nbd,
@@ -92,7 +93,7 @@ fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, l
                 // Whoever works there would lose what was not written yet.
                 Err(error) if !complained => {
                     live.line(&format!(
-                        "flushmark: {error}; waiting until nobody uses it, a second Ctrl-C pulls the plug"
+                        "flushmark: {error}; waiting until nobody uses it. A second Ctrl-C ends it at once, and `flushmark emulate clean-up` takes away what that leaves"
                     ));
                     complained = true;
                 }

@@ -49,8 +49,6 @@ use floor::Floor;
 const CLIENTS_MOST: usize = 512;
 /// The longest order.
 const ORDER_BYTES_MOST: usize = 256;
-/// Nothing is waited for longer than this.
-const WAIT_NS_MOST: Ns = 500_000_000;
 /// While a drive has too much to remember, how long until it is looked at again.
 const CROWDED_WAIT: Duration = Duration::from_micros(200);
 
@@ -411,15 +409,11 @@ impl Server {
             return Ok(());
         }
         let next = self.drives.iter().filter_map(Drive::next_event).chain(self.plug.at()).min();
-        let sleep = match next {
-            Some(at) => self.clock.sleep_until(at),
-            None => Duration::MAX,
+        let Some(next) = next else {
+            // Without a timeout no timer has to be set, which leaves a virtual machine for its host.
+            return ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), None));
         };
-        let sleep = sleep.min(Duration::from_nanos(WAIT_NS_MOST));
-        if sleep >= Duration::from_millis(1) && next.is_none() {
-            let longest = Timespec { tv_sec: 0, tv_nsec: WAIT_NS_MOST as i64 };
-            return ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), Some(&longest)));
-        }
+        let sleep = self.clock.sleep_until(next);
         if !sleep.is_zero() {
             // epoll itself counts in milliseconds on kernels before 5.11.
             let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };

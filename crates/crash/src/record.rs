@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use emulate::chain::{Filesystem, LoopDevice, MountedFilesystem};
+use emulate::chain::{Blank, Filesystem, LoopDevice, MountedFilesystem};
 
 use crate::error::CrashError;
 use crate::recorded::Recorded;
@@ -61,7 +61,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path) -> Result<Outcome, 
             // What nobody synced is committed after a second, not after five.
             let commits = if filesystem == Filesystem::Ext4 { ",commit=1" } else { "" };
             let options = format!("{}{commits}", filesystem.mount_options());
-            Some(MountedFilesystem::mount(device.path(), &directory, filesystem, &options, scene.capacity_bytes)?)
+            Some(MountedFilesystem::mount(device.path(), &directory, filesystem, &options, Blank::GetsAFilesystem)?)
         }
         _ => None,
     };

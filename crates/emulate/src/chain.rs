@@ -57,8 +57,19 @@ pub enum ChainError {
         /// What was asked for.
         wanted: &'static str,
     },
+    /// What the drive holds is cut up into partitions.
+    #[error(
+        "the drive holds a partition table ({0}), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want"
+    )]
+    Partitions(String),
+    /// The drive holds nothing that could be mounted.
+    #[error("the drive holds no filesystem any more: what a power cut left of it is not recognised")]
+    Nothing,
+    /// Somebody uses it.
+    #[error("{0} is in use")]
+    InUse(String),
     /// The system said no.
-    #[error("{what}: {source}")]
+    #[error("{what}")]
     System {
         /// What was done.
         what: String,
@@ -102,6 +113,7 @@ impl LoopDevice {
     pub fn attach(file: &Path, flushes: bool, rotational: bool) -> Result<LoopDevice, ChainError> {
         let path = run("losetup", words!["--find", "--show", "--direct-io=on", "--", file])?;
         let device = LoopDevice { path: PathBuf::from(path) };
+        // A failure from here on lets it go again.
         set(&device.path, "write_cache", if flushes { WRITE_BACK } else { "write through" })?;
         set(&device.path, "rotational", if rotational { "1" } else { "0" })?;
         Ok(device)
@@ -130,8 +142,18 @@ fn set(device: &Path, attribute: &str, value: &str) -> Result<(), ChainError> {
 
 /// Detaches a loop device. The kernel keeps what its write cache was set to for whoever gets the device next (seen on 6.18): they would send no flushes, and lose data.
 fn let_go(device: &Path) -> Result<(), ChainError> {
-    set(device, "write_cache", WRITE_BACK)?;
-    run("losetup", words!["--detach", device]).map(drop)
+    let told = set(device, "write_cache", WRITE_BACK);
+    run("losetup", words!["--detach", device])?;
+    told
+}
+
+/// What is done with a drive that holds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blank {
+    /// A filesystem is made: it is a new drive.
+    GetsAFilesystem,
+    /// It held one, and what is left of that is not written over.
+    IsRefused,
 }
 
 /// A mounted filesystem. Dropping it takes it away, in use or not.
@@ -142,7 +164,7 @@ pub struct MountedFilesystem {
 }
 
 impl MountedFilesystem {
-    /// Mounts what is on the device, after having made a filesystem where there is nothing. `options` are those of `mount -o`.
+    /// Mounts what is on the device; `blank` says what to do where there is nothing. `options` are those of `mount -o`.
     ///
     /// # Errors
     /// When there is something else, or a step fails.
@@ -151,13 +173,15 @@ impl MountedFilesystem {
         directory: &Path,
         filesystem: Filesystem,
         options: &str,
-        capacity_bytes: u64,
+        blank: Blank,
     ) -> Result<MountedFilesystem, ChainError> {
         let name = filesystem.name();
-        match signature(device)? {
-            None => make(device, filesystem, capacity_bytes)?,
-            Some(held) if held == name => {}
-            Some(held) => return Err(ChainError::OtherFilesystem { held, wanted: name }),
+        match (signature(device)?, blank) {
+            (Holds::Nothing, Blank::GetsAFilesystem) => make(device, filesystem)?,
+            (Holds::Nothing, Blank::IsRefused) => return Err(ChainError::Nothing),
+            (Holds::Filesystem(held), _) if held == name => {}
+            (Holds::Filesystem(held), _) => return Err(ChainError::OtherFilesystem { held, wanted: name }),
+            (Holds::Partitions(kind), _) => return Err(ChainError::Partitions(kind)),
         }
         run("mount", words!["-t", name, "-o", options, "--", device, directory])?;
         Ok(MountedFilesystem { directory: directory.to_owned(), mounted: true })
@@ -189,21 +213,38 @@ impl Drop for MountedFilesystem {
 }
 
 /// What lies on a device, as `blkid` names it.
-fn signature(device: &Path) -> Result<Option<String>, ChainError> {
-    // -p looks at the device itself, not at what was cached; exit code 2: nothing found.
-    match run("blkid", words!["-p", "-o", "value", "-s", "TYPE", "--", device]) {
-        Ok(found) => Ok(Some(found).filter(|found| !found.is_empty())),
-        Err(ChainError::Failed { said, .. }) if said == "no word" => Ok(None),
+#[derive(Debug, PartialEq, Eq)]
+enum Holds {
+    Nothing,
+    Filesystem(String),
+    Partitions(String),
+}
+
+fn signature(device: &Path) -> Result<Holds, ChainError> {
+    // -p looks at the device itself, not at what was cached; exit code 2, without a word: nothing found.
+    match run("blkid", words!["-p", "-o", "export", "--", device]) {
+        Ok(found) => Ok(held(&found)),
+        Err(ChainError::Failed { said, .. }) if said == "no word" => Ok(Holds::Nothing),
         Err(error) => Err(error),
     }
 }
 
-fn make(device: &Path, filesystem: Filesystem, capacity_bytes: u64) -> Result<(), ChainError> {
+fn held(found: &str) -> Holds {
+    let value = |key: &str| {
+        let lines = found.lines().filter_map(|line| line.split_once('='));
+        lines.filter(|(name, _)| *name == key).map(|(_, value)| value.to_owned()).next()
+    };
+    // What is there without a name that is known here is no reason to write over it.
+    let unknown = || Holds::Partitions(value("PTTYPE").unwrap_or_else(|| "of an unknown kind".to_owned()));
+    value("TYPE").map_or_else(unknown, Holds::Filesystem)
+}
+
+fn make(device: &Path, filesystem: Filesystem) -> Result<(), ChainError> {
     match filesystem {
         // The tables of inodes are not written now, and not in the background later (`noinit_itable`), where it would be measured with everything else. The journal is no larger than needed,
         // because all of it is written here.
         Filesystem::Ext4 => {
-            let journal = if capacity_bytes >= 8 << 30 { "size=128" } else { "size=16" };
+            let journal = if size_bytes(device)? >= 8 << 30 { "size=128" } else { "size=16" };
             run(
                 "mkfs.ext4",
                 words!["-q", "-E", "lazy_itable_init=1,lazy_journal_init=0,nodiscard", "-J", journal, "--", device],
@@ -212,6 +253,28 @@ fn make(device: &Path, filesystem: Filesystem, capacity_bytes: u64) -> Result<()
         Filesystem::Xfs => run("mkfs.xfs", words!["-q", "-K", device]),
     }
     .map(drop)
+}
+
+fn size_bytes(device: &Path) -> Result<u64, ChainError> {
+    let name = device.file_name().unwrap_or_default();
+    let path = Path::new("/sys/block").join(name).join("size");
+    let read = std::fs::read_to_string(&path);
+    // The kernel counts in sectors of 512 bytes here, whatever the device's are.
+    let sectors = read.and_then(|text| text.trim().parse::<u64>().map_err(io::Error::other));
+    sectors
+        .map(|sectors| sectors * 512)
+        .map_err(|source| ChainError::System { what: path.display().to_string(), source })
+}
+
+/// Who uses the drive that is served in this directory, apart from its own loop device `own`.
+pub fn user_of(directory: &Path, own: Option<&Path>) -> Option<String> {
+    let loops = loops_on(directory);
+    if let Some(other) = loops.iter().find(|device| own != Some(device.as_path())) {
+        return Some(format!("the drive's file, by {}", other.display()));
+    }
+    let table = drive::MountTable::read(&drive::SystemRoot::default()).ok()?;
+    let mount = table.mounts().iter().find(|mount| own == Some(mount.source.as_path()))?;
+    Some(format!("{}, mounted on {}", mount.source.display(), mount.mount_point.display()))
 }
 
 /// A mount whose process was killed, with what stands on it.
@@ -265,6 +328,25 @@ impl Left {
             let_go(device)?;
         }
         crate::fuse::mount::detach(&self.directory, true)
-            .map_err(|source| ChainError::System { what: format!("unmount {}", self.directory.display()), source })
+            .map_err(|source| ChainError::System { what: format!("unmount {}", self.directory.display()), source })?;
+        if crate::runtime::is_private(&self.directory) {
+            // Whoever put something there keeps it.
+            let _ = std::fs::remove_dir(&self.directory);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_on_a_device() {
+        let ext4 = "DEVNAME=/dev/loop0\nUUID=1\nBLOCK_SIZE=4096\nTYPE=ext4\nUSAGE=filesystem\n";
+        assert_eq!(held(ext4), Holds::Filesystem("ext4".to_owned()));
+        assert_eq!(held("DEVNAME=/dev/loop0\nPTUUID=1\nPTTYPE=dos\n"), Holds::Partitions("dos".to_owned()));
+        insta::assert_snapshot!(ChainError::Partitions("dos".to_owned()), @"the drive holds a partition table (dos), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
+        insta::assert_snapshot!(ChainError::Nothing, @"the drive holds no filesystem any more: what a power cut left of it is not recognised");
     }
 }

@@ -41,11 +41,14 @@ pub enum ContainerError {
     /// Another process serves it.
     #[error("`{}` is in use by another emulated drive", .0.display())]
     InUse(PathBuf),
+    /// What stands beside it is no note of ours.
+    #[error("`{}` is where an emulated drive would keep its note, and holds something else; name another file", .0.display())]
+    ForeignNote(PathBuf),
     /// It is a directory, or a device.
     #[error("`{}` is no regular file", .0.display())]
     NoFile(PathBuf),
     /// The system said no.
-    #[error("`{}`: {source}", path.display())]
+    #[error("`{}` cannot hold a drive", path.display())]
     System {
         /// The file.
         path: PathBuf,
@@ -57,7 +60,7 @@ pub enum ContainerError {
 impl ContainerError {
     /// Whether it was refused for safety.
     pub const fn is_refusal(&self) -> bool {
-        matches!(self, ContainerError::Foreign(_) | ContainerError::InUse(_))
+        matches!(self, ContainerError::Foreign(_) | ContainerError::ForeignNote(_) | ContainerError::InUse(_))
     }
 }
 
@@ -69,8 +72,9 @@ pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<Image, Conta
     let system = |source| ContainerError::System { path: path.to_owned(), source };
     let beside = note_path(path);
     let held: Option<Note> = match std::fs::read(&beside) {
-        Ok(bytes) => serde_json::from_slice(&bytes).ok(),
-        Err(_) => None,
+        Ok(bytes) => Some(serde_json::from_slice(&bytes).map_err(|_| ContainerError::ForeignNote(beside.clone()))?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(source) => return Err(ContainerError::System { path: beside, source }),
     };
     let file = match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
         Ok(file) => file,
@@ -89,6 +93,10 @@ pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<Image, Conta
     lock(&file, path)?;
     let length = file.metadata().map_err(system)?.len();
     match held {
+        // A note of a drive that is gone, and somebody's file under its name.
+        Some(held) if ![0, held.capacity_bytes].contains(&length) && !destroy_data => {
+            return Err(ContainerError::Foreign(path.to_owned()));
+        }
         Some(held) if length > 0 && held.capacity_bytes != note.capacity_bytes => {
             return Err(ContainerError::OtherSize {
                 path: path.to_owned(),
@@ -157,6 +165,14 @@ mod tests {
         insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"`DIR/photos.tar` exists and was not made by an emulated drive; name another file, or add --destroy-data");
         assert_eq!(std::fs::read(&path).unwrap(), b"photos");
         assert!(open(&path, &note(1 << 20), true).is_ok());
+        // A note that outlived its drive.
+        std::fs::write(&path, b"other photos").unwrap();
+        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"`DIR/photos.tar` exists and was not made by an emulated drive; name another file, or add --destroy-data");
+        assert_eq!(std::fs::read(&path).unwrap(), b"other photos");
+        let letter = directory.path().join("letter");
+        std::fs::write(note_path(&letter), b"Dear").unwrap();
+        insta::assert_snapshot!(refused(open(&letter, &note(1 << 20), true), directory.path()), @"`DIR/letter.flushmark` is where an emulated drive would keep its note, and holds something else; name another file");
+        assert!(!letter.exists());
         insta::assert_snapshot!(refused(open(directory.path(), &note(1 << 20), true), directory.path()), @"`DIR` is no regular file");
     }
 }

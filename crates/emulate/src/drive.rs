@@ -10,14 +10,17 @@ use simdrive::slab::Slab;
 use simdrive::time::Ns;
 
 use crate::faults::{Faults, Injected};
-use crate::history::History;
+use crate::history::{Before, History};
 use crate::honesty::{Fault, Honesty};
 use crate::image::Image;
+use crate::promises::Promises;
 
 /// What may be forgotten is looked for each time the log of writes has grown by so much.
 const FORGET_EVERY_BYTES: u64 = 256 << 10;
-/// With a longer log than this no more writes are taken, until the drive has put something away.
+/// With a longer log than this no more writes are taken, until the drive has put something away: no drive's cache holds more.
 const HISTORY_BYTES_MOST: u64 = 512 << 20;
+/// Of a larger range of zeros this is done first, and the rest when that is done.
+const ZEROS_BYTES_MOST: u64 = 8 << 20;
 
 /// What a host asks of a drive. Offsets and lengths are multiples of [`SECTOR_BYTES`].
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +49,8 @@ pub enum Command<'a> {
         bytes: u64,
         /// Safe when acknowledged.
         fua: bool,
+        /// The range keeps its place in the file that holds the data.
+        keeps_space: bool,
     },
     /// Says that a range is not needed any more; it is zeros afterwards, until a power cut brings back what it likes. Takes no time.
     Trim {
@@ -53,6 +58,8 @@ pub enum Command<'a> {
         offset: u64,
         /// How much.
         bytes: u64,
+        /// Safe when acknowledged: takes as long as a flush.
+        fua: bool,
     },
     /// What was acknowledged before is safe afterwards.
     Flush,
@@ -91,6 +98,8 @@ pub struct Done {
     pub tag: u64,
     /// When it was, by the model.
     pub at: Ns,
+    /// Why it failed, when what holds the data did not do it.
+    pub failed: Option<io::ErrorKind>,
 }
 
 /// Whether the drive runs.
@@ -156,13 +165,16 @@ struct UnderWay {
     /// Of a write: its first and last stamp.
     stamps: Option<(Stamp, Stamp)>,
     fua: bool,
+    /// Zeros that come after what is under way now.
+    zeros: Option<Zeros>,
 }
 
-/// What a flush makes safe: the writes before one, except those that were under way when it came.
-#[derive(Debug, Clone, Default)]
-struct Covers {
-    before: Stamp,
-    except: BTreeSet<Stamp>,
+/// A range that becomes zeros.
+#[derive(Debug, Clone, Copy)]
+struct Zeros {
+    offset: u64,
+    bytes: u64,
+    keeps_space: bool,
 }
 
 /// The drive.
@@ -175,9 +187,8 @@ pub struct Drive {
     history: History,
     /// How long the log was when it was last shortened.
     history_was: u64,
-    /// When each write of the log was made, where that decides what is lost.
-    ages: VecDeque<(Ns, Stamp)>,
     keeps_history: bool,
+    promises: Promises,
     request_most: u64,
     /// The model's time does not run backwards.
     clock: Ns,
@@ -185,13 +196,6 @@ pub struct Drive {
     power: Power,
     read_only: bool,
     next_stamp: Stamp,
-    /// Writes that were not acknowledged yet.
-    open: BTreeSet<Stamp>,
-    /// What each flush under way covers, and what the latest one did.
-    flushing: BTreeMap<u32, Covers>,
-    promised_by_flush: Covers,
-    /// Single writes that were called safe.
-    promised: BTreeSet<Stamp>,
     under_way: Slab<UnderWay>,
     /// Commands that the drive's queue has no place for.
     waiting: VecDeque<Request>,
@@ -210,6 +214,7 @@ impl Drive {
     /// to it in parts, as a host's block layer would send them. `seed` decides what is chance.
     pub fn new(device: Box<dyn Device>, image: Image, honesty: Honesty, request_most: u64, seed: u64) -> Drive {
         let faults = Faults::new(&honesty, seed);
+        let promises = Promises::new(honesty.ack_early.map(|early| early.as_nanos() as Ns));
         Drive {
             identity: device.identity(),
             device,
@@ -218,8 +223,8 @@ impl Drive {
             faults,
             history: History::default(),
             history_was: 0,
-            ages: VecDeque::new(),
             keeps_history: true,
+            promises,
             request_most,
             clock: 0,
             // Not the faults' chance: one more fault should not change what the cache loses.
@@ -227,10 +232,6 @@ impl Drive {
             power: Power::On,
             read_only: false,
             next_stamp: 1,
-            open: BTreeSet::new(),
-            flushing: BTreeMap::new(),
-            promised_by_flush: Covers::default(),
-            promised: BTreeSet::new(),
             under_way: Slab::new(),
             waiting: VecDeque::new(),
             in_flight: 0,
@@ -276,8 +277,9 @@ impl Drive {
     }
 
     /// Whether it has so much to remember that a host should wait before it sends more.
-    pub const fn is_crowded(&self) -> bool {
-        self.history.bytes() >= HISTORY_BYTES_MOST
+    pub fn is_crowded(&self) -> bool {
+        // Where nothing will ever be put away by itself, waiting would not help.
+        self.history.bytes() >= HISTORY_BYTES_MOST && self.device.next_event().is_some()
     }
 
     /// Commands that are under way.
@@ -302,40 +304,30 @@ impl Drive {
         match command {
             Command::Read { offset, bytes } => {
                 self.check(offset, bytes)?;
-                let id = self.under_way.insert(UnderWay { tag, kind: Op::Read, parts: 0, stamps: None, fua: false });
+                let id = self.under_way.insert(UnderWay::new(tag, Op::Read));
                 self.send_parts(now, id, Request { id, op: Op::Read, offset, bytes, fua: false, stamp: 0 });
             }
             Command::Write { offset, data, fua } => {
                 self.check_write(offset, data.len() as u64)?;
-                let stamp = self.store(now, offset, data)?;
-                self.send_write(now, tag, offset, data.len() as u64, (stamp, stamp), fua);
+                let stamp = self.store(offset, data)?;
+                let id = self.under_way.insert(UnderWay { fua, ..UnderWay::new(tag, Op::Write) });
+                self.send_write(now, id, offset, data.len() as u64, stamp);
             }
-            Command::Zero { offset, bytes, fua } => {
+            Command::Zero { offset, bytes, fua, keeps_space } => {
                 self.check_write(offset, bytes)?;
-                let first = self.next_stamp;
-                for (at, bytes) in self.parts(offset, bytes) {
-                    self.remember(now, at, &vec![0; bytes as usize])?;
-                    self.image.clear(at, bytes)?;
-                }
-                self.send_write(now, tag, offset, bytes, (first, self.next_stamp - 1), fua);
+                let zeros = Zeros { offset, bytes: bytes.min(ZEROS_BYTES_MOST), keeps_space };
+                let first = self.store_zeros(zeros)?;
+                let (offset, bytes) = (offset + zeros.bytes, bytes - zeros.bytes);
+                let rest = (bytes > 0).then_some(Zeros { offset, bytes, keeps_space });
+                let id = self.under_way.insert(UnderWay { fua, zeros: rest, ..UnderWay::new(tag, Op::Write) });
+                self.send_write(now, id, zeros.offset, zeros.bytes, first);
             }
-            Command::Trim { offset, bytes } => {
+            Command::Trim { offset, bytes, fua } => {
                 self.check_write(offset, bytes)?;
                 self.image.clear(offset, bytes)?;
-                self.finished.push(Done { tag, at: now });
+                if fua { self.flush(now, tag) } else { self.finished.push(Done { tag, at: now, failed: None }) }
             }
-            Command::Flush => {
-                if self.honesty.ignores_flush || self.honesty.ack_early.is_some() {
-                    self.flushes += 1;
-                    self.promised_by_flush = self.covers();
-                    self.finished.push(Done { tag, at: now });
-                } else {
-                    let id =
-                        self.under_way.insert(UnderWay { tag, kind: Op::Flush, parts: 1, stamps: None, fua: false });
-                    self.flushing.insert(id, self.covers());
-                    self.send(now, Request { id, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 });
-                }
-            }
+            Command::Flush => self.flush(now, tag),
         }
         Ok(())
     }
@@ -413,13 +405,9 @@ impl Drive {
 
     fn lose(&mut self, now: Ns) -> Result<Cut, Refused> {
         self.device.power_cut(now, &mut self.chance);
+        self.promises.go_on(now);
         let newest = self.history.newest();
-        let left = if let Some(safe_before) = self.safe_before(now) {
-            self.history.newest_before(safe_before)
-        } else {
-            let left = |sector| self.device.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0];
-            newest.keys().map(|&sector| (sector, left(sector))).collect()
-        };
+        let left = self.left(&newest);
         let mut cut = Cut::default();
         let lost: BTreeSet<Stamp> = newest
             .iter()
@@ -427,24 +415,36 @@ impl Drive {
             .map(|(_, newest)| *newest)
             .collect();
         for stamp in lost {
-            if self.open.contains(&stamp) {
+            if self.promises.is_open(stamp) {
                 cut.lost_unacknowledged += 1;
-            } else if self.is_promised(stamp) {
+            } else if self.promises.is_made(stamp) {
                 cut.lost_promised += 1;
             } else {
                 cut.lost_unflushed += 1;
             }
         }
         for restored in self.history.take_back(&left) {
-            self.image.write(restored.offset, &restored.data)?;
+            self.image.restore(restored.offset, &restored.data)?;
         }
         self.history_was = 0;
-        self.ages.clear();
-        self.open.clear();
-        self.flushing.clear();
-        self.promised.clear();
+        self.promises.start_anew();
         cut.injected = self.faults.strike(&mut self.image)?;
         Ok(cut)
+    }
+
+    /// Which write's data each of these sectors holds after a cut.
+    fn left(&self, sectors: &BTreeMap<u64, Stamp>) -> BTreeMap<u64, Stamp> {
+        let by_model = |sector: u64| self.device.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0];
+        if !self.promises.are_early() {
+            return sectors.keys().map(|&sector| (sector, by_model(sector))).collect();
+        }
+        let kept = self.history.newest_of(|stamp| self.promises.came_true(stamp));
+        let left = |sector: u64| {
+            let kept = kept.get(&sector).copied().unwrap_or_default();
+            // In a drive without a volatile cache each acknowledgement is a promise, and none of them is the model's.
+            if self.identity.volatile_cache { kept.max(by_model(sector)) } else { kept }
+        };
+        sectors.keys().map(|&sector| (sector, left(sector))).collect()
     }
 
     /// Switches it on again after a cut.
@@ -477,7 +477,7 @@ impl Drive {
         self.cuts
     }
 
-    /// Overwrites it at random so many times, in no time.
+    /// Overwrites it at random so many times, in no time. What it holds stays, and is safe.
     ///
     /// # Errors
     /// When it is off, or has nothing that wears.
@@ -495,19 +495,25 @@ impl Drive {
         Ok(())
     }
 
-    /// Lays the first `percent` of it out, as if it had been written once, long ago. What it holds stays.
-    pub fn fill(&mut self, percent: f64) {
+    /// Lays the first `percent` of it out, as if it had been written once, long ago. What it holds stays, and is safe.
+    ///
+    /// # Errors
+    /// When it is off.
+    pub fn fill(&mut self, percent: f64) -> Result<(), Refused> {
+        if self.power != Power::On {
+            return Err(Refused::NoPower);
+        }
         let bytes = self.identity.capacity_bytes as f64 * percent / 100.0;
         self.device.precondition((bytes as u64).min(self.identity.capacity_bytes) / SECTOR_BYTES * SECTOR_BYTES);
         self.forget_all();
+        Ok(())
     }
 
     /// Everything that was written so far is safe.
     fn forget_all(&mut self) {
         self.history = History::default();
         self.history_was = 0;
-        self.ages.clear();
-        self.promised.clear();
+        self.promises.forget_all();
     }
 
     /// What it is and does.
@@ -554,36 +560,78 @@ impl Drive {
     }
 
     /// Writes into the image, and remembers what was there.
-    fn store(&mut self, now: Ns, offset: u64, data: &[u8]) -> Result<Stamp, Refused> {
-        let stamp = self.remember(now, offset, data)?;
-        self.image.write(offset, data)?;
-        Ok(stamp)
-    }
-
-    fn remember(&mut self, now: Ns, offset: u64, data: &[u8]) -> Result<Stamp, Refused> {
-        let stamp = self.next_stamp;
-        self.next_stamp += 1;
-        if self.keeps_history {
-            let mut before = vec![0; data.len()];
-            self.image.read(offset, &mut before)?;
-            self.history.record(stamp, offset, &before);
-            if self.honesty.ack_early.is_some() {
-                self.ages.push_back((now, stamp));
-            }
-        }
+    fn store(&mut self, offset: u64, data: &[u8]) -> Result<Stamp, Refused> {
+        let stamp = self.remember(offset, data.len() as u64)?;
         if !self.faults.are_none() {
             self.faults.write(&self.image, offset, data)?;
         }
+        let written = self.image.write(offset, data);
+        self.unless_refused(offset, written)?;
         Ok(stamp)
     }
 
-    fn send_write(&mut self, now: Ns, tag: u64, offset: u64, bytes: u64, stamps: (Stamp, Stamp), fua: bool) {
-        if self.keeps_history {
-            self.open.extend(stamps.0..=stamps.1);
+    /// The same, of zeros, in parts that the drive takes as one. Gives the first stamp.
+    fn store_zeros(&mut self, zeros: Zeros) -> Result<Stamp, Refused> {
+        let first = self.next_stamp;
+        for (offset, bytes) in self.parts(zeros.offset, zeros.bytes) {
+            self.remember(offset, bytes)?;
+            if !self.faults.are_none() {
+                self.faults.write(&self.image, offset, &vec![0; bytes as usize])?;
+            }
+            let cleared =
+                if zeros.keeps_space { self.image.zero(offset, bytes) } else { self.image.clear(offset, bytes) };
+            self.unless_refused(offset, cleared)?;
         }
-        let id = self.under_way.insert(UnderWay { tag, kind: Op::Write, parts: 0, stamps: Some(stamps), fua });
-        let forced = fua && self.identity.fua && !self.honesty.ignores_fua && self.honesty.ack_early.is_none();
-        self.send_parts(now, id, Request { id, op: Op::Write, offset, bytes, fua: forced, stamp: stamps.0 });
+        Ok(first)
+    }
+
+    /// What the image refused was never written, and is not lost at a cut.
+    fn unless_refused(&mut self, offset: u64, written: io::Result<()>) -> Result<(), Refused> {
+        let Err(error) = written else { return Ok(()) };
+        if let Some(before) = self.history.take_back_newest() {
+            // A part of it may be there. What cannot even be put back stays undefined, as on a drive that failed to write.
+            let _ = self.image.restore(offset, &before);
+        }
+        Err(Refused::Image(error))
+    }
+
+    fn remember(&mut self, offset: u64, bytes: u64) -> Result<Stamp, Refused> {
+        if self.keeps_history {
+            let before = if self.image.is_untouched(offset, bytes) {
+                Before::Zeros(bytes)
+            } else {
+                let mut before = Vec::with_capacity(bytes as usize);
+                self.image.append(offset, bytes as usize, &mut before)?;
+                Before::of(before)
+            };
+            self.history.record(self.next_stamp, offset, before);
+        }
+        self.next_stamp += 1;
+        Ok(self.next_stamp - 1)
+    }
+
+    fn flush(&mut self, now: Ns, tag: u64) {
+        if self.honesty.ignores_flush || self.promises.are_early() {
+            self.flushes += 1;
+            self.promises.flush_waved_through(self.next_stamp, now);
+            self.finished.push(Done { tag, at: now, failed: None });
+            return;
+        }
+        let id = self.under_way.insert(UnderWay { parts: 1, ..UnderWay::new(tag, Op::Flush) });
+        self.promises.flush_came(id, self.next_stamp);
+        self.send(now, Request { id, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 });
+    }
+
+    /// Sends a write that was stored, from this stamp to the latest one.
+    fn send_write(&mut self, now: Ns, id: u32, offset: u64, bytes: u64, first: Stamp) {
+        let last = self.next_stamp - 1;
+        if self.keeps_history {
+            self.promises.write_came(first..=last);
+        }
+        let write = self.under_way.get_mut(id);
+        write.stamps = Some((write.stamps.map_or(first, |(first, _)| first), last));
+        let forced = write.fua && self.identity.fua && !self.honesty.ignores_fua && !self.promises.are_early();
+        self.send_parts(now, id, Request { id, op: Op::Write, offset, bytes, fua: forced, stamp: first });
     }
 
     fn send_parts(&mut self, now: Ns, id: u32, whole: Request) {
@@ -620,62 +668,67 @@ impl Drive {
         if command.parts > 0 {
             return;
         }
+        let failed = match command.zeros.take() {
+            Some(zeros) => match self.go_on_with_zeros(id, at, zeros) {
+                Ok(()) => return,
+                Err(kind) => Some(kind),
+            },
+            None => None,
+        };
         let UnderWay { tag, kind, stamps, fua, .. } = self.under_way.remove(id);
         match kind {
             Op::Write => self.writes += 1,
-            Op::Flush => self.flushes += 1,
+            Op::Flush => {
+                self.flushes += 1;
+                self.promises.flush_done(id);
+            }
             Op::Read => {}
         }
-        if let Some(covers) = self.flushing.remove(&id)
-            && covers.before >= self.promised_by_flush.before
-        {
-            self.promised_by_flush = covers;
-        }
         if let (true, Some((first, last))) = (self.keeps_history, stamps) {
-            for stamp in first..=last {
-                self.open.remove(&stamp);
-                if fua || !self.identity.volatile_cache {
-                    self.promised.insert(stamp);
-                }
-            }
+            let as_safe = failed.is_none() && (fua || !self.identity.volatile_cache);
+            self.promises.write_done(first..=last, as_safe, at);
         }
-        self.finished.push(Done { tag, at });
+        self.finished.push(Done { tag, at, failed });
     }
 
-    /// What a flush that comes now will cover.
-    fn covers(&self) -> Covers {
-        Covers { before: self.next_stamp, except: self.open.clone() }
-    }
-
-    fn is_promised(&self, stamp: Stamp) -> bool {
-        let flushed = stamp < self.promised_by_flush.before && !self.promised_by_flush.except.contains(&stamp);
-        flushed || self.promised.contains(&stamp)
-    }
-
-    /// The oldest write that was not acknowledged, or else the next one.
-    fn oldest_open(&self) -> Stamp {
-        self.open.first().copied().unwrap_or(self.next_stamp)
-    }
-
-    /// The first write that is too young to be safe, in a drive that acknowledges early.
-    fn safe_before(&self, now: Ns) -> Option<Stamp> {
-        let early = self.honesty.ack_early?.as_nanos() as Ns;
-        let young = self.ages.iter().find(|(made, _)| made + early > now);
-        Some(young.map_or(self.next_stamp, |(_, stamp)| *stamp))
+    fn go_on_with_zeros(&mut self, id: u32, at: Ns, rest: Zeros) -> Result<(), io::ErrorKind> {
+        let now = Zeros { bytes: rest.bytes.min(ZEROS_BYTES_MOST), ..rest };
+        let first = self.store_zeros(now).map_err(|refused| match refused {
+            Refused::Image(error) => error.kind(),
+            _ => io::ErrorKind::Other,
+        })?;
+        let (offset, bytes) = (rest.offset + now.bytes, rest.bytes - now.bytes);
+        self.under_way.get_mut(id).zeros = (bytes > 0).then_some(Zeros { offset, bytes, ..rest });
+        self.send_write(at, id, now.offset, now.bytes, first);
+        Ok(())
     }
 
     /// Forgets what is safe by now.
     pub fn forget(&mut self, now: Ns) {
-        let at_risk = match self.safe_before(now) {
-            Some(safe_before) => safe_before,
-            None => self.device.at_risk_from(now).unwrap_or(Stamp::MAX),
-        };
-        let at_risk = at_risk.min(self.oldest_open());
-        self.history.forget_before(at_risk);
-        self.history_was = self.history.bytes();
-        while self.ages.front().is_some_and(|(_, stamp)| *stamp < at_risk) {
-            self.ages.pop_front();
+        self.promises.go_on(now);
+        self.forget_safe(now);
+        // However early its promises are: no cache holds so much.
+        while self.history.bytes() >= HISTORY_BYTES_MOST && self.promises.come_true() {
+            self.forget_safe(now);
         }
-        self.promised = self.promised.split_off(&at_risk);
+        self.history_was = self.history.bytes();
+    }
+
+    fn forget_safe(&mut self, now: Ns) {
+        let by_model = || self.device.at_risk_from(now).unwrap_or(Stamp::MAX);
+        let at_risk = match (self.promises.are_early(), self.identity.volatile_cache) {
+            (false, _) => by_model(),
+            (true, true) => by_model().max(self.promises.true_before()),
+            (true, false) => self.promises.true_before(),
+        };
+        let at_risk = at_risk.min(self.promises.oldest_open().unwrap_or(self.next_stamp));
+        self.history.forget_before(at_risk);
+        self.promises.forget_before(at_risk);
+    }
+}
+
+impl UnderWay {
+    const fn new(tag: u64, kind: Op) -> UnderWay {
+        UnderWay { tag, kind, parts: 0, stamps: None, fua: false, zeros: None }
     }
 }

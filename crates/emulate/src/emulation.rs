@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use simdrive::assembly::Impossible;
-use simdrive::device::Device;
+use simdrive::device::{Device, Identity};
 use simdrive::run::Machine;
 
 use crate::address::{Address, AddressError, listen_unix};
-use crate::chain::{ChainError, Filesystem, LoopDevice, MountedFilesystem};
+use crate::chain::{self, Blank, ChainError, Filesystem, LoopDevice, MountedFilesystem};
 use crate::container::{self, ContainerError, Note};
 use crate::drive::Drive;
 use crate::fixed::{self, Fixed};
@@ -21,11 +21,13 @@ use crate::honesty::Honesty;
 use crate::image::Image;
 use crate::nominal::Nominal;
 use crate::plug::{After, Plug};
+use crate::runtime;
 use crate::serve::connection::Socket;
 use crate::serve::control::Order;
 use crate::serve::directory::{DRIVE, Directory, PROBE};
 use crate::serve::floor::{self, Floor};
-use crate::serve::{Event, Handle, Server, Ways};
+use crate::serve::handle::{Event, Handle};
+use crate::serve::{Server, Ways};
 
 /// What is emulated.
 #[derive(Debug, Clone)]
@@ -143,8 +145,18 @@ pub enum EmulateError {
     /// Root is needed.
     #[error("{0} needs root; without it, --nbd and --fuse work")]
     Root(&'static str),
+    /// It would be a lie about something that was never promised.
+    #[error("{lie} is no lie of {model}: {because}. Without --lie {lie}, or with another model, it works")]
+    NothingToLieAbout {
+        /// The lie.
+        lie: &'static str,
+        /// The model.
+        model: String,
+        /// Why.
+        because: &'static str,
+    },
     /// The system said no.
-    #[error("{what}: {source}")]
+    #[error("{what}")]
     System {
         /// What was done.
         what: &'static str,
@@ -159,7 +171,7 @@ impl EmulateError {
         match self {
             EmulateError::Container(error) => error.is_refusal(),
             EmulateError::NotEmpty(_)
-            | EmulateError::Chain(ChainError::OtherFilesystem { .. })
+            | EmulateError::Chain(ChainError::OtherFilesystem { .. } | ChainError::Partitions(_))
             | EmulateError::Mount(MountError::Left(_)) => true,
             _ => false,
         }
@@ -167,7 +179,7 @@ impl EmulateError {
 
     /// Whether something that was typed is wrong.
     pub const fn is_wrong_use(&self) -> bool {
-        matches!(self, EmulateError::Impossible(_) | EmulateError::Root(_))
+        matches!(self, EmulateError::Impossible(_) | EmulateError::Root(_) | EmulateError::NothingToLieAbout { .. })
     }
 }
 
@@ -252,6 +264,7 @@ impl Emulation {
         let device = wishes.model.device()?;
         let nominal = Nominal::of(wishes.model.device()?);
         let identity = device.identity();
+        check_lies(&wishes.honesty, &identity, wishes.model.name())?;
         let capacity_bytes = identity.capacity_bytes;
         let image = match &wishes.image {
             None => Image::in_memory(capacity_bytes),
@@ -262,11 +275,12 @@ impl Emulation {
         };
         let mut drive =
             Drive::new(device, image, wishes.honesty.clone(), wishes.model.request_bytes_most(), wishes.seed);
-        if matches!(wishes.model, Model::Ideal { .. }) {
+        if matches!(wishes.model, Model::Ideal { .. }) && wishes.honesty.ack_early.is_none() {
             drive = drive.without_history();
         }
         if wishes.fill_percent > 0.0 {
-            drive.fill(wishes.fill_percent);
+            let filled = drive.fill(wishes.fill_percent);
+            debug_assert!(filled.is_ok(), "a new drive is on");
         }
         let mut facts = Facts {
             model: wishes.model.name().to_owned(),
@@ -299,7 +313,8 @@ impl Emulation {
             Files::None => (None, None),
             Files::File(directory) | Files::Device(directory) => (None, Some(directory.clone())),
             Files::Mounted(..) => {
-                let private = private_directory().map_err(system("a directory for the drive"))?;
+                let private =
+                    runtime::private_directory().map_err(system("a directory for the drive could not be made"))?;
                 (Some(private.clone()), Some(private))
             }
         };
@@ -312,16 +327,19 @@ impl Emulation {
         let (kernel, directory) = attached?.unzip();
         let ways = Ways {
             nbd,
-            directory: kernel.map(Directory::new).transpose().map_err(system("the file of FUSE"))?,
+            directory: kernel
+                .map(Directory::new)
+                .transpose()
+                .map_err(system("the kernel's FUSE file could not be set up"))?,
             control,
         };
         let plug = Plug::new(wishes.after, wishes.seed);
         let (server, handle, events) = Server::new(drive, wishes.model.name(), wishes.model.label(), ways, plug)
-            .map_err(system("setting up the server"))?;
+            .map_err(system("the server could not be set up"))?;
         let server = std::thread::Builder::new()
             .name("drive".to_owned())
             .spawn(move || server.run())
-            .map_err(system("starting the server"))?;
+            .map_err(system("the server could not be started"))?;
         facts.file = directory.as_ref().map(|mounted| mounted.directory().join(DRIVE));
         let mut emulation = Emulation {
             handle,
@@ -335,9 +353,9 @@ impl Emulation {
             private,
         };
         told("measuring what the transport costs");
-        emulation.measure(wishes).map_err(system("measuring what the transport costs"))?;
-        emulation.build(&wishes.files, told)?;
-        emulation.handle.ready();
+        emulation.measure(wishes).map_err(system("what the transport costs could not be measured"))?;
+        emulation.build(&wishes.files, Blank::GetsAFilesystem, told)?;
+        emulation.handle.ready(Ok(()));
         Ok(emulation)
     }
 
@@ -382,20 +400,15 @@ impl Emulation {
         }
     }
 
-    fn build(&mut self, files: &Files, told: &dyn Fn(&str)) -> Result<(), EmulateError> {
+    fn build(&mut self, files: &Files, blank: Blank, told: &dyn Fn(&str)) -> Result<(), EmulateError> {
         let (Files::Device(_) | Files::Mounted(..), Some(file)) = (files, &self.facts.file) else { return Ok(()) };
         let device = LoopDevice::attach(file, self.facts.wants_flushes, self.facts.rotational)?;
         self.facts.device = Some(device.path().to_owned());
         let device = self.device.insert(device);
         if let Files::Mounted(directory, filesystem) = files {
             told(&format!("making and mounting {}", filesystem.name()));
-            let mounted = MountedFilesystem::mount(
-                device.path(),
-                directory,
-                *filesystem,
-                filesystem.mount_options(),
-                self.facts.capacity_bytes,
-            )?;
+            let mounted =
+                MountedFilesystem::mount(device.path(), directory, *filesystem, filesystem.mount_options(), blank)?;
             self.filesystem = Some(mounted);
             self.facts.mounted = Some(directory.clone());
         }
@@ -419,29 +432,58 @@ impl Emulation {
     /// Puts the loop device and the filesystem back after the drive was switched on again: what the kernel remembers of it is from before the cut.
     ///
     /// # Errors
-    /// When a step fails.
+    /// When a step fails, such as mounting what the cut left. The drive is served on, and is told of it.
     pub fn rebuild(&mut self, files: &Files) -> Result<(), EmulateError> {
+        let rebuilt = self.build_anew(files);
+        self.handle.ready(rebuilt.as_ref().copied().map_err(ToString::to_string));
+        rebuilt
+    }
+
+    fn build_anew(&mut self, files: &Files) -> Result<(), EmulateError> {
         if let Some(mut filesystem) = self.filesystem.take()
             && filesystem.unmount().is_err()
         {
             filesystem.unmount_lazily();
         }
         self.device = None;
-        self.build(files, &|_| ())?;
-        self.handle.ready();
-        Ok(())
+        self.build(files, Blank::IsRefused, &|_| ())
     }
 
-    /// Takes the filesystem away, if nobody uses it.
+    /// Takes the filesystem away, if nobody uses it, or whatever else stands on the drive.
     ///
     /// # Errors
     /// When somebody does.
     pub fn unmount(&mut self) -> Result<(), ChainError> {
-        match &mut self.filesystem {
-            Some(filesystem) => filesystem.unmount(),
+        if let Some(filesystem) = &mut self.filesystem {
+            return filesystem.unmount();
+        }
+        let own = self.device.as_ref().map(LoopDevice::path);
+        match self.directory.as_ref().and_then(|mounted| chain::user_of(mounted.directory(), own)) {
+            Some(user) => Err(ChainError::InUse(user)),
             None => Ok(()),
         }
     }
+
+    /// Why the server has ended, when it did so by itself.
+    pub fn why_it_ended(&mut self) -> String {
+        match self.server.take().map(JoinHandle::join) {
+            Some(Ok(Err(error))) => error.to_string(),
+            Some(Err(_)) => "it panicked".to_owned(),
+            Some(Ok(Ok(_))) | None => "it was told to".to_owned(),
+        }
+    }
+}
+
+/// Lies about promises that this drive does not make would change nothing.
+fn check_lies(honesty: &Honesty, identity: &Identity, model: &str) -> Result<(), EmulateError> {
+    let refused = |lie, because| Err(EmulateError::NothingToLieAbout { lie, model: model.to_owned(), because });
+    if honesty.ignores_flush && !identity.volatile_cache {
+        return refused("ignore-flush", "it has no volatile cache, so that nobody sends it a flush");
+    }
+    if honesty.ignores_fua && !(identity.volatile_cache && identity.fua) {
+        return refused("ignore-fua", "it does not offer forced unit access");
+    }
+    Ok(())
 }
 
 impl Drop for Emulation {
@@ -479,19 +521,4 @@ fn check_empty(directory: &Path) -> Result<(), EmulateError> {
         None => Ok(()),
         Some(_) => Err(EmulateError::NotEmpty(directory.to_owned())),
     }
-}
-
-/// A directory that only this process uses.
-fn private_directory() -> io::Result<PathBuf> {
-    let base = runtime_directory();
-    let path = base.join(format!("flushmark-{}", std::process::id()));
-    std::fs::create_dir(&path)?;
-    Ok(path)
-}
-
-/// Where sockets and mounts of a user belong.
-pub fn runtime_directory() -> PathBuf {
-    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
-    let root = rustix::process::geteuid().is_root().then(|| PathBuf::from("/run")).filter(|path| path.is_dir());
-    named.or(root).unwrap_or_else(std::env::temp_dir)
 }

@@ -17,14 +17,25 @@ struct Change {
 
 /// What was in a write's place. Most of a drive was never written.
 #[derive(Debug)]
-enum Before {
+pub enum Before {
+    /// So many zeros.
     Zeros(u64),
+    /// This.
     Bytes(Box<[u8]>),
 }
 
 const ZEROS: [u8; SECTOR_BYTES as usize] = [0; SECTOR_BYTES as usize];
 
 impl Before {
+    /// What was read there.
+    pub fn of(read: Vec<u8>) -> Before {
+        if read.iter().all(|&byte| byte == 0) {
+            Before::Zeros(read.len() as u64)
+        } else {
+            Before::Bytes(read.into_boxed_slice())
+        }
+    }
+
     fn len(&self) -> u64 {
         match self {
             Before::Zeros(bytes) => *bytes,
@@ -58,14 +69,19 @@ pub struct Restored {
 
 impl History {
     /// A write, whose stamp is above all earlier ones; `before` is what its whole range held.
-    pub fn record(&mut self, stamp: Stamp, offset: u64, before: &[u8]) {
-        let before = if before.iter().all(|&byte| byte == 0) {
-            Before::Zeros(before.len() as u64)
-        } else {
-            Before::Bytes(before.into())
-        };
+    pub fn record(&mut self, stamp: Stamp, offset: u64, before: Before) {
         self.bytes += before.len();
         self.changes.push_back(Change { stamp, offset, before });
+    }
+
+    /// The latest write was none: what was in its place before.
+    pub fn take_back_newest(&mut self) -> Option<Vec<u8>> {
+        let change = self.changes.pop_back()?;
+        self.bytes -= change.before.len();
+        Some(match change.before {
+            Before::Zeros(bytes) => vec![0; bytes as usize],
+            Before::Bytes(bytes) => bytes.into_vec(),
+        })
     }
 
     /// Bytes of the writes that it could take back.
@@ -84,13 +100,13 @@ impl History {
 
     /// The sectors that were written, with the newest write of each.
     pub fn newest(&self) -> BTreeMap<u64, Stamp> {
-        self.newest_before(Stamp::MAX)
+        self.newest_of(|_| true)
     }
 
-    /// The sectors that were written before `stamp`, with the newest of those writes.
-    pub fn newest_before(&self, stamp: Stamp) -> BTreeMap<u64, Stamp> {
-        let older = self.changes.iter().take_while(|change| change.stamp < stamp);
-        older.flat_map(|change| change.sectors().map(|sector| (sector, change.stamp))).collect()
+    /// The sectors that these writes wrote, with the newest of them.
+    pub fn newest_of(&self, these: impl Fn(Stamp) -> bool) -> BTreeMap<u64, Stamp> {
+        let chosen = self.changes.iter().filter(|change| these(change.stamp));
+        chosen.flat_map(|change| change.sectors().map(|sector| (sector, change.stamp))).collect()
     }
 
     /// Takes back what did not survive, and forgets everything. `left` says of each sector that was written which write's data it holds; a stamp
@@ -143,8 +159,8 @@ mod tests {
     /// Sector 0 held 10 and sector 1 held 20; write 1 made both 11 and 21, write 2 made sector 0 12.
     fn history() -> History {
         let mut history = History::default();
-        history.record(1, 0, &sectors(&[10, 20]));
-        history.record(2, 0, &sectors(&[11]));
+        history.record(1, 0, Before::of(sectors(&[10, 20])));
+        history.record(2, 0, Before::of(sectors(&[11])));
         history
     }
 

@@ -128,7 +128,9 @@ pub(crate) fn time(text: &str) -> Option<Duration> {
         "s" => 1.0,
         _ => return None,
     };
-    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * unit_s).ok()
+    // A year at most: times are added up in 64 bits of nanoseconds.
+    let seconds = Some(number.parse::<f64>().ok()? * unit_s).filter(|seconds| *seconds <= 31_536_000.0)?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// How honest a drive is. The default is honest.
@@ -215,6 +217,7 @@ mod tests {
         insta::assert_snapshot!(refused("shorn"), @"`shorn` needs the chance that it happens, between 0 and 1, such as shorn=0.001");
         insta::assert_snapshot!(refused("flying=2"), @"`flying` needs the chance that it happens, between 0 and 1, such as flying=0.001");
         insta::assert_snapshot!(refused("ack-early=20"), @"`ack-early` needs a time, such as ack-early=20ms");
+        assert!("ack-early=99999999999s".parse::<Lie>().is_err());
         insta::assert_snapshot!(refused("ignore-fua=0.5"), @"`ignore-fua` takes no value");
     }
 }

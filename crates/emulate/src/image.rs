@@ -105,6 +105,42 @@ impl Image {
         }
     }
 
+    /// Whether a range is known to be zeros because nothing was ever written near it.
+    pub fn is_untouched(&self, offset: u64, bytes: u64) -> bool {
+        match &self.medium {
+            Medium::Memory(pieces) => split(offset, bytes as usize).all(|(piece, ..)| pieces[piece].is_none()),
+            Medium::File(_) => false,
+        }
+    }
+
+    /// Writes what was there before; zeros go back to being nothing, which a full disk does not refuse.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn restore(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if data.iter().all(|&byte| byte == 0) {
+            self.clear(offset, data.len() as u64)
+        } else {
+            self.write(offset, data)
+        }
+    }
+
+    /// Makes a range zeros that keep their place in the file.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        match &self.medium {
+            Medium::Memory(_) => self.clear(offset, bytes),
+            Medium::File(file) => {
+                match fallocate(file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, offset, bytes) {
+                    Err(rustix::io::Errno::OPNOTSUPP) => write_zeros(file, offset, bytes),
+                    other => Ok(other?),
+                }
+            }
+        }
+    }
+
     /// Makes a range zeros, and gives back what it took.
     ///
     /// # Errors
@@ -125,16 +161,7 @@ impl Image {
                 let punched = fallocate(&*file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes);
                 match punched {
                     // A filesystem that cannot punch holes takes zeros.
-                    Err(rustix::io::Errno::OPNOTSUPP) => {
-                        let zeros = vec![0; bytes.min(PIECE_BYTES) as usize];
-                        let (mut at, end) = (offset, offset + bytes);
-                        while at < end {
-                            let length = (end - at).min(PIECE_BYTES);
-                            file.write_all_at(&zeros[..length as usize], at)?;
-                            at += length;
-                        }
-                        Ok(())
-                    }
+                    Err(rustix::io::Errno::OPNOTSUPP) => write_zeros(file, offset, bytes),
                     other => Ok(other?),
                 }
             }
@@ -151,6 +178,17 @@ impl Image {
             Medium::File(file) => file.sync_data(),
         }
     }
+}
+
+fn write_zeros(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+    let zeros = vec![0; bytes.min(PIECE_BYTES) as usize];
+    let (mut at, end) = (offset, offset + bytes);
+    while at < end {
+        let length = (end - at).min(PIECE_BYTES);
+        file.write_all_at(&zeros[..length as usize], at)?;
+        at += length;
+    }
+    Ok(())
 }
 
 /// A range cut at the pieces' borders: piece, place in it, length.

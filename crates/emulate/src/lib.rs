@@ -5,12 +5,14 @@
 //! | [`drive`] | the drive: a model that says when and what survives, an image that holds the bytes; without a clock of its own |
 //! | [`image`], [`container`] | bytes in memory or in a sparse file, and whose file that is |
 //! | [`history`] | what was there before each write that could still be lost |
+//! | [`promises`] | which writes a host was told are safe |
 //! | [`honesty`], [`faults`] | the drive's lies, and what else goes wrong at a cut |
 //! | [`plug`] | when the plug is pulled by itself |
 //! | [`fixed`] | a drive that takes no time, or always the same |
 //! | [`nominal`] | what a model takes for single commands |
 //! | [`nbd`], [`fuse`] | the two protocols, as bytes |
 //! | [`serve`] | real time: one thread between the clients and the drive |
+//! | [`runtime`] | where sockets and mounts lie that were given no place |
 //! | [`address`], [`chain`] | where it is served: sockets, loop devices, filesystems |
 //! | [`emulation`] | all of it together, set up and taken down |
 //!
@@ -51,4 +53,6 @@ pub mod image;
 pub mod nbd;
 pub mod nominal;
 pub mod plug;
+pub mod promises;
+pub mod runtime;
 pub mod serve;

@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 use simdrive::time::Ns;
 
-/// What the plug is pulled after, counted from when the drive was switched on.
+/// What the plug is pulled after, counted from when the drive is on and what stands above it is there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum After {
     /// So many writes were acknowledged.
@@ -51,23 +51,23 @@ impl FromStr for After {
 pub struct Plug {
     after: Option<After>,
     chance: Xoshiro256PlusPlus,
-    /// What counts from the last start.
+    /// What was counted when it was armed.
     writes: u64,
     flushes: u64,
     at: Option<Ns>,
+    armed: bool,
 }
 
 impl Plug {
-    /// Switched on at time 0.
+    /// Not armed yet.
     pub fn new(after: Option<After>, seed: u64) -> Plug {
-        let mut plug = Plug { after, chance: Xoshiro256PlusPlus::seed_from_u64(seed), writes: 0, flushes: 0, at: None };
-        plug.switched_on(0, 0, 0);
-        plug
+        let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Plug { after, chance, writes: 0, flushes: 0, at: None, armed: false }
     }
 
-    /// The drive was switched on, after so many writes and flushes in all.
-    pub fn switched_on(&mut self, now: Ns, writes: u64, flushes: u64) {
-        (self.writes, self.flushes) = (writes, flushes);
+    /// The drive is in use, after so many writes and flushes in all: from here on is counted.
+    pub fn arm(&mut self, now: Ns, writes: u64, flushes: u64) {
+        (self.writes, self.flushes, self.armed) = (writes, flushes, true);
         self.at = match self.after {
             Some(After::Time(time)) => Some(now + time.as_nanos() as Ns),
             Some(After::Random(mean)) => {
@@ -79,8 +79,8 @@ impl Plug {
     }
 
     /// The drive was switched off: nothing is pulled any more.
-    pub const fn switched_off(&mut self) {
-        self.at = None;
+    pub const fn disarm(&mut self) {
+        (self.at, self.armed) = (None, false);
     }
 
     /// When to look again at the latest.
@@ -91,7 +91,7 @@ impl Plug {
     /// Whether it is pulled now, when so many writes and flushes were acknowledged in all.
     #[inline]
     pub fn is_due(&self, now: Ns, writes: u64, flushes: u64) -> bool {
-        match self.after {
+        match self.after.filter(|_| self.armed) {
             None => false,
             Some(After::Writes(count)) => writes - self.writes >= count,
             Some(After::Flushes(count)) => flushes - self.flushes >= count,
@@ -104,23 +104,32 @@ impl Plug {
 mod tests {
     use super::*;
 
+    fn armed(after: &str, seed: u64) -> Plug {
+        let mut plug = Plug::new(Some(after.parse().unwrap()), seed);
+        assert!(!plug.is_due(Ns::MAX, u64::MAX, u64::MAX));
+        plug.arm(0, 0, 0);
+        plug
+    }
+
     #[test]
     fn counts_from_the_last_start() {
-        let mut plug = Plug::new(Some("flushes=3".parse().unwrap()), 0);
+        let mut plug = armed("flushes=3", 0);
         assert!(!plug.is_due(0, 100, 2) && plug.is_due(0, 0, 3));
-        plug.switched_on(0, 0, 3);
+        plug.arm(0, 0, 3);
         assert!(!plug.is_due(0, 100, 5) && plug.is_due(0, 0, 6));
-        let plug = Plug::new(Some("time=2ms".parse().unwrap()), 0);
+        plug.disarm();
+        assert!(!plug.is_due(0, 0, 6));
+        let plug = armed("time=2ms", 0);
         assert!(!plug.is_due(1_999_999, 0, 0) && plug.is_due(2_000_000, 0, 0));
-        assert!(!Plug::new(None, 0).is_due(Ns::MAX, u64::MAX, u64::MAX));
+        let mut plug = Plug::new(None, 0);
+        plug.arm(0, 0, 0);
+        assert!(!plug.is_due(Ns::MAX, u64::MAX, u64::MAX));
     }
 
     #[test]
     fn random_moments_have_the_mean_that_was_asked_for() {
-        let mean_s: f64 = (0..2000)
-            .map(|seed| Plug::new(Some("random=1s".parse().unwrap()), seed).at().unwrap() as f64 / 1e9)
-            .sum::<f64>()
-            / 2000.0;
+        let mean_s: f64 =
+            (0..2000).map(|seed| armed("random=1s", seed).at().unwrap() as f64 / 1e9).sum::<f64>() / 2000.0;
         assert!((0.9..1.1).contains(&mean_s), "{mean_s}");
     }
 

@@ -8,6 +8,7 @@
 //! | [`control`] | orders of a person: status, cut, power-on |
 //! | [`floor`] | what the transport itself costs |
 //! | [`pace`] | what of it is still owed |
+//! | [`handle`] | what the server is told by those who started it |
 //! | this one | the loop |
 //!
 //! One thread, because a request at depth 1 is then never handed from one to another, which costs more than a fast drive's latency; and because a drive is one thing with one order of events.
@@ -20,37 +21,39 @@ pub mod connection;
 pub mod control;
 pub mod directory;
 pub mod floor;
+pub mod handle;
 pub mod pace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
-use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
-use rustix::thread::CpuSet;
 use simdrive::time::Ns;
 
-use crate::drive::{Cut, Done, Drive, Power, Refused};
+use crate::drive::{Done, Drive, Power, Refused};
 use crate::fixed::Fixed;
-use crate::nbd::session::{Export, Kind};
+use crate::nbd::session::Export;
 use crate::plug::Plug;
 use clock::Clock;
 use connection::{Connection, Socket, Stands};
 use control::Order;
 use directory::Directory;
 use floor::Floor;
+use handle::{Event, Handle, Listener, Note};
 
 /// Clients at a time; more are turned away.
 const CLIENTS_MOST: usize = 512;
 /// The longest order.
 const ORDER_BYTES_MOST: usize = 256;
 /// While a drive has too much to remember, how long until it is looked at again.
-const CROWDED_WAIT: Duration = Duration::from_micros(200);
+const CROWDED_WAIT_NS: Ns = 200_000;
+/// A client that does one thing after the other comes back within this time. Falling asleep until then, and being woken up on another processor, takes longer than its request.
+const LINGER: Duration = Duration::from_micros(40);
 
 /// Tokens of what is waited for; clients have higher ones.
 const WAKE: u64 = 0;
@@ -63,135 +66,29 @@ const FIRST_CLIENT: u64 = 16;
 const SERVED: usize = 0;
 const PROBE: usize = 1;
 
-/// Where NBD clients come from.
-#[derive(Debug)]
-pub enum Listener {
-    /// A unix socket.
-    Unix(UnixListener),
-    /// TCP.
-    Tcp(TcpListener),
-}
-
-impl Listener {
-    fn accept(&self) -> io::Result<Socket> {
-        match self {
-            Listener::Unix(listener) => Ok(Socket::Unix(listener.accept()?.0)),
-            Listener::Tcp(listener) => Ok(Socket::Tcp(listener.accept()?.0)),
-        }
-    }
-
-    fn prepare(&self) -> io::Result<()> {
-        match self {
-            Listener::Unix(listener) => listener.set_nonblocking(true),
-            Listener::Tcp(listener) => listener.set_nonblocking(true),
-        }
-    }
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Listener::Unix(listener) => listener.as_fd(),
-            Listener::Tcp(listener) => listener.as_fd(),
-        }
-    }
-}
-
-/// What a server is told by those who started it.
-#[derive(Debug)]
-enum Note {
-    /// Talk to this client.
-    Admit(Socket),
-    /// Talk to this client, which leads to the probe.
-    Measure(Socket),
-    /// From now on NBD costs so much.
-    NbdFloor(Floor),
-    /// From now on FUSE costs so much.
-    DirectoryFloor(Floor),
-    /// Run on these processors.
-    RunOn(CpuSet, Sender<()>),
-    /// Whatever stands above the drive is there.
-    Ready,
-    /// Carry this out.
-    Order(Order, Sender<serde_json::Value>),
-    /// End.
-    Stop,
-}
-
-/// What a server tells those who started it.
-#[derive(Debug)]
-pub enum Event {
-    /// The plug was pulled.
-    Cut(Cut),
-    /// It was put in again.
-    PoweredOn,
-    /// The image failed at a cut: what the drive holds is undefined, and it is dead.
-    Broken(String),
-}
-
-/// The way to a running server.
-#[derive(Debug)]
-pub struct Handle {
-    notes: Sender<Note>,
-    wake: OwnedFd,
-}
-
-impl Handle {
-    fn tell(&self, note: Note) {
-        // A server that has ended hears nothing more.
-        let _ = self.notes.send(note);
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-
-    /// Lets a client talk to the drive, as if it had connected by itself. Without power, it is turned away.
-    pub fn admit(&self, socket: Socket) {
-        self.tell(Note::Admit(socket));
-    }
-
-    /// Lets a client talk to a drive that takes [`floor::PROBE_NS`] for everything.
-    pub fn measure(&self, socket: Socket) {
-        self.tell(Note::Measure(socket));
-    }
-
-    /// Lets the server run on these processors only, from when this returns.
-    pub fn run_on(&self, cpus: CpuSet) {
-        let (done, is_done) = channel();
-        self.tell(Note::RunOn(cpus, done));
-        let _ = is_done.recv();
-    }
-
-    /// What NBD costs is taken off the model's time from now on.
-    pub fn nbd_floor(&self, floor: Floor) {
-        self.tell(Note::NbdFloor(floor));
-    }
-
-    /// What FUSE costs is taken off the model's time from now on.
-    pub fn directory_floor(&self, floor: Floor) {
-        self.tell(Note::DirectoryFloor(floor));
-    }
-
-    /// Whatever stands above the drive is there, at the start or after a cut.
-    pub fn ready(&self) {
-        self.tell(Note::Ready);
-    }
-
-    /// Gives an order; `None` when the server has ended.
-    pub fn order(&self, order: Order) -> Option<serde_json::Value> {
-        let (answer, answered) = channel();
-        self.tell(Note::Order(order, answer));
-        answered.recv().ok()
-    }
-
-    /// Ends the server.
-    pub fn stop(&self) {
-        self.tell(Note::Stop);
-    }
-}
-
 #[derive(Debug)]
 enum Client {
-    Nbd { connection: Box<Connection>, drive: usize },
-    Control { stream: UnixStream, line: Vec<u8> },
+    Nbd {
+        connection: Box<Connection>,
+        drive: usize,
+        /// What its socket is looked at for.
+        watched: epoll::EventFlags,
+    },
+    Control {
+        stream: UnixStream,
+        line: Vec<u8>,
+    },
+}
+
+/// What stands above the drive: a loop device, a filesystem.
+#[derive(Debug)]
+enum Above {
+    /// It is being put there, at the start or after a cut.
+    Coming,
+    /// It is there.
+    There,
+    /// It could not be put there.
+    Failed(String),
 }
 
 /// A drive that is served.
@@ -212,12 +109,12 @@ pub struct Server {
     next_client: u64,
     /// Those to whom something was said that was not sent yet.
     talking: BTreeSet<u64>,
-    /// Those whose sockets are looked at for room, too.
-    blocked: BTreeSet<u64>,
     /// Those of whom no more was taken than there is room for.
     full: BTreeSet<u64>,
+    /// Whether the directory is looked at: not while the drive has too much to remember.
+    directory_watched: bool,
     plug: Plug,
-    ready: bool,
+    above: Above,
     done: Vec<Done>,
 }
 
@@ -295,16 +192,16 @@ impl Server {
             clients: BTreeMap::new(),
             next_client: FIRST_CLIENT,
             talking: BTreeSet::new(),
-            blocked: BTreeSet::new(),
             full: BTreeSet::new(),
+            directory_watched: true,
             plug,
-            ready: false,
+            above: Above::Coming,
             done: Vec::new(),
         };
         Ok((server, handle, events_out))
     }
 
-    /// Serves until it is told to stop, or the directory is unmounted. Gives back the drive.
+    /// Serves until it is told to stop. Gives back the drive.
     ///
     /// # Errors
     /// When the kernel's side fails.
@@ -329,6 +226,7 @@ impl Server {
                     DIRECTORY => {
                         if self.serve_directory()? == Stands::Closed {
                             self.directory = None;
+                            let _ = self.events.send(Event::Unmounted);
                         }
                     }
                     token => self.serve_client(token, event.flags),
@@ -339,6 +237,7 @@ impl Server {
                     self.serve_client(token, epoll::EventFlags::empty());
                 }
             }
+            self.watch_directory()?;
         }
     }
 
@@ -353,15 +252,15 @@ impl Server {
                 continue;
             }
             drive.advance(now, &mut done);
-            for Done { tag, at } in done.drain(..) {
+            for Done { tag, at, failed } in done.drain(..) {
                 let (token, number) = (tag >> 32, tag as u32);
                 if token == DIRECTORY {
                     if let Some(directory) = &mut self.directory {
-                        directory.answer(number, drive);
+                        directory.answer(number, drive, failed);
                         directory.pace.answered(now, at);
                     }
                 } else if let Some(Client::Nbd { connection, .. }) = self.clients.get_mut(&token) {
-                    connection.done(number);
+                    connection.done(number, failed);
                     connection.pace.answered(now, at);
                     self.talking.insert(token);
                 }
@@ -372,30 +271,47 @@ impl Server {
 
     fn send_all(&mut self) {
         while let Some(token) = self.talking.pop_first() {
-            let Some(Client::Nbd { connection, drive }) = self.clients.get_mut(&token) else { continue };
+            let Some(Client::Nbd { connection, drive, .. }) = self.clients.get_mut(&token) else { continue };
             if connection.send(&self.drives[*drive]) == Stands::Closed {
                 self.dismiss(token);
-                continue;
-            }
-            let blocked = connection.has_output();
-            if blocked != self.blocked.contains(&token) {
-                let flags =
-                    if blocked { epoll::EventFlags::IN | epoll::EventFlags::OUT } else { epoll::EventFlags::IN };
-                let _ = epoll::modify(&self.epoll, &connection.socket, epoll::EventData::new_u64(token), flags);
-                if blocked {
-                    self.blocked.insert(token)
-                } else {
-                    self.blocked.remove(&token)
-                };
+            } else {
+                self.watch_client(token);
             }
         }
+    }
+
+    /// Looks at a client's socket for what it can do something about: a client that is not listened to would report itself again and again.
+    #[inline]
+    fn watch_client(&mut self, token: u64) {
+        let Some(Client::Nbd { connection, drive, watched }) = self.clients.get_mut(&token) else { return };
+        let mut wanted = epoll::EventFlags::empty();
+        wanted.set(epoll::EventFlags::OUT, connection.has_output());
+        wanted.set(epoll::EventFlags::IN, connection.has_room(&self.drives[*drive]));
+        if wanted != *watched {
+            *watched = wanted;
+            let _ = epoll::modify(&self.epoll, &connection.socket, epoll::EventData::new_u64(token), wanted);
+        }
+        // What it has sent already gives no further event.
+        if !wanted.contains(epoll::EventFlags::IN) {
+            self.full.insert(token);
+        }
+    }
+
+    fn watch_directory(&mut self) -> io::Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let wanted = !self.drives[SERVED].is_crowded();
+        if wanted != self.directory_watched {
+            self.directory_watched = wanted;
+            let flags = if wanted { epoll::EventFlags::IN } else { epoll::EventFlags::empty() };
+            epoll::modify(&self.epoll, &directory.kernel, epoll::EventData::new_u64(DIRECTORY), flags)?;
+        }
+        Ok(())
     }
 
     fn dismiss(&mut self, token: u64) {
         // The descriptor leaves the kernel's list when it is closed. What the client has under way goes on in the drive, and nobody hears of it.
         self.clients.remove(&token);
         self.talking.remove(&token);
-        self.blocked.remove(&token);
         self.full.remove(&token);
     }
 
@@ -403,15 +319,26 @@ impl Server {
     #[inline]
     fn wait(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         events.clear();
-        if self.drives[SERVED].is_crowded() {
-            std::thread::sleep(CROWDED_WAIT);
-            self.drives[SERVED].forget(self.clock.now());
-            return Ok(());
+        let now = self.clock.now();
+        let served = &mut self.drives[SERVED];
+        if served.is_crowded() {
+            served.forget(now);
         }
-        let next = self.drives.iter().filter_map(Drive::next_event).chain(self.plug.at()).min();
+        let look_again = served.is_crowded().then_some(now + CROWDED_WAIT_NS);
+        let next = self.drives.iter().filter_map(Drive::next_event).chain(self.plug.at()).chain(look_again).min();
         let Some(next) = next else {
+            let begun = Instant::now();
+            while events.is_empty() && begun.elapsed() < LINGER {
+                self.look(events)?;
+                // The client may be waiting for this processor.
+                std::thread::yield_now();
+            }
             // Without a timeout no timer has to be set, which leaves a virtual machine for its host.
-            return ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), None));
+            return if events.is_empty() {
+                ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), None))
+            } else {
+                Ok(())
+            };
         };
         let sleep = self.clock.sleep_until(next);
         if !sleep.is_zero() {
@@ -419,6 +346,11 @@ impl Server {
             let timeout = Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
             ignore_interruption(poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&timeout)))?;
         }
+        self.look(events)
+    }
+
+    #[inline]
+    fn look(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), Some(&Timespec::default())))
     }
 
@@ -437,12 +369,24 @@ impl Server {
                     let _ = rustix::thread::sched_setaffinity(None, &cpus);
                     let _ = done.send(());
                 }
-                Note::Ready => self.ready = true,
+                Note::Ready(stands) => self.stands_above(stands),
                 Note::Order(order, answer) => drop(answer.send(self.obey(order))),
                 Note::Stop => return false,
             }
         }
         true
+    }
+
+    fn stands_above(&mut self, stands: Result<(), String>) {
+        self.above = match stands {
+            Ok(()) => {
+                // A cut while it was being put there would meet nobody's data.
+                let drive = &self.drives[SERVED];
+                self.plug.arm(self.clock.now(), drive.writes(), drive.flushes());
+                Above::There
+            }
+            Err(because) => Above::Failed(because),
+        };
     }
 
     fn admit(&mut self) {
@@ -460,16 +404,18 @@ impl Server {
 
     fn welcome(&mut self, socket: Socket, drive: usize) {
         let token = self.next_client;
-        let watched = socket.prepare().is_ok()
-            && epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(token), epoll::EventFlags::IN).is_ok();
-        if !watched {
+        let watched = epoll::EventFlags::IN;
+        let is_watched = socket.prepare().is_ok()
+            && epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(token), watched).is_ok();
+        if !is_watched {
             return;
         }
         self.next_client += 1;
         let served = &self.drives[drive];
         let bytes = served.identity().capacity_bytes;
         let export = Export { bytes, read_only: served.is_read_only(), ..self.export.clone() };
-        self.clients.insert(token, Client::Nbd { connection: Box::new(Connection::new(socket, export)), drive });
+        let connection = Box::new(Connection::new(socket, export));
+        self.clients.insert(token, Client::Nbd { connection, drive, watched });
         self.talking.insert(token);
     }
 
@@ -490,25 +436,27 @@ impl Server {
     fn serve_client(&mut self, token: u64, flags: epoll::EventFlags) {
         let now = self.clock.now();
         match self.clients.get_mut(&token) {
-            Some(Client::Nbd { connection, drive }) => {
+            Some(Client::Nbd { connection, drive, .. }) => {
                 if flags.contains(epoll::EventFlags::OUT) {
                     self.talking.insert(token);
+                }
+                let is_gone = flags.intersects(epoll::EventFlags::HUP | epoll::EventFlags::ERR);
+                if is_gone && !connection.has_room(&self.drives[*drive]) {
+                    self.dismiss(token);
+                    return;
                 }
                 // The probe is what the floor is measured with.
                 let floor = if *drive == PROBE { Floor::default() } else { self.nbd_floor };
                 let drive = &mut self.drives[*drive];
-                if connection.receive(drive, now, |kind| floor.of_nbd(kind), |number| tag(token, number))
-                    == Stands::Closed
+                if connection.receive(drive, now, |kind| floor.of(kind), |number| tag(token, number)) == Stands::Closed
                 {
                     self.dismiss(token);
                     return;
                 }
                 if connection.has_output() {
                     self.talking.insert(token);
-                }
-                // Its requests that have come already give no further event.
-                if !connection.has_room() {
-                    self.full.insert(token);
+                } else {
+                    self.watch_client(token);
                 }
             }
             Some(Client::Control { .. }) => self.serve_control(token),
@@ -519,7 +467,7 @@ impl Server {
     fn serve_directory(&mut self) -> io::Result<Stands> {
         let Some(directory) = &mut self.directory else { return Ok(Stands::Closed) };
         let (now, floor) = (self.clock.now(), self.directory_floor);
-        directory.receive(&mut self.drives, now, |kind| floor.of_directory(kind), |number| tag(DIRECTORY, number))
+        directory.receive(&mut self.drives, now, |kind| floor.of(kind), |number| tag(DIRECTORY, number))
     }
 
     fn serve_control(&mut self, token: u64) {
@@ -555,11 +503,8 @@ impl Server {
         let result = match order {
             Order::Status => Ok(()),
             Order::Cut => self.cut(now),
-            Order::PowerOn => self.power_on(now),
-            Order::Fill(percent) => {
-                self.drives[SERVED].fill(percent);
-                Ok(())
-            }
+            Order::PowerOn => self.power_on(),
+            Order::Fill(percent) => self.drives[SERVED].fill(percent),
             Order::Wear(overwrites) => self.drives[SERVED].wear(now, overwrites),
         };
         match result {
@@ -570,7 +515,10 @@ impl Server {
                 if let (Some(answer), serde_json::Value::Object(floors)) = (answer.as_object_mut(), floors) {
                     answer.extend(floors);
                     answer.insert("clients".to_owned(), self.clients.len().into());
-                    answer.insert("ready".to_owned(), self.ready.into());
+                    answer.insert("ready".to_owned(), matches!(self.above, Above::There).into());
+                    if let Above::Failed(because) = &self.above {
+                        answer.insert("trouble".to_owned(), because.as_str().into());
+                    }
                 }
                 answer
             }
@@ -581,7 +529,7 @@ impl Server {
     #[inline]
     fn pull_plug_if_due(&mut self) {
         let drive = &self.drives[SERVED];
-        if drive.power() == Power::On && self.plug.is_due(self.clock.now(), drive.writes(), drive.flushes()) {
+        if self.plug.is_due(self.clock.now(), drive.writes(), drive.flushes()) {
             // The image's failure has been told.
             let _ = self.cut(self.clock.now());
         }
@@ -601,8 +549,8 @@ impl Server {
             directory.fail_all();
         }
         let drive = &self.drives[SERVED];
-        self.plug.switched_off();
-        self.ready = false;
+        self.plug.disarm();
+        self.above = Above::Coming;
         match cut {
             Ok(cut) => {
                 let _ = self.events.send(Event::Cut(cut));
@@ -617,11 +565,10 @@ impl Server {
         }
     }
 
-    fn power_on(&mut self, now: Ns) -> Result<(), Refused> {
+    fn power_on(&mut self) -> Result<(), Refused> {
         let drive = &mut self.drives[SERVED];
         if drive.power() != Power::On {
             drive.power_on()?;
-            self.plug.switched_on(now, drive.writes(), drive.flushes());
             let _ = self.events.send(Event::PoweredOn);
         }
         Ok(())
@@ -636,23 +583,5 @@ fn ignore_interruption<T>(result: rustix::io::Result<T>) -> io::Result<()> {
     match result.err() {
         None | Some(rustix::io::Errno::INTR) => Ok(()),
         Some(error) => Err(error.into()),
-    }
-}
-
-impl Floor {
-    const fn of_nbd(&self, kind: Kind) -> Ns {
-        match kind {
-            Kind::Read => self.read_ns,
-            Kind::Write | Kind::Trim | Kind::WriteZeroes => self.write_ns,
-            Kind::Flush => self.flush_ns,
-        }
-    }
-
-    const fn of_directory(&self, kind: directory::Kind) -> Ns {
-        match kind {
-            directory::Kind::Read => self.read_ns,
-            directory::Kind::Write => self.write_ns,
-            directory::Kind::Flush => self.flush_ns,
-        }
     }
 }

@@ -91,7 +91,9 @@ impl Witness {
         let (offset, bytes) = (first * SECTOR_BYTES, count * SECTOR_BYTES);
         let value = if self.below(10) == 0 { 0 } else { tag };
         if value == 0 {
-            self.drive.submit(self.now, tag, Command::Zero { offset, bytes, fua }).unwrap();
+            self.drive
+                .submit(self.now, tag, Command::Zero { offset, bytes, fua, keeps_space: tag.is_multiple_of(2) })
+                .unwrap();
         } else {
             let data = value.to_le_bytes().repeat(bytes as usize / 8);
             self.drive.submit(self.now, tag, Command::Write { offset, data: &data, fua }).unwrap();
@@ -127,8 +129,8 @@ impl Witness {
         self.now = self.now.max(at) + self.below(3) * 1000;
         let mut done = Vec::new();
         self.drive.advance(self.now, &mut done);
-        for Done { tag, at } in done {
-            assert!(at <= self.now);
+        for Done { tag, at, failed } in done {
+            assert!(at <= self.now && failed.is_none());
             if let Some((first, count, fua)) = self.writes.remove(&tag) {
                 let safe = fua || !self.drive.wants_flushes();
                 for sector in first..first + count {
@@ -314,7 +316,7 @@ fn wear_and_fill_lose_nothing() {
     while !witness.writes.is_empty() {
         witness.go_on();
     }
-    witness.drive.fill(50.0);
+    witness.drive.fill(50.0).unwrap();
     witness.drive.wear(witness.now, 1.5).unwrap();
     witness.check();
     witness.drive.cut(witness.now).unwrap();
@@ -329,4 +331,54 @@ fn wear_and_fill_lose_nothing() {
 
     let mut disk = Witness::new("disk-7200rpm-cache-on", &[], false, 5);
     assert!(matches!(disk.drive.wear(0, 1.0), Err(Refused::DoesNotWear)));
+}
+
+/// Early promises are about what was flushed; what was not is the cache's, however old it is.
+#[test]
+fn what_was_never_flushed_is_not_safe_for_being_old() {
+    let lost = |flushed: bool, wait_ns: u64| {
+        let mut witness = Witness::new("disk-7200rpm-cache-on", &["ack-early=50ms".parse().unwrap()], false, 3);
+        let data = [7; 4096];
+        for at in 0..200 {
+            // Far apart: the arm needs milliseconds for each.
+            let offset = at * 7919 % 200 * (10 << 20);
+            witness.drive.submit(witness.now, at, Command::Write { offset, data: &data, fua: false }).unwrap();
+        }
+        let mut done = Vec::new();
+        while done.len() < 200 {
+            witness.now = witness.drive.next_event().unwrap();
+            witness.drive.advance(witness.now, &mut done);
+        }
+        if flushed {
+            witness.drive.submit(witness.now, 1000, Command::Flush).unwrap();
+        }
+        let cut = witness.drive.cut(witness.now + wait_ns).unwrap();
+        (cut.lost_unflushed, cut.lost_promised)
+    };
+    let (unflushed, promised) = lost(false, 60_000_000);
+    assert!(unflushed > 100 && promised == 0, "{unflushed} {promised}");
+    let (unflushed, promised) = lost(true, 1_000_000);
+    assert!(unflushed == 0 && promised > 100, "{unflushed} {promised}");
+    assert_eq!(lost(true, 60_000_000), (0, 0));
+}
+
+/// Zeros that are made piece by piece are one write all the same.
+#[test]
+fn a_large_range_of_zeros_is_one_command() {
+    let mut witness = Witness::new("consumer-nvme", &[], false, 3);
+    let bytes = 100 << 20;
+    let zero = Command::Zero { offset: 512, bytes, fua: true, keeps_space: false };
+    for (tag, command) in [(1, Command::Write { offset: 50 << 20, data: &[9; 4096], fua: true }), (2, zero)] {
+        witness.drive.submit(witness.now, tag, command).unwrap();
+        let mut done = Vec::new();
+        while done.is_empty() {
+            witness.now = witness.drive.next_event().unwrap();
+            witness.drive.advance(witness.now, &mut done);
+        }
+        assert_eq!((done.len(), done[0].tag, done[0].failed), (1, tag, None));
+    }
+    assert_eq!(witness.drive.writes(), 2);
+    assert_eq!(witness.drive.cut(witness.now).unwrap().lost_promised, 0);
+    witness.drive.power_on().unwrap();
+    assert_eq!(witness.held((50 << 20) / 512), [0; 512]);
 }

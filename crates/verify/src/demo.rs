@@ -12,7 +12,8 @@ use emulate::nbd::client::Client;
 use emulate::plug::Plug;
 use emulate::serve::connection::Socket;
 use emulate::serve::control::Order;
-use emulate::serve::{Handle, Server, Ways};
+use emulate::serve::handle::{Event, Handle};
+use emulate::serve::{Server, Ways};
 use engine::Stop;
 use simdrive::run::Machine;
 
@@ -174,7 +175,7 @@ fn cycle(
     let plugged = Plugged { handle };
     let outcome = judged(&plugged, volatile_cache, time, seed, place, stop);
     let cut = events.try_iter().find_map(|event| match event {
-        emulate::serve::Event::Cut(cut) => Some(cut),
+        Event::Cut(cut) => Some(cut),
         _ => None,
     });
     plugged.handle.stop();

@@ -29,13 +29,14 @@ pub struct Export {
 }
 
 impl Export {
-    fn flags(&self) -> u16 {
+    fn flags(&self, structured: bool) -> u16 {
         let set = |on: bool, flag: u16| if on { flag } else { 0 };
         transmission::HAS_FLAGS
             | transmission::SEND_TRIM
             | transmission::SEND_WRITE_ZEROES
-            | transmission::SEND_DF
             | transmission::CAN_MULTI_CONN
+            // Only who has asked for structured replies may be told of them.
+            | set(structured, transmission::SEND_DF)
             | set(self.read_only, transmission::READ_ONLY)
             | set(self.flush, transmission::SEND_FLUSH)
             | set(self.fua, transmission::SEND_FUA)
@@ -56,6 +57,8 @@ pub struct Request {
     pub bytes: u32,
     /// Safe when answered.
     pub fua: bool,
+    /// Of zeros: they keep their place in the file that holds the data.
+    pub no_hole: bool,
 }
 
 /// Kinds of requests.
@@ -155,7 +158,7 @@ impl Session {
                     return self.over(end);
                 }
                 out.extend(self.export.bytes.to_be_bytes());
-                out.extend(self.export.flags().to_be_bytes());
+                out.extend(self.export.flags(self.structured).to_be_bytes());
                 if !self.no_zeroes {
                     out.extend([0; 124]);
                 }
@@ -197,7 +200,7 @@ impl Session {
             reply_option(out, name, answer::INFO, &[&kind.to_be_bytes(), what].concat());
         };
         let export = &self.export;
-        tell(info::EXPORT, &[&export.bytes.to_be_bytes()[..], &export.flags().to_be_bytes()].concat());
+        tell(info::EXPORT, &[&export.bytes.to_be_bytes()[..], &export.flags(self.structured).to_be_bytes()].concat());
         for kind in wanted.chunks_exact(2).map(|kind| u16::from_be_bytes([kind[0], kind[1]])) {
             match kind {
                 info::NAME => tell(kind, export.name.as_bytes()),
@@ -259,7 +262,8 @@ impl Session {
             self.fail(cookie, Some(kind), error, out);
             return (end, Step::Went);
         }
-        (end, Step::Asked(Request { cookie, kind, offset, bytes, fua }, data))
+        let no_hole = flags & command_flag::NO_HOLE != 0;
+        (end, Step::Asked(Request { cookie, kind, offset, bytes, fua, no_hole }, data))
     }
 
     /// Answers a request that was done; of a read, `data` puts as many bytes as were asked for behind it, or fails and leaves everything as it was.

@@ -13,6 +13,7 @@ use simdrive::time::Ns;
 use crate::drive::{Command, Drive, Refused};
 use crate::nbd::session::{Export, Kind, Request, Session, Step};
 use crate::nbd::wire::Error;
+use crate::serve::floor;
 use crate::serve::pace::Pace;
 
 /// What is read at once, except for a write that is larger.
@@ -115,7 +116,7 @@ pub struct Connection {
     output: Vec<u8>,
     sent: usize,
     /// What is done and stands not in the output yet.
-    ready: VecDeque<u32>,
+    ready: VecDeque<(u32, Option<io::ErrorKind>)>,
     asked: Slab<Request>,
     owed_bytes: u64,
     /// It has said that it is done.
@@ -145,8 +146,8 @@ impl Connection {
     }
 
     /// Whether more requests may be taken.
-    pub fn has_room(&self) -> bool {
-        !self.leaving && self.owed_bytes < OWED_BYTES_MOST && self.asked.count() < UNDER_WAY_MOST
+    pub fn has_room(&self, drive: &Drive) -> bool {
+        !self.leaving && self.owed_bytes < OWED_BYTES_MOST && self.asked.count() < UNDER_WAY_MOST && !drive.is_crowded()
     }
 
     /// Whether something waits to be sent.
@@ -161,10 +162,10 @@ impl Connection {
         &mut self,
         drive: &mut Drive,
         now: Ns,
-        floor: impl Fn(Kind) -> Ns,
+        floor: impl Fn(floor::Kind) -> Ns,
         tag: impl Fn(u32) -> u64,
     ) -> Stands {
-        if !self.has_room() {
+        if !self.has_room(drive) {
             return Stands::Open;
         }
         let mut patience = Patience::default();
@@ -174,7 +175,7 @@ impl Connection {
                 if self.use_up(drive, now, &floor, &tag) == Stands::Closed {
                     return Stands::Closed;
                 }
-                if !self.has_room() {
+                if !self.has_room(drive) {
                     return Stands::Open;
                 }
                 continue;
@@ -200,7 +201,7 @@ impl Connection {
             // What was asked is carried out before more is fetched: one call less for each request at depth 1.
             if self.end - self.begin >= self.needs {
                 let stands = self.use_up(drive, now, &floor, &tag);
-                if stands == Stands::Closed || self.begin == self.end || !self.has_room() {
+                if stands == Stands::Closed || self.begin == self.end || !self.has_room(drive) {
                     return stands;
                 }
             }
@@ -225,8 +226,14 @@ impl Connection {
         }
     }
 
-    fn use_up(&mut self, drive: &mut Drive, now: Ns, floor: &impl Fn(Kind) -> Ns, tag: &impl Fn(u32) -> u64) -> Stands {
-        while !self.leaving && self.owed_bytes < OWED_BYTES_MOST && self.asked.count() < UNDER_WAY_MOST {
+    fn use_up(
+        &mut self,
+        drive: &mut Drive,
+        now: Ns,
+        floor: &impl Fn(floor::Kind) -> Ns,
+        tag: &impl Fn(u32) -> u64,
+    ) -> Stands {
+        while self.has_room(drive) {
             let (used, step) = self.session.step(&self.input[self.begin..self.end], &mut self.output);
             self.begin += used;
             match step {
@@ -245,11 +252,11 @@ impl Connection {
                     let command = match request.kind {
                         Kind::Read => Command::Read { offset, bytes },
                         Kind::Write => Command::Write { offset, data, fua },
-                        Kind::WriteZeroes => Command::Zero { offset, bytes, fua },
-                        Kind::Trim => Command::Trim { offset, bytes },
+                        Kind::WriteZeroes => Command::Zero { offset, bytes, fua, keeps_space: request.no_hole },
+                        Kind::Trim => Command::Trim { offset, bytes, fua },
                         Kind::Flush => Command::Flush,
                     };
-                    let sent_at = self.pace.sent_at(now, floor(request.kind), self.asked.count() == 0);
+                    let sent_at = self.pace.sent_at(now, floor(way_of(request.kind)), self.asked.count() == 0);
                     let number = self.asked.insert(request);
                     match drive.submit(sent_at, tag(number), command) {
                         Ok(()) => self.owed_bytes += owed(&request),
@@ -267,10 +274,10 @@ impl Connection {
         Stands::Open
     }
 
-    /// A request is done.
+    /// A request is done, or has failed.
     #[inline]
-    pub fn done(&mut self, number: u32) {
-        self.ready.push_back(number);
+    pub fn done(&mut self, number: u32, failed: Option<io::ErrorKind>) {
+        self.ready.push_back((number, failed));
     }
 
     /// Sends what there is to send, as far as the socket takes it.
@@ -307,10 +314,15 @@ impl Connection {
     #[inline]
     fn write_answers(&mut self, drive: &Drive) {
         while self.output.len() < OUTPUT_BYTES
-            && let Some(number) = self.ready.pop_front()
+            && let Some((number, failed)) = self.ready.pop_front()
         {
             let request = self.asked.remove(number);
             self.owed_bytes -= owed(&request);
+            if let Some(kind) = failed {
+                let error = error_of(&Refused::Image(kind.into()), request.kind);
+                self.session.fail(request.cookie, Some(request.kind), error, &mut self.output);
+                continue;
+            }
             let data = |out: &mut Vec<u8>| {
                 drive.fetch(request.offset, request.bytes as usize, out).map_err(|error| error_of(&error, request.kind))
             };
@@ -321,6 +333,14 @@ impl Connection {
 
 fn owed(request: &Request) -> u64 {
     if request.kind == Kind::Read { u64::from(request.bytes) } else { 0 }
+}
+
+const fn way_of(kind: Kind) -> floor::Kind {
+    match kind {
+        Kind::Read => floor::Kind::Read,
+        Kind::Write | Kind::WriteZeroes | Kind::Trim => floor::Kind::Write,
+        Kind::Flush => floor::Kind::Flush,
+    }
 }
 
 fn error_of(refused: &Refused, kind: Kind) -> Error {

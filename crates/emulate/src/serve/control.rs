@@ -5,6 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// What can be asked of an emulated drive.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +41,9 @@ impl FromStr for Order {
             ["status"] => Ok(Order::Status),
             ["cut"] => Ok(Order::Cut),
             ["power-on"] => Ok(Order::PowerOn),
-            ["wear", times] => number(times, 20.0).map(Order::Wear),
+            ["wear", times] => number(times, 20.0)
+                .map(Order::Wear)
+                .and_then(|order| if order == Order::Wear(0.0) { Err(bad()) } else { Ok(order) }),
             ["fill", percent] => number(percent, 100.0).map(Order::Fill),
             _ => Err(bad()),
         }
@@ -59,16 +62,24 @@ impl fmt::Display for Order {
     }
 }
 
+/// An answer takes no longer: that of a cut may have to write a whole cache back.
+const PATIENCE: Duration = Duration::from_mins(2);
+
 /// Gives an order to the drive behind a control socket, and waits for its answer, a JSON document.
 ///
 /// # Errors
-/// When nobody answers there.
+/// When nobody answers there, or something that is no drive.
 pub fn send(socket: &Path, order: Order) -> io::Result<serde_json::Value> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.write_all(format!("{order}\n").as_bytes())?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line)?;
-    Ok(serde_json::from_str(&line)?)
+    // An end that closes early has not said what became of the order: that is no broken pipe of our output.
+    let asked = stream.write_all(format!("{order}\n").as_bytes());
+    asked.and_then(|()| BufReader::new(stream).read_line(&mut line)).map_err(io::Error::other)?;
+    serde_json::from_str(&line).map_err(|_| match line.as_str() {
+        "" => io::Error::other("it hung up without an answer"),
+        _ => io::Error::other("what listens there is no emulated drive"),
+    })
 }
 
 #[cfg(test)]
@@ -80,7 +91,7 @@ mod tests {
         for order in [Order::Status, Order::Cut, Order::PowerOn, Order::Wear(1.5), Order::Fill(80.0)] {
             assert_eq!(order.to_string().parse(), Ok(order));
         }
-        for wrong in ["", "off", "wear", "wear x", "wear -1", "wear inf", "fill 101", "cut now"] {
+        for wrong in ["", "off", "wear", "wear x", "wear -1", "wear 0", "wear inf", "fill 101", "cut now"] {
             assert!(wrong.parse::<Order>().is_err(), "{wrong}");
         }
         insta::assert_snapshot!("off\n".parse::<Order>().unwrap_err(), @"`off` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");

@@ -14,6 +14,7 @@ use crate::fuse::wire::{
     ROOT, Request,
 };
 use crate::serve::connection::Stands;
+use crate::serve::floor::Kind;
 use crate::serve::pace::Pace;
 
 /// The file that is the drive.
@@ -44,17 +45,6 @@ enum Answer {
         bytes: u32,
     },
     Nothing,
-}
-
-/// Which kind of request came, for the transport's cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Reads.
-    Read,
-    /// Writes.
-    Write,
-    /// Flushes.
-    Flush,
 }
 
 /// The mounted directory.
@@ -105,6 +95,9 @@ impl Directory {
         tag: impl Fn(u32) -> u64,
     ) -> io::Result<Stands> {
         for _ in 0..REQUESTS_AT_ONCE {
+            if drives[0].is_crowded() {
+                return Ok(Stands::Open);
+            }
             let bytes = match self.kernel.read(&mut self.input) {
                 Ok(bytes) => bytes,
                 Err(error) => match Errno::from_io_error(&error) {
@@ -218,9 +211,9 @@ impl Directory {
             Op::Fsync => (Kind::Flush, Command::Flush, Answer::Nothing),
             Op::Fallocate { offset, bytes, mode } if mode & FALLOCATE_KEEP_SIZE != 0 => {
                 if mode & FALLOCATE_PUNCH_HOLE != 0 {
-                    (Kind::Write, Command::Trim { offset, bytes }, Answer::Nothing)
+                    (Kind::Write, Command::Trim { offset, bytes, fua: false }, Answer::Nothing)
                 } else if mode & FALLOCATE_ZERO_RANGE != 0 {
-                    (Kind::Write, Command::Zero { offset, bytes, fua: false }, Answer::Nothing)
+                    (Kind::Write, Command::Zero { offset, bytes, fua: false, keeps_space: true }, Answer::Nothing)
                 } else {
                     return Err(Error::Unsupported);
                 }
@@ -235,10 +228,13 @@ impl Directory {
         Ok(())
     }
 
-    /// A request is done.
+    /// A request is done, or has failed.
     #[inline]
-    pub fn answer(&mut self, number: u32, drive: &Drive) {
+    pub fn answer(&mut self, number: u32, drive: &Drive, failed: Option<io::ErrorKind>) {
         let Some(UnderWay { unique, answer }) = self.under_way.remove(&number) else { return };
+        if let Some(kind) = failed {
+            return self.tell(&wire::refusal(unique, error_of(&Refused::Image(kind.into()))));
+        }
         match answer {
             Answer::Nothing => self.tell(&wire::answer(unique, |_| ())),
             Answer::Written { bytes } => self.tell(&wire::written(unique, bytes)),

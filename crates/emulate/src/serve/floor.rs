@@ -11,8 +11,8 @@ use rustix::thread::CpuSet;
 use simdrive::time::Ns;
 
 use crate::nbd::client::Client;
-use crate::serve::Handle;
 use crate::serve::connection::Socket;
+use crate::serve::handle::Handle;
 
 /// How long the drive takes that is measured with: both sides fall asleep meanwhile, as they do with a real drive.
 pub const PROBE_NS: Ns = 300_000;
@@ -20,6 +20,17 @@ pub const PROBE_NS: Ns = 300_000;
 const ROUNDS: usize = 120;
 /// The size of reads and writes.
 const BLOCK_BYTES: usize = 4096;
+
+/// Kinds of commands, by what their way costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Data comes back.
+    Read,
+    /// Data goes there.
+    Write,
+    /// No data.
+    Flush,
+}
 
 /// What the way to the drive and back costs, in nanoseconds, for each kind of command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -30,6 +41,17 @@ pub struct Floor {
     pub write_ns: Ns,
     /// Of a flush; 0 where none is sent.
     pub flush_ns: Ns,
+}
+
+impl Floor {
+    /// What a command of this kind costs.
+    pub const fn of(&self, kind: Kind) -> Ns {
+        match kind {
+            Kind::Read => self.read_ns,
+            Kind::Write => self.write_ns,
+            Kind::Flush => self.flush_ns,
+        }
+    }
 }
 
 /// How large the drive is that is measured with.

@@ -34,8 +34,7 @@ const SIZE_LEAST: u64 = 16 << 20;
 /// Whatever keeps it from being done.
 pub fn run(args: &CrashArgs) -> anyhow::Result<Verdict> {
     signals::listen()?;
-    let work =
-        tempfile::Builder::new().prefix("flushmark-crash-").tempdir_in(emulate::emulation::runtime_directory())?;
+    let work = tempfile::Builder::new().prefix("flushmark-crash-").tempdir_in(emulate::runtime::directory())?;
     let (session, plan, recording) = match &args.resume {
         Some(directory) => {
             let (session, plan) = Session::open(directory).map_err(|error| WrongUse(error.to_string()))?;

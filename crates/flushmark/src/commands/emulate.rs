@@ -7,11 +7,12 @@ use anyhow::Context as _;
 use emulate::address::Address;
 use emulate::chain::{self, Filesystem};
 use emulate::drive::{Power, Status};
-use emulate::emulation::{Emulation, Files, Model, News, Wishes, runtime_directory};
+use emulate::emulation::{Emulation, Files, Model, News, Wishes};
 use emulate::fixed;
 use emulate::honesty::Honesty;
-use emulate::serve::Event;
+use emulate::runtime;
 use emulate::serve::control::{self, Order};
+use emulate::serve::handle::Event;
 use indicatif::{ProgressBar, ProgressStyle};
 use simdrive::target::SimTarget;
 use workload::ByteSize;
@@ -53,8 +54,7 @@ fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
         (None, Some(directory)) => Files::File(directory.clone()),
         (None, None) => Files::None,
     };
-    let own =
-        |ending: &str| runtime_directory().join(format!("flushmark-{}-{}.{ending}", model.name(), std::process::id()));
+    let own = |ending| runtime::socket(model.name(), ending);
     let nbd = options.nbd.clone().or_else(|| (files == Files::None).then(|| Address::Unix(own("sock"))));
     let wishes = Wishes {
         image: options.image.clone(),
@@ -102,15 +102,23 @@ fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, l
         }
         match emulation.news(LOOK_AROUND) {
             News::Nothing => {}
-            News::Ended => anyhow::bail!("the server has ended by itself"),
+            News::Ended => anyhow::bail!("the server has ended by itself: {}", emulation.why_it_ended()),
+            News::Drive(Event::Unmounted) if wishes.nbd.is_none() => {
+                live.line("flushmark: the directory was unmounted; nothing leads to the drive any more");
+                break;
+            }
+            News::Drive(Event::Unmounted) => live.line("flushmark: the directory was unmounted; NBD goes on"),
             News::Drive(Event::Cut(cut)) => {
                 live.line(&format!("power cut; {}", report::cut_sentence(&cut)));
                 power_on_at = options.power_on_after.map(|after| Instant::now() + after);
             }
             News::Drive(Event::Broken(why)) => live.line(&format!("flushmark: the drive is dead: {why}")),
             News::Drive(Event::PoweredOn) => {
-                emulation.rebuild(&wishes.files)?;
-                live.line("power on");
+                // What a cut leaves need not be mountable; the drive is there all the same, to be looked at, or cut again.
+                match emulation.rebuild(&wishes.files).map_err(anyhow::Error::from) {
+                    Ok(()) => live.line("power on"),
+                    Err(error) => live.line(&format!("power on; flushmark: {error:#}; the drive is still served")),
+                }
             }
         }
         if power_on_at.is_some_and(|at| at <= Instant::now()) {
@@ -139,6 +147,13 @@ fn model(given: &str) -> anyhow::Result<Model> {
     let given = given.strip_prefix(simdrive::target::SCHEME).unwrap_or(given);
     let target = SimTarget::new(given);
     if target.model != fixed::IDEAL {
+        // The model of a filesystem is for simulated runs; here the host's own stands on the drive.
+        if given.split(',').skip(1).any(|setting| setting.starts_with("filesystem=")) {
+            return Err(WrongUse(format!(
+                "`{given}`: what is emulated is the drive, without filesystem=; a real one is made by --mount DIR --fs ext4|xfs"
+            ))
+            .into());
+        }
         return Ok(Model::Modelled(Box::new(modelled::machine(given, &target)?)));
     }
     let capacity_bytes = match given.split_once(',').map(|(_, settings)| settings) {
@@ -170,12 +185,22 @@ fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<Verdic
             })
     };
     let mut answer = ask(order)?;
+    let trouble = |answer: &serde_json::Value| answer.get("trouble").and_then(|why| why.as_str()).map(str::to_owned);
     if order == Order::PowerOn {
         // What stands above the drive is put back by the process that serves it.
         let begun = Instant::now();
-        while answer.get("ready").and_then(serde_json::Value::as_bool) == Some(false) && begun.elapsed() < READY_MOST {
+        while answer.get("ready").and_then(serde_json::Value::as_bool) == Some(false) && trouble(&answer).is_none() {
+            if begun.elapsed() > READY_MOST {
+                anyhow::bail!(
+                    "the drive is on, and what stands above it is not there after {} s",
+                    READY_MOST.as_secs()
+                );
+            }
             std::thread::sleep(Duration::from_millis(20));
             answer = ask(Order::Status)?;
+        }
+        if let Some(trouble) = trouble(&answer) {
+            anyhow::bail!("the drive is on, and what stands above it could not be put back: {trouble}");
         }
     }
     match format {
@@ -203,14 +228,20 @@ fn clean_up(directory: Option<&Path>) -> anyhow::Result<Verdict> {
         wanted.as_ref().is_none_or(|wanted| left.directory == *wanted || left.mounts.contains(wanted))
     };
     let chosen: Vec<_> = left.iter().filter(|left| named(left)).collect();
-    if chosen.is_empty() {
-        print("nothing was left by a killed process\n")?;
-    }
-    for left in chosen {
+    for left in &chosen {
         left.clean_up()?;
         let also: Vec<String> = left.mounts.iter().chain(&left.loops).map(|path| path.display().to_string()).collect();
         let also = if also.is_empty() { String::new() } else { format!(", with {}", also.join(", ")) };
         print(&format!("taken away: {}{also}\n", left.directory.display()))?;
+    }
+    let others = if wanted.is_none() { runtime::left_behind()? } else { Vec::new() };
+    for path in &others {
+        let removed = if path.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) };
+        removed.with_context(|| format!("{} cannot be removed", path.display()))?;
+        print(&format!("taken away: {}\n", path.display()))?;
+    }
+    if chosen.is_empty() && others.is_empty() {
+        print("nothing was left by a killed process\n")?;
     }
     Ok(Verdict::Done)
 }

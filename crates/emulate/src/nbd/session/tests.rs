@@ -81,7 +81,7 @@ fn go_tells_size_and_flags_and_what_was_asked_for() {
     let answers: Vec<&str> = text.split("0003e889045565a9").skip(1).collect();
     insta::assert_debug_snapshot!(answers, @r#"
     [
-        "00000007000000030000000c0000000000004000000001ed",
+        "00000007000000030000000c00000000000040000000016d",
         "00000007000000030000000f0001636f6e73756d65722d6e766d65",
         "00000007000000030000001d000247656e6572696320636f6e73756d6572204e564d65206472697665",
         "00000007000000030000000e0003000002000000100002000000",
@@ -93,7 +93,7 @@ fn go_tells_size_and_flags_and_what_was_asked_for() {
 #[test]
 fn a_drive_without_volatile_cache_takes_no_flush() {
     let protected = Export { flush: false, fua: false, ..export() };
-    assert_eq!(protected.flags() & (transmission::SEND_FLUSH | transmission::SEND_FUA), 0);
+    assert_eq!(protected.flags(false) & (transmission::SEND_FLUSH | transmission::SEND_FUA), 0);
     let mut out = Vec::new();
     let mut session = Session::greet(protected, &mut out);
     let words =
@@ -171,7 +171,7 @@ fn structured_answers_after_they_were_asked_for() {
     let mut out = Vec::new();
     let mut session = Session::greet(export(), &mut out);
     session.structured = true;
-    let request = Request { cookie: 7, kind: Kind::Read, offset: 512, bytes: 2, fua: false };
+    let request = Request { cookie: 7, kind: Kind::Read, offset: 512, bytes: 2, fua: false, no_hole: false };
     out.clear();
     session.done(&request, &mut out, |data| {
         data.extend(b"ab");

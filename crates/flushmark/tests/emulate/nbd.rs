@@ -1,160 +1,15 @@
-//! `flushmark emulate` from outside: NBD and FUSE clients that nobody here wrote, power cuts, bad clients, and what is left behind.
-
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
+//! Over NBD: clients that nobody here wrote, power cuts, bad clients, images.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Nobody, Run, flushmark, needs_rigs, needs_root, run, system};
 use serde_json::Value;
 
-/// An emulated drive, served by the binary.
-struct Served {
-    child: Child,
-    directory: tempfile::TempDir,
-    facts: Value,
-}
-
-impl Served {
-    /// With its sockets in a directory of its own. `DIR` in an argument is that directory.
-    fn start(model: &str, args: &[&str]) -> Served {
-        let directory = tempfile::tempdir().unwrap();
-        Served::start_in(directory, model, args).unwrap_or_else(|said| panic!("{said}"))
-    }
-
-    fn start_in(directory: tempfile::TempDir, model: &str, args: &[&str]) -> Result<Served, String> {
-        let place = directory.path().to_str().unwrap().to_owned();
-        let args: Vec<String> = args.iter().map(|arg| arg.replace("DIR", &place)).collect();
-        let mut child = flushmark()
-            .args(["emulate", model, "--quiet", "--format", "json", "--control"])
-            .arg(directory.path().join("ctl"))
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut text = String::new();
-        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            let line = line.unwrap();
-            text += &line;
-            if line == "}" {
-                break;
-            }
-        }
-        if let Ok(facts) = serde_json::from_str(&text) {
-            return Ok(Served { child, directory, facts });
-        }
-        let mut said = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        Err(format!("{:?}: {said}", child.wait().unwrap()))
-    }
-
-    /// Over NBD, on a socket of its own.
-    fn nbd(model: &str, args: &[&str]) -> Served {
-        Served::start(model, &[&["--nbd", "DIR/nbd"], args].concat())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn uri(&self) -> &str {
-        self.facts["nbd"].as_str().unwrap()
-    }
-
-    fn fact(&self, name: &str) -> &str {
-        self.facts[name].as_str().unwrap_or_else(|| panic!("{name}: {}", self.facts))
-    }
-
-    fn ctl(&self, order: &[&str]) -> Run {
-        let socket = self.path("ctl");
-        run(&[&["emulate", "ctl", socket.to_str().unwrap()], order, &["--format", "json"]].concat())
-    }
-
-    fn connect(&self) -> UnixStream {
-        UnixStream::connect(self.path("nbd")).unwrap()
-    }
-
-    /// A client in transmission, old way, simple replies.
-    fn client(&self) -> UnixStream {
-        let mut stream = self.connect();
-        let mut greeting = [0; 18];
-        stream.read_exact(&mut greeting).unwrap();
-        stream.write_all(&[0, 0, 0, 3]).unwrap();
-        stream.write_all(b"IHAVEOPT").unwrap();
-        stream.write_all(&[0, 0, 0, 1, 0, 0, 0, 0]).unwrap();
-        let mut export = [0; 10];
-        stream.read_exact(&mut export).unwrap();
-        stream
-    }
-
-    fn stop(mut self) -> Run {
-        system("kill", &["-TERM", &self.child.id().to_string()]).unwrap();
-        let status = self.child.wait().unwrap();
-        let mut stderr = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        assert!(!self.path("ctl").exists(), "the control socket is removed");
-        Run { code: status.code(), stdout: String::new(), stderr }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        if let Ok(None) = self.child.try_wait() {
-            let _ = system("kill", &["-TERM", &self.child.id().to_string()]);
-            let _ = self.child.wait();
-        }
-    }
-}
-
-/// A request's 28 bytes.
-fn request(code: u16, flags: u16, offset: u64, bytes: u32) -> Vec<u8> {
-    let mut request = 0x2560_9513u32.to_be_bytes().to_vec();
-    request.extend(flags.to_be_bytes());
-    request.extend(code.to_be_bytes());
-    request.extend(7u64.to_be_bytes());
-    request.extend(offset.to_be_bytes());
-    request.extend(bytes.to_be_bytes());
-    request
-}
-
-const READ: u16 = 0;
-const WRITE: u16 = 1;
-const FLUSH: u16 = 3;
-
-/// The error of the next answer, 0 if it is none.
-fn answer(stream: &mut UnixStream) -> u32 {
-    let mut answer = [0; 16];
-    stream.read_exact(&mut answer).unwrap();
-    assert_eq!(answer[..4], 0x6744_6698u32.to_be_bytes());
-    u32::from_be_bytes(*answer[4..].first_chunk().unwrap())
-}
-
-fn write(stream: &mut UnixStream, offset: u64, data: &[u8]) -> u32 {
-    stream.write_all(&request(WRITE, 0, offset, data.len() as u32)).unwrap();
-    stream.write_all(data).unwrap();
-    answer(stream)
-}
-
-fn read(stream: &mut UnixStream, offset: u64, bytes: u32) -> Vec<u8> {
-    stream.write_all(&request(READ, 0, offset, bytes)).unwrap();
-    assert_eq!(answer(stream), 0);
-    let mut data = vec![0; bytes as usize];
-    stream.read_exact(&mut data).unwrap();
-    data
-}
-
-fn flush(stream: &mut UnixStream) {
-    stream.write_all(&request(FLUSH, 0, 0, 0)).unwrap();
-    assert_eq!(answer(stream), 0);
-}
+use crate::common::{Run, flushmark, needs_rigs, needs_root, run, system};
+use crate::served::{READ, Served, WRITE, answer, flush, read, request, write};
 
 #[test]
 fn nbdinfo_sees_the_drive_as_it_is() {
@@ -408,6 +263,52 @@ fn clients_that_misbehave_harm_nobody_else() {
     assert_eq!(served.stop().code, Some(0));
 }
 
+/// Seconds of a processor that a process has used.
+fn cpu_s(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    // utime and stime, in hundredths of a second on every Linux.
+    fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+}
+
+#[test]
+fn clients_that_do_not_listen_are_waited_for_asleep() {
+    let served = Served::nbd("ideal,capacity=1GiB", &[]);
+    let mut deaf = served.client();
+    deaf.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+    let _ = deaf.write_all(&request(READ, 0, 0, 1 << 20).repeat(3000));
+    // Says goodbye with answers outstanding, and does not hang up.
+    let mut leaving = served.client();
+    leaving.write_all(&[request(READ, 0, 0, 8 << 20), request(2, 0, 0, 0)].concat()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let before = cpu_s(served.child.id());
+    std::thread::sleep(Duration::from_secs(1));
+    let used = cpu_s(served.child.id()) - before;
+    assert!(used < 0.2, "{used} s");
+    // And is heard again when it listens.
+    let mut data = vec![1; 16 + (8 << 20)];
+    leaving.read_exact(&mut data).unwrap();
+    assert_eq!(leaving.read(&mut [0; 1]).unwrap(), 0);
+    assert_eq!(answer(&mut deaf), 0);
+}
+
+/// More zeros than the drive remembers at once, over something else.
+#[test]
+fn four_gigabytes_of_zeros_stall_nobody() {
+    const WRITE_ZEROES: u16 = 6;
+    let served = Served::nbd("enterprise-nvme,capacity=5GiB", &[]);
+    let (mut client, mut other) = (served.client(), served.client());
+    for at in 0..16 {
+        assert_eq!(write(&mut client, at << 28, &vec![9; 1 << 20]), 0);
+    }
+    client.write_all(&request(WRITE_ZEROES, 0, 0, u32::MAX - 511)).unwrap();
+    let begun = Instant::now();
+    read(&mut other, 1 << 20, 4096);
+    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    assert_eq!(answer(&mut client), 0);
+    assert_eq!(read(&mut client, 3 << 28, 1 << 20), vec![0; 1 << 20]);
+}
+
 #[test]
 fn nothing_listens_but_where_it_was_told_to() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -455,6 +356,10 @@ fn what_cannot_be_emulated_is_said() {
 
     For more information, try '--help'.
     ");
+    insta::assert_snapshot!(refused(&["ideal", "--lie", "ignore-flush"]), @"2 flushmark: ignore-flush is no lie of ideal: it has no volatile cache, so that nobody sends it a flush. Without --lie ignore-flush, or with another model, it works");
+    insta::assert_snapshot!(refused(&["consumer-sata,capacity=2GiB", "--lie", "ignore-fua"]), @"2 flushmark: ignore-fua is no lie of consumer-sata: it does not offer forced unit access. Without --lie ignore-fua, or with another model, it works");
+    insta::assert_snapshot!(refused(&["consumer-nvme,filesystem=ext4"]), @"2 flushmark: `consumer-nvme,filesystem=ext4`: what is emulated is the drive, without filesystem=; a real one is made by --mount DIR --fs ext4|xfs");
+    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "wear", "0"]), @"2 flushmark: `wear 0` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");
     insta::assert_snapshot!(refused(&["ideal", "--cut-after", "soon"]), @"
     2 error: invalid value 'soon' for '--cut-after <MOMENT>': `soon` is no moment for a power cut; moments are writes=N, flushes=N, time=T, random=T (by chance, after T on average), where T is like 30s or 250ms
 
@@ -515,223 +420,12 @@ fn a_full_disk_below_is_told_and_nothing_is_wrong_afterwards() {
             }
         };
         check(&mut client);
-        served.ctl(&["cut"]);
+        // What was refused is not lost: an honest drive breaks no promise.
+        let cut = served.ctl(&["cut"]).document();
+        assert_eq!((&cut["power"], &cut["last_cut"]["lost_promised"]), (&"off".into(), &0.into()), "{cut}");
         served.ctl(&["power-on"]);
         check(&mut served.client());
     });
     system("umount", &[&place]).unwrap();
     outcome.unwrap();
-}
-
-fn mounts() -> String {
-    fs::read_to_string("/proc/self/mounts").unwrap()
-}
-
-/// Whether this machine can mount FUSE; says so when it cannot.
-fn needs_fuse(test: &str) -> bool {
-    let there = Path::new("/dev/fuse").exists();
-    if !there {
-        eprintln!("skipped: {test}: the kernel has no FUSE");
-    }
-    there
-}
-
-#[test]
-fn the_file_is_the_drive() {
-    const TEST: &str = "the_file_is_the_drive";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let served = Served::start("consumer-nvme,capacity=2GiB", &["--fuse", directory.path().to_str().unwrap()]);
-    let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names, ["drive"]);
-    let path = directory.path().join("drive");
-    assert_eq!(fs::metadata(&path).unwrap().len(), 2 << 30);
-    let file = fs::File::options().read(true).write(true).open(&path).unwrap();
-    let data: Vec<u8> = (0..3 << 20).map(|at| (at / 512 % 251) as u8).collect();
-    file.write_all_at(&data, 512).unwrap();
-    file.sync_all().unwrap();
-    let mut back = vec![0; data.len()];
-    file.read_exact_at(&mut back, 512).unwrap();
-    assert_eq!(back, data);
-    // Odd places are read and written, too.
-    let mut odd = [0; 100];
-    file.read_exact_at(&mut odd, 1000).unwrap();
-    assert_eq!(odd[..], data[488..588]);
-    file.write_all_at(&[1; 100], 1000).unwrap();
-    file.read_exact_at(&mut odd, 950).unwrap();
-    assert_eq!(odd[..50], data[438..488]);
-    assert_eq!(odd[50..], [1; 50]);
-    file.write_all_at(&data[488..588], 1000).unwrap();
-    assert!(file.set_len(5).is_err());
-    assert!(file.write_all_at(&[1; 512], 2 << 30).is_err());
-    assert_eq!(file.read_at(&mut odd, 2 << 30).unwrap(), 0);
-    served.ctl(&["cut"]);
-    assert!(file.read_exact_at(&mut odd, 0).is_err() && file.write_all_at(&[1; 512], 0).is_err());
-    served.ctl(&["power-on"]);
-    // What was opened before the cut belongs to a machine that had lost its power.
-    assert!(file.read_exact_at(&mut odd, 0).is_err() && file.write_all_at(&[1; 512], 0).is_err());
-    assert!(file.sync_all().is_err());
-    let file = fs::File::open(&path).unwrap();
-    file.read_exact_at(&mut back, 512).unwrap();
-    assert_eq!(back, data);
-    drop(file);
-    assert_eq!(served.stop().code, Some(0));
-    assert!(!mounts().contains(directory.path().to_str().unwrap()));
-}
-
-#[test]
-fn an_ordinary_user_has_a_drive_too() {
-    const TEST: &str = "an_ordinary_user_has_a_drive_too";
-    if !needs_rigs(TEST) || !needs_fuse(TEST) {
-        return;
-    }
-    let Some(nobody) = Nobody::new(TEST) else { return };
-    let directory = tempfile::tempdir().unwrap();
-    let place = directory.path().to_str().unwrap();
-    system("chown", &["65534", place]).unwrap();
-    let script = format!(
-        "mkdir {place}/mnt; \"$0\" emulate consumer-nvme,capacity=2GiB --fuse {place}/mnt --control {place}/ctl --quiet > {place}/out 2>&1 & \
-         for i in $(seq 100); do grep -q orders {place}/out && break; sleep 0.1; done; \
-         printf durable | dd of={place}/mnt/drive bs=512 conv=sync,notrunc,fsync 2>{place}/dd && head -c 7 {place}/mnt/drive; \
-         \"$0\" emulate ctl {place}/ctl cut; kill %1; wait %1; mount | grep -c {place}/mnt"
-    );
-    let said = nobody.shell(&script);
-    assert_eq!(said.stdout, "durablepower cut; no write was lost\n0\n", "{}", said.stderr);
-    let refused = nobody.run(&["emulate", "consumer-nvme", "--mount", place]);
-    assert_eq!(
-        (refused.code, refused.stderr.trim_end()),
-        (Some(2), "flushmark: mounting a filesystem needs root; without it, --nbd and --fuse work")
-    );
-}
-
-#[test]
-fn a_filesystem_on_it_comes_back_after_a_cut() {
-    const TEST: &str = "a_filesystem_on_it_comes_back_after_a_cut";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
-        return;
-    }
-    for (filesystem, model) in [("ext4", "consumer-nvme,capacity=2GiB"), ("xfs", "enterprise-nvme,capacity=2GiB")] {
-        let directory = tempfile::tempdir().unwrap();
-        let place = directory.path().to_str().unwrap();
-        let served = Served::start(model, &["--mount", place, "--fs", filesystem]);
-        let (device, file) = (served.fact("device").to_owned(), served.fact("file").to_owned());
-        let queue = |what: &str| {
-            fs::read_to_string(format!("/sys/block/{}/queue/{what}", device.trim_start_matches("/dev/"))).unwrap()
-        };
-        let wants_flushes = model.starts_with("consumer");
-        // Also where the loop device served a drive of the other kind before.
-        assert_eq!(queue("write_cache").trim(), if wants_flushes { "write back" } else { "write through" });
-        let dio = fs::read_to_string(format!("/sys/block/{}/loop/dio", device.trim_start_matches("/dev/"))).unwrap();
-        assert_eq!(dio.trim(), "1", "no page cache in between");
-        assert!(mounts().contains(&format!("{device} {place} {filesystem} ")));
-        let synced = directory.path().join("synced");
-        fs::write(&synced, "here").unwrap();
-        fs::File::open(&synced).unwrap().sync_all().unwrap();
-        fs::File::open(place).unwrap().sync_all().unwrap();
-        fs::write(directory.path().join("not-synced"), vec![1; 1 << 20]).unwrap();
-        served.ctl(&["cut"]);
-        assert!(
-            fs::write(directory.path().join("after"), "x").and_then(|()| fs::File::open(place)?.sync_all()).is_err()
-        );
-        let on = served.ctl(&["power-on"]);
-        assert_eq!(on.document()["ready"], true, "{}", on.stderr);
-        assert_eq!(fs::read_to_string(&synced).unwrap(), "here");
-        assert!(!directory.path().join("after").exists());
-        let stopped = served.stop();
-        assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
-        assert!(!mounts().contains(place));
-        // Another test's drive may have its number by now.
-        let behind = system("losetup", &["--noheadings", "--output", "BACK-FILE", &device]).unwrap_or_default();
-        assert!(!behind.contains(&file), "{device} is still there");
-    }
-}
-
-/// A power cut takes the whole machine: the kernel below would otherwise go on where it was, and write into the drive what nobody had synced.
-#[test]
-fn nothing_that_the_kernel_had_in_memory_survives_a_cut() {
-    const TEST: &str = "nothing_that_the_kernel_had_in_memory_survives_a_cut";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
-        return;
-    }
-    for filesystem in ["ext4", "xfs"] {
-        let directory = tempfile::tempdir().unwrap();
-        let place = directory.path().to_str().unwrap();
-        let served = Served::start("consumer-nvme,capacity=2GiB", &["--mount", place, "--fs", filesystem]);
-        let path = directory.path().join("overwritten");
-        let old = vec![b'A'; 1 << 20];
-        fs::write(&path, &old).unwrap();
-        fs::File::open(&path).unwrap().sync_all().unwrap();
-        fs::File::open(place).unwrap().sync_all().unwrap();
-        // First nobody uses the filesystem when its drive comes back, then somebody does.
-        for in_use in [false, true] {
-            let file = fs::File::options().write(true).open(&path).unwrap();
-            // In place: no metadata has to be written for it, so that nothing but the power keeps it from the drive.
-            file.write_all_at(&vec![b'B'; old.len()], 0).unwrap();
-            let held = in_use.then_some(file);
-            served.ctl(&["cut"]);
-            let on = served.ctl(&["power-on"]);
-            assert_eq!(on.document()["ready"], true, "{filesystem}: {}", on.stderr);
-            if let Some(held) = held {
-                assert!(held.sync_all().is_err());
-            }
-            assert!(fs::read(&path).unwrap() == old, "{filesystem}, in use: {in_use}");
-        }
-        let stopped = served.stop();
-        assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
-    }
-}
-
-#[test]
-fn what_a_killed_process_leaves_is_found_and_taken_away() {
-    const TEST: &str = "what_a_killed_process_leaves_is_found_and_taken_away";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let place = directory.path().to_str().unwrap();
-    let mut served = Served::start("consumer-nvme,capacity=2GiB", &["--mount", place]);
-    let private = PathBuf::from(served.fact("file")).parent().unwrap().to_str().unwrap().to_owned();
-    let device = served.fact("device").to_owned();
-    // Somebody else looked, so that the kernel knows its attributes by heart.
-    fs::metadata(&private).unwrap();
-    served.child.kill().unwrap();
-    served.child.wait().unwrap();
-    // Whoever starts the next one hears of it.
-    let next = Served::nbd("ideal,capacity=1MiB", &[]);
-    let said = next.stop().stderr;
-    assert!(said.contains(&format!("{private} was left by an emulated drive whose process was killed")), "{said}");
-    let cleaned = run(&["emulate", "clean-up", place]);
-    assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
-    assert_eq!(cleaned.stdout, format!("taken away: {private}, with {place}, {device}\n"));
-    assert!(!mounts().contains(&private) && !mounts().contains(place));
-    assert!(system("losetup", &[&device]).is_err());
-    let _ = fs::remove_dir(private);
-
-    // The directory itself.
-    let mut served = Served::start("consumer-nvme,capacity=2GiB", &["--fuse", place]);
-    fs::metadata(place).unwrap();
-    served.child.kill().unwrap();
-    served.child.wait().unwrap();
-    let refused = run(&["emulate", "ideal", "--fuse", place, "--nbd", "/nonexistent/x"]);
-    let refused_again = run(&["emulate", "ideal", "--fuse", place]);
-    assert_ne!(refused.code, Some(0));
-    assert_eq!(refused_again.code, Some(3));
-    insta::assert_snapshot!(refused_again.said(place, "DIR").lines().last().unwrap(), @"flushmark: `DIR` is still mounted by an emulated drive whose process was killed; `flushmark emulate clean-up DIR` takes it away");
-    assert_eq!(run(&["emulate", "clean-up", place]).code, Some(0));
-    assert!(!mounts().contains(place));
-}
-
-#[test]
-fn a_directory_with_something_in_it_is_not_hidden() {
-    const TEST: &str = "a_directory_with_something_in_it_is_not_hidden";
-    if !needs_root(TEST) {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("mine"), "x").unwrap();
-    let refused = run(&["emulate", "consumer-nvme", "--mount", directory.path().to_str().unwrap()]);
-    assert_eq!(refused.code, Some(3));
-    insta::assert_snapshot!(refused.said(directory.path(), "DIR"), @"flushmark: `DIR` is not empty, and what is in it would be hidden; name an empty directory");
 }

@@ -1,0 +1,356 @@
+//! Through FUSE, loop devices and filesystems, and what is left of them.
+
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::common::{Nobody, needs_rigs, needs_root, run, system};
+use crate::served::Served;
+
+fn mounts() -> String {
+    fs::read_to_string("/proc/self/mounts").unwrap()
+}
+
+/// Whether this machine can mount FUSE; says so when it cannot.
+fn needs_fuse(test: &str) -> bool {
+    let there = Path::new("/dev/fuse").exists();
+    if !there {
+        eprintln!("skipped: {test}: the kernel has no FUSE");
+    }
+    there
+}
+
+#[test]
+fn the_file_is_the_drive() {
+    const TEST: &str = "the_file_is_the_drive";
+    if !needs_root(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let served = Served::start("consumer-nvme,capacity=2GiB", &["--fuse", directory.path().to_str().unwrap()]);
+    let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["drive"]);
+    let path = directory.path().join("drive");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 2 << 30);
+    let file = fs::File::options().read(true).write(true).open(&path).unwrap();
+    let data: Vec<u8> = (0..3 << 20).map(|at| (at / 512 % 251) as u8).collect();
+    file.write_all_at(&data, 512).unwrap();
+    file.sync_all().unwrap();
+    let mut back = vec![0; data.len()];
+    file.read_exact_at(&mut back, 512).unwrap();
+    assert_eq!(back, data);
+    // Odd places are read and written, too.
+    let mut odd = [0; 100];
+    file.read_exact_at(&mut odd, 1000).unwrap();
+    assert_eq!(odd[..], data[488..588]);
+    file.write_all_at(&[1; 100], 1000).unwrap();
+    file.read_exact_at(&mut odd, 950).unwrap();
+    assert_eq!(odd[..50], data[438..488]);
+    assert_eq!(odd[50..], [1; 50]);
+    file.write_all_at(&data[488..588], 1000).unwrap();
+    assert!(file.set_len(5).is_err());
+    assert!(file.write_all_at(&[1; 512], 2 << 30).is_err());
+    assert_eq!(file.read_at(&mut odd, 2 << 30).unwrap(), 0);
+    served.ctl(&["cut"]);
+    assert!(file.read_exact_at(&mut odd, 0).is_err() && file.write_all_at(&[1; 512], 0).is_err());
+    served.ctl(&["power-on"]);
+    // What was opened before the cut belongs to a machine that had lost its power.
+    assert!(file.read_exact_at(&mut odd, 0).is_err() && file.write_all_at(&[1; 512], 0).is_err());
+    assert!(file.sync_all().is_err());
+    let file = fs::File::open(&path).unwrap();
+    file.read_exact_at(&mut back, 512).unwrap();
+    assert_eq!(back, data);
+    drop(file);
+    assert_eq!(served.stop().code, Some(0));
+    assert!(!mounts().contains(directory.path().to_str().unwrap()));
+}
+
+#[test]
+fn an_ordinary_user_has_a_drive_too() {
+    const TEST: &str = "an_ordinary_user_has_a_drive_too";
+    if !needs_rigs(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    let Some(nobody) = Nobody::new(TEST) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    system("chown", &["65534", place]).unwrap();
+    let script = format!(
+        "mkdir {place}/mnt; \"$0\" emulate consumer-nvme,capacity=2GiB --fuse {place}/mnt --control {place}/ctl --quiet > {place}/out 2>&1 & \
+         for i in $(seq 100); do grep -q orders {place}/out && break; sleep 0.1; done; \
+         printf durable | dd of={place}/mnt/drive bs=512 conv=sync,notrunc,fsync 2>{place}/dd && head -c 7 {place}/mnt/drive; \
+         \"$0\" emulate ctl {place}/ctl cut; kill %1; wait %1; mount | grep -c {place}/mnt"
+    );
+    let said = nobody.shell(&script);
+    assert_eq!(said.stdout, "durablepower cut; no write was lost\n0\n", "{}", said.stderr);
+    let refused = nobody.run(&["emulate", "consumer-nvme", "--mount", place]);
+    assert_eq!(
+        (refused.code, refused.stderr.trim_end()),
+        (Some(2), "flushmark: mounting a filesystem needs root; without it, --nbd and --fuse work")
+    );
+}
+
+#[test]
+fn a_filesystem_on_it_comes_back_after_a_cut() {
+    const TEST: &str = "a_filesystem_on_it_comes_back_after_a_cut";
+    if !needs_root(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    for (filesystem, model) in [("ext4", "consumer-nvme,capacity=2GiB"), ("xfs", "enterprise-nvme,capacity=2GiB")] {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().to_str().unwrap();
+        let served = Served::start(model, &["--mount", place, "--fs", filesystem]);
+        let (device, file) = (served.fact("device").to_owned(), served.fact("file").to_owned());
+        let queue = |what: &str| {
+            fs::read_to_string(format!("/sys/block/{}/queue/{what}", device.trim_start_matches("/dev/"))).unwrap()
+        };
+        let wants_flushes = model.starts_with("consumer");
+        // Also where the loop device served a drive of the other kind before.
+        assert_eq!(queue("write_cache").trim(), if wants_flushes { "write back" } else { "write through" });
+        let dio = fs::read_to_string(format!("/sys/block/{}/loop/dio", device.trim_start_matches("/dev/"))).unwrap();
+        assert_eq!(dio.trim(), "1", "no page cache in between");
+        assert!(mounts().contains(&format!("{device} {place} {filesystem} ")));
+        let synced = directory.path().join("synced");
+        fs::write(&synced, "here").unwrap();
+        fs::File::open(&synced).unwrap().sync_all().unwrap();
+        fs::File::open(place).unwrap().sync_all().unwrap();
+        fs::write(directory.path().join("not-synced"), vec![1; 1 << 20]).unwrap();
+        served.ctl(&["cut"]);
+        assert!(
+            fs::write(directory.path().join("after"), "x").and_then(|()| fs::File::open(place)?.sync_all()).is_err()
+        );
+        let on = served.ctl(&["power-on"]);
+        assert_eq!(on.document()["ready"], true, "{}", on.stderr);
+        assert_eq!(fs::read_to_string(&synced).unwrap(), "here");
+        assert!(!directory.path().join("after").exists());
+        let stopped = served.stop();
+        assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+        assert!(!mounts().contains(place));
+        // Another test's drive may have its number by now.
+        let behind = system("losetup", &["--noheadings", "--output", "BACK-FILE", &device]).unwrap_or_default();
+        assert!(!behind.contains(&file), "{device} is still there");
+    }
+}
+
+/// A power cut takes the whole machine: the kernel below would otherwise go on where it was, and write into the drive what nobody had synced.
+#[test]
+fn nothing_that_the_kernel_had_in_memory_survives_a_cut() {
+    const TEST: &str = "nothing_that_the_kernel_had_in_memory_survives_a_cut";
+    if !needs_root(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    for filesystem in ["ext4", "xfs"] {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().to_str().unwrap();
+        let served = Served::start("consumer-nvme,capacity=2GiB", &["--mount", place, "--fs", filesystem]);
+        let path = directory.path().join("overwritten");
+        let old = vec![b'A'; 1 << 20];
+        fs::write(&path, &old).unwrap();
+        fs::File::open(&path).unwrap().sync_all().unwrap();
+        fs::File::open(place).unwrap().sync_all().unwrap();
+        // First nobody uses the filesystem when its drive comes back, then somebody does.
+        for in_use in [false, true] {
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            // In place: no metadata has to be written for it, so that nothing but the power keeps it from the drive.
+            file.write_all_at(&vec![b'B'; old.len()], 0).unwrap();
+            let held = in_use.then_some(file);
+            served.ctl(&["cut"]);
+            let on = served.ctl(&["power-on"]);
+            assert_eq!(on.document()["ready"], true, "{filesystem}: {}", on.stderr);
+            if let Some(held) = held {
+                assert!(held.sync_all().is_err());
+            }
+            assert!(fs::read(&path).unwrap() == old, "{filesystem}, in use: {in_use}");
+        }
+        let stopped = served.stop();
+        assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    }
+}
+
+#[test]
+fn what_a_killed_process_leaves_is_found_and_taken_away() {
+    const TEST: &str = "what_a_killed_process_leaves_is_found_and_taken_away";
+    if !needs_root(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let mut served = Served::start("consumer-nvme,capacity=2GiB", &["--mount", place]);
+    let private = PathBuf::from(served.fact("file")).parent().unwrap().to_str().unwrap().to_owned();
+    let device = served.fact("device").to_owned();
+    // Somebody else looked, so that the kernel knows its attributes by heart.
+    fs::metadata(&private).unwrap();
+    served.child.kill().unwrap();
+    served.child.wait().unwrap();
+    // Whoever starts the next one hears of it.
+    let next = Served::nbd("ideal,capacity=1MiB", &[]);
+    let said = next.stop().stderr;
+    assert!(said.contains(&format!("{private} was left by an emulated drive whose process was killed")), "{said}");
+    let cleaned = run(&["emulate", "clean-up", place]);
+    assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
+    assert_eq!(cleaned.stdout, format!("taken away: {private}, with {place}, {device}\n"));
+    assert!(!mounts().contains(&private) && !mounts().contains(place));
+    assert!(system("losetup", &[&device]).is_err());
+    assert!(!Path::new(&private).exists());
+
+    // The directory itself.
+    let mut served = Served::start("consumer-nvme,capacity=2GiB", &["--fuse", place]);
+    fs::metadata(place).unwrap();
+    served.child.kill().unwrap();
+    served.child.wait().unwrap();
+    let refused = run(&["emulate", "ideal", "--fuse", place, "--nbd", "/nonexistent/x"]);
+    let refused_again = run(&["emulate", "ideal", "--fuse", place]);
+    assert_ne!(refused.code, Some(0));
+    assert_eq!(refused_again.code, Some(3));
+    insta::assert_snapshot!(refused_again.said(place, "DIR").lines().last().unwrap(), @"flushmark: `DIR` is still mounted by an emulated drive whose process was killed; `flushmark emulate clean-up DIR` takes it away");
+    assert_eq!(run(&["emulate", "clean-up", place]).code, Some(0));
+    assert!(!mounts().contains(place));
+}
+
+#[test]
+fn a_directory_with_something_in_it_is_not_hidden() {
+    const TEST: &str = "a_directory_with_something_in_it_is_not_hidden";
+    if !needs_root(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("mine"), "x").unwrap();
+    let refused = run(&["emulate", "consumer-nvme", "--mount", directory.path().to_str().unwrap()]);
+    assert_eq!(refused.code, Some(3));
+    insta::assert_snapshot!(refused.said(directory.path(), "DIR"), @"flushmark: `DIR` is not empty, and what is in it would be hidden; name an empty directory");
+}
+
+/// Every other sector of the drive as it is served, a filesystem's superblock among them.
+fn scribble(file: &str, bytes: u64) {
+    let drive = fs::File::options().write(true).open(file).unwrap();
+    for offset in (0..bytes).step_by(1 << 20) {
+        drive.write_all_at(&vec![0x5a; 64 << 10], offset).unwrap();
+    }
+    drive.sync_all().unwrap();
+}
+
+#[test]
+fn what_cannot_be_mounted_any_more_is_not_written_over() {
+    const TEST: &str = "what_cannot_be_mounted_any_more_is_not_written_over";
+    if !needs_root(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let served = Served::start("enterprise-nvme,capacity=2GiB", &["--mount", place]);
+    let file = served.fact("file").to_owned();
+    scribble(&file, 64 << 20);
+    served.ctl(&["cut"]);
+    let on = served.ctl(&["power-on"]);
+    assert_eq!(on.code, Some(4));
+    insta::assert_snapshot!(on.stderr, @"flushmark: the drive is on, and what stands above it could not be put back: the drive holds no filesystem any more: what a power cut left of it is not recognised");
+    // It is served on, as the cut left it.
+    let status = served.ctl(&["status"]).document();
+    assert_eq!((&status["power"], &status["ready"]), (&"on".into(), &false.into()));
+    let mut held = [0; 512];
+    fs::File::open(&file).unwrap().read_exact_at(&mut held, 0).unwrap();
+    assert_eq!(held, [0x5a; 512]);
+    let stopped = served.stop();
+    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    assert!(!mounts().contains(place));
+}
+
+#[test]
+fn a_partitioned_drive_gets_no_filesystem() {
+    const TEST: &str = "a_partitioned_drive_gets_no_filesystem";
+    if !needs_root(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (image, mount) = (directory.path().join("drive.img"), directory.path().join("mnt"));
+    let (image, mount) = (image.to_str().unwrap(), mount.to_str().unwrap());
+    fs::create_dir(mount).unwrap();
+    let args = ["--image", image, "--nbd", "DIR/nbd"];
+    let served = Served::start("enterprise-nvme,capacity=2GiB", &args);
+    // A partition table as a PC's: one entry, and the signature.
+    let mut table = [0; 512];
+    table[446..462].copy_from_slice(&[0, 0, 2, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0]);
+    table[510..].copy_from_slice(&[0x55, 0xaa]);
+    assert_eq!(crate::served::write(&mut served.client(), 0, &table), 0);
+    drop(served);
+    let refused = run(&["emulate", "enterprise-nvme,capacity=2GiB", "--image", image, "--mount", mount, "--quiet"]);
+    assert_eq!(refused.code, Some(3));
+    insta::assert_snapshot!(refused.stderr, @"flushmark: the drive holds a partition table (dos), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
+    let mut held = [0; 512];
+    fs::File::open(image).unwrap().read_exact_at(&mut held, 0).unwrap();
+    assert_eq!(held, table);
+}
+
+/// Set-up, mkfs and remounting are not what a person wants to see cut.
+#[test]
+fn the_plug_stays_in_until_the_filesystem_is_there() {
+    const TEST: &str = "the_plug_stays_in_until_the_filesystem_is_there";
+    if !needs_root(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    // Fewer writes than mkfs makes.
+    let args = ["--mount", place, "--cut-after", "writes=20", "--power-on-after", "10ms"];
+    let served = Served::start("enterprise-nvme,capacity=2GiB", &args);
+    for round in 1..=3 {
+        assert_eq!(served.ctl(&["status"]).document()["cuts"], round - 1);
+        for number in 0..40 {
+            // Errors begin with the cut.
+            let path = directory.path().join(format!("file-{number}"));
+            let _ = fs::write(&path, [1; 4096]).and_then(|()| fs::File::open(&path)?.sync_all());
+        }
+        let begun = std::time::Instant::now();
+        loop {
+            let status = served.ctl(&["status"]).document();
+            assert_eq!(status.get("trouble"), None);
+            if status["ready"] == true && status["cuts"] == round {
+                break;
+            }
+            assert!(begun.elapsed().as_secs() < 20, "{status}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+    assert_eq!(served.stop().code, Some(0));
+}
+
+#[test]
+fn what_stands_on_the_file_is_waited_for() {
+    const TEST: &str = "what_stands_on_the_file_is_waited_for";
+    if !needs_root(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    let (directory, mount) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (place, mount) = (directory.path().to_str().unwrap(), mount.path().to_str().unwrap());
+    let mut served = Served::start("enterprise-nvme,capacity=2GiB", &["--fuse", place, "--loop"]);
+    let device = served.fact("device").to_owned();
+    system("mkfs.ext4", &["-q", "-E", "nodiscard", &device]).unwrap();
+    system("mount", &[&device, mount]).unwrap();
+    system("kill", &["-TERM", &served.child.id().to_string()]).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(served.child.try_wait().unwrap().is_none(), "it waits");
+    fs::write(Path::new(mount).join("file"), "still there").unwrap();
+    system("umount", &[mount]).unwrap();
+    assert_eq!(served.child.wait().unwrap().code(), Some(0));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut served.child.stderr.take().unwrap(), &mut said).unwrap();
+    // Other tests leave things behind at the same time, which is told, too.
+    let last = said.lines().last().unwrap().replace(mount, "DIR").replace(&device, "/dev/loopN");
+    insta::assert_snapshot!(last, @"flushmark: /dev/loopN, mounted on DIR is in use; waiting until nobody uses it. A second Ctrl-C ends it at once, and `flushmark emulate clean-up` takes away what that leaves");
+}
+
+#[test]
+fn a_directory_that_somebody_unmounts_is_the_end() {
+    const TEST: &str = "a_directory_that_somebody_unmounts_is_the_end";
+    if !needs_root(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let mut served = Served::start("ideal,capacity=1MiB", &["--fuse", place]);
+    system("umount", &[place]).unwrap();
+    assert_eq!(served.child.wait().unwrap().code(), Some(0));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut served.child.stderr.take().unwrap(), &mut said).unwrap();
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the directory was unmounted; nothing leads to the drive any more");
+}

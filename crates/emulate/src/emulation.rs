@@ -247,6 +247,31 @@ pub struct Facts {
     pub file_floor: Option<Floor>,
 }
 
+impl Facts {
+    /// Before anything is set up.
+    fn of(wishes: &Wishes, drive: &Drive, nominal: Nominal) -> Facts {
+        let identity = drive.identity();
+        Facts {
+            model: wishes.model.name().to_owned(),
+            label: wishes.model.label().to_owned(),
+            capacity_bytes: identity.capacity_bytes,
+            wants_flushes: drive.wants_flushes(),
+            takes_fua: drive.takes_fua(),
+            rotational: identity.rotational,
+            honesty: wishes.honesty.to_string(),
+            image: wishes.image.clone(),
+            nbd: wishes.nbd.as_ref().map(Address::uri),
+            file: None,
+            device: None,
+            mounted: None,
+            control: wishes.control.clone(),
+            nominal,
+            nbd_floor: None,
+            file_floor: None,
+        }
+    }
+}
+
 impl Emulation {
     /// Sets everything up. `told` hears of steps that take a while.
     ///
@@ -282,25 +307,7 @@ impl Emulation {
             let filled = drive.fill(wishes.fill_percent);
             debug_assert!(filled.is_ok(), "a new drive is on");
         }
-        let mut facts = Facts {
-            model: wishes.model.name().to_owned(),
-            label: wishes.model.label().to_owned(),
-            capacity_bytes,
-            wants_flushes: drive.wants_flushes(),
-            takes_fua: drive.takes_fua(),
-            rotational: identity.rotational,
-            honesty: wishes.honesty.to_string(),
-            image: wishes.image.clone(),
-            nbd: wishes.nbd.as_ref().map(Address::uri),
-            file: None,
-            device: None,
-            mounted: None,
-            control: wishes.control.clone(),
-            nominal,
-            nbd_floor: None,
-            file_floor: None,
-        };
-
+        let mut facts = Facts::of(wishes, &drive, nominal);
         let mut sockets = Sockets(Vec::new());
         let nbd = wishes.nbd.as_ref().map(Address::listen).transpose()?;
         sockets.0.extend(wishes.nbd.iter().filter_map(|address| match address {

@@ -1,9 +1,9 @@
 //! What goes wrong at a power cut beyond what the model's physics and the drive's lies take: chosen write by write, carried out at the cut.
 //!
 //! A write is chosen when it is made, because what was in its place before has to be known. It is struck only if it is still there as it was written: what was overwritten
-//! since, or lost anyway, is left alone. So everything that [`Injected`] tells can be seen by whoever reads the drive.
+//! since, or lost anyway, or is long ago ([`CHOSEN_BYTES_MOST`]), is left alone. So everything that [`Injected`] tells can be seen by whoever reads the drive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 use rand_core::{Rng as _, SeedableRng as _};
@@ -17,6 +17,8 @@ use crate::image::Image;
 const RANGE_BYTES: u64 = 1 << 20;
 /// A tear within a sector falls on a multiple of this.
 const SHARD_BYTES: usize = 64;
+/// Of writes that will be struck no more than this is kept: a power cut strikes what was written lately.
+const CHOSEN_BYTES_MOST: usize = 256 << 20;
 /// Places of late writes, which a flying write may land on.
 const PLACES: usize = 1024;
 
@@ -54,7 +56,8 @@ struct Doomed {
 pub struct Faults {
     chances: Vec<(Fault, f64)>,
     chance: Xoshiro256PlusPlus,
-    chosen: Vec<Chosen>,
+    chosen: VecDeque<Chosen>,
+    chosen_bytes: usize,
     doomed: BTreeMap<u64, Doomed>,
     places: Vec<u64>,
     writes: u64,
@@ -66,7 +69,8 @@ impl Faults {
         Faults {
             chances: honesty.faults.clone(),
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
-            chosen: Vec::new(),
+            chosen: VecDeque::new(),
+            chosen_bytes: 0,
             doomed: BTreeMap::new(),
             places: Vec::new(),
             writes: 0,
@@ -115,7 +119,13 @@ impl Faults {
             } else {
                 let mut before = vec![0; data.len()];
                 image.read(offset, &mut before)?;
-                self.chosen.push(Chosen { fault, offset, before, data: data.to_vec() });
+                self.chosen_bytes += data.len();
+                self.chosen.push_back(Chosen { fault, offset, before, data: data.to_vec() });
+                while self.chosen_bytes > CHOSEN_BYTES_MOST
+                    && let Some(oldest) = self.chosen.pop_front()
+                {
+                    self.chosen_bytes -= oldest.data.len();
+                }
             }
         }
         let place = (self.writes % PLACES as u64) as usize;
@@ -148,6 +158,7 @@ impl Faults {
                 injected.push(Injected { fault: Fault::Metadata, offset, bytes: wrong_bytes, landed_at: None });
             }
         }
+        self.chosen_bytes = 0;
         for chosen in std::mem::take(&mut self.chosen) {
             let mut now = vec![0; chosen.data.len()];
             image.read(chosen.offset, &mut now)?;

@@ -3,7 +3,7 @@
 //! | part | what fio does | what it is held against |
 //! | --- | --- | --- |
 //! | commits | 4 KiB at random with a sync after each, depth 1, over NBD and on the loop device on FUSE | the model's own commit, in virtual time |
-//! | rows | a published row's test, on the loop device or on ext4 on it | the published figure, and the model's |
+//! | rows | a published row's test, on the loop device or on ext4 on it | the published figure, and the model's; as operations a second |
 //!
 //! Only models whose commit takes 100 µs or more: below that the transport is slower than the drive. Write and sync latency are two populations in fio; the middle of a commit is taken to be the sum of their
 //! middles.
@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use anyhow::{Context as _, bail};
+use catalogue::Drive;
 use catalogue::model::{Filesystem, Model};
-use catalogue::{Drive, PublishedSync};
 use emulate::nominal::Nominal;
+use measurement::TestResult;
 use serde_json::Value;
 use simdrive::published;
 use simdrive::run::{Machine, run as run_model};
@@ -80,8 +81,13 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         "\n{:<32} {:<44} {:>10} {:>10} {:>10} {:>8}",
         "published row", "test", "published", "model", "emulated", "error"
     );
+    let mut not_replayed = Vec::new();
     for drive in catalogue::drives().iter().filter(|drive| named(&drive.name)) {
-        rows(drive, &program, options, &mut outcome)?;
+        not_replayed.extend(rows(drive, &program, options, &mut outcome)?);
+    }
+    not_replayed.sort_unstable();
+    for same in not_replayed.chunk_by(|a, b| a == b) {
+        println!("not replayed: {} rows, {}", same.len(), same[0].because());
     }
     println!("\nlatency: {} passed, {} failed", outcome.passed, outcome.failed);
     Ok(outcome)
@@ -119,28 +125,56 @@ fn commit_us(machine: &Machine) -> anyhow::Result<f64> {
     }
 }
 
-/// The published rows of a drive that are commits, one after the other.
-fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome) -> anyhow::Result<()> {
+/// A row that is not replayed, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum NotReplayed {
+    TooFast,
+    NoBlocks,
+    NoSwitch,
+}
+
+impl NotReplayed {
+    const fn because(self) -> &'static str {
+        match self {
+            NotReplayed::TooFast => "more operations a second than the transport carries",
+            NotReplayed::NoBlocks => "a step program, which fio does not run",
+            NotReplayed::NoSwitch => "the model tells of no cache that could be switched",
+        }
+    }
+}
+
+/// The published rows of a drive.
+fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome) -> anyhow::Result<Vec<NotReplayed>> {
     let samples = published::samples(drive).map_err(|row| anyhow::anyhow!("no suite has the test of {row:?}"))?;
     let model = catalogue::find_model(&drive.name)?;
-    for (row, sample) in drive.rows.iter().zip(samples) {
-        let Work::Blocks(workload) = &sample.test.work else { continue };
-        let Figure::Iops(published) = sample.figure else { continue };
-        let is_commit = row.sync != PublishedSync::Method(SyncMethod::None) && workload.pattern.writes();
-        let one_at_a_time = workload.depth.get() == 1 && workload.jobs.get() == 1;
-        if !is_commit || !one_at_a_time || 1e9 / published < COMMIT_NS_LEAST as f64 {
+    let mut not_replayed = Vec::new();
+    for sample in samples {
+        let Work::Blocks(workload) = &sample.test.work else {
+            not_replayed.push(NotReplayed::NoBlocks);
+            continue;
+        };
+        let block_mib = f64::from(workload.block_bytes.get()) / f64::from(1 << 20);
+        let published = match sample.figure {
+            Figure::Iops(iops) => iops,
+            Figure::MibPerS(mib) => mib / block_mib,
+        };
+        if 1e9 / published < COMMIT_NS_LEAST as f64 {
+            not_replayed.push(NotReplayed::TooFast);
+            continue;
+        }
+        let wants_on = sample.test.write_cache.wants_on();
+        let identity = Machine::new(model.clone()).drive(false)?.identity();
+        if wants_on.is_some_and(|on| on != identity.volatile_cache && !identity.switchable) {
+            not_replayed.push(NotReplayed::NoSwitch);
             continue;
         }
         let way = if model.host.filesystem == Filesystem::None { Way::Device } else { Way::Mounted };
-        let modelled = modelled(model, &sample)?;
-        let cache =
-            sample.test.write_cache.wants_on().map_or("", |on| if on { ",write-cache=on" } else { ",write-cache=off" });
-        let served = match Served::start(program, &format!("{}{cache}", drive.name), way) {
-            Ok(served) => served,
-            // A protected NVMe drive has no cache to switch.
-            Err(_) if !cache.is_empty() => continue,
-            Err(error) => return Err(error),
+        let modelled = match (modelled(model, &sample)?, sample.figure) {
+            (result, Figure::Iops(_)) => result.iops,
+            (result, Figure::MibPerS(_)) => result.mib_per_s / block_mib,
         };
+        let cache = wants_on.map_or("", |on| if on { ",write-cache=on" } else { ",write-cache=off" });
+        let served = Served::start(program, &format!("{}{cache}", drive.name), way)?;
         let emulated = served.row_iops(workload, options.seconds)?;
         let error = emulated / published - 1.0;
         count(outcome, error, ROW_ERROR_MOST);
@@ -152,14 +186,14 @@ fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome)
             too_far(error, ROW_ERROR_MOST)
         );
     }
-    Ok(())
+    Ok(not_replayed)
 }
 
-fn modelled(model: &Model, sample: &Sample) -> anyhow::Result<f64> {
+fn modelled(model: &Model, sample: &Sample) -> anyhow::Result<TestResult> {
     let machine = Machine::new(model.clone());
     let test: &Test = &sample.test;
     match run_model(&machine, test, &mut |_| true)? {
-        measurement::Outcome::Measured(result) => Ok(result.iops),
+        measurement::Outcome::Measured(result) => Ok(*result),
         measurement::Outcome::Skipped(skipped) => bail!("{}", skipped.because),
     }
 }
@@ -282,6 +316,7 @@ impl Served {
         match workload.sync {
             SyncMethod::Fsync => args.push(format!("--fsync={}", workload.sync_every)),
             SyncMethod::Fdatasync => args.push(format!("--fdatasync={}", workload.sync_every)),
+            SyncMethod::None => {}
             SyncMethod::ODsync | SyncMethod::RwfDsync => args.push("--sync=dsync".to_owned()),
             _ => args.push("--sync=1".to_owned()),
         }
@@ -289,7 +324,14 @@ impl Served {
             // Written through once: fio's own layout leaves extents that count as unwritten, and each first write would commit the journal.
             self.lay_out()?;
         }
+        if workload.depth.get() > 1 {
+            args.extend(["--ioengine=libaio".to_owned(), format!("--iodepth={}", workload.depth.get())]);
+        }
+        if workload.jobs.get() > 1 {
+            args.extend([format!("--numjobs={}", workload.jobs.get()), "--group_reporting".to_owned()]);
+        }
         let job = self.fio(&args, seconds)?;
-        job["write"]["iops"].as_f64().context("fio counted nothing")
+        let side = if workload.pattern.writes() { "write" } else { "read" };
+        job[side]["iops"].as_f64().context("fio counted nothing")
     }
 }

@@ -371,21 +371,21 @@ impl Emulation {
         let flushes = self.facts.wants_flushes;
         if let Some(address) = &wishes.nbd {
             let ours = self.connect(address)?;
-            let floor = floor::of_socket(&self.handle, ours, flushes)?;
-            self.handle.nbd_floor(floor);
-            self.facts.nbd_floor = Some(floor);
+            let floors = floor::of_socket(&self.handle, ours, flushes)?;
+            self.handle.nbd_floor(floors);
+            self.facts.nbd_floor = Some(floors.most);
         }
         if let Some(file) = &self.facts.file {
             let probe = file.with_file_name(PROBE);
-            let floor = match &wishes.files {
+            let floors = match &wishes.files {
                 Files::Device(_) | Files::Mounted(..) => {
                     let device = LoopDevice::attach(&probe, flushes, false).map_err(io::Error::other)?;
                     floor::of_file(&self.handle, device.path(), flushes)?
                 }
                 _ => floor::of_file(&self.handle, &probe, flushes)?,
             };
-            self.handle.directory_floor(floor);
-            self.facts.file_floor = Some(floor);
+            self.handle.directory_floor(floors);
+            self.facts.file_floor = Some(floors.most);
         }
         Ok(())
     }

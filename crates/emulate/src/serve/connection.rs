@@ -162,7 +162,7 @@ impl Connection {
         &mut self,
         drive: &mut Drive,
         now: Ns,
-        floor: impl Fn(floor::Kind) -> Ns,
+        floor: impl Fn(floor::Kind) -> floor::Cost,
         tag: impl Fn(u32) -> u64,
     ) -> Stands {
         if !self.has_room(drive) {
@@ -230,7 +230,7 @@ impl Connection {
         &mut self,
         drive: &mut Drive,
         now: Ns,
-        floor: &impl Fn(floor::Kind) -> Ns,
+        floor: &impl Fn(floor::Kind) -> floor::Cost,
         tag: &impl Fn(u32) -> u64,
     ) -> Stands {
         while self.has_room(drive) {

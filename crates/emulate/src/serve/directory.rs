@@ -14,7 +14,7 @@ use crate::fuse::wire::{
     ROOT, Request,
 };
 use crate::serve::connection::Stands;
-use crate::serve::floor::Kind;
+use crate::serve::floor::{Cost, Kind};
 use crate::serve::pace::Pace;
 
 /// The file that is the drive.
@@ -91,7 +91,7 @@ impl Directory {
         &mut self,
         drives: &mut [Drive],
         now: Ns,
-        floor: impl Fn(Kind) -> Ns,
+        floor: impl Fn(Kind) -> Cost,
         tag: impl Fn(u32) -> u64,
     ) -> io::Result<Stands> {
         for _ in 0..REQUESTS_AT_ONCE {
@@ -123,7 +123,7 @@ impl Directory {
         request: &Request<'_>,
         drives: &mut [Drive],
         now: Ns,
-        floor: &impl Fn(Kind) -> Ns,
+        floor: &impl Fn(Kind) -> Cost,
         tag: &impl Fn(u32) -> u64,
     ) {
         let unique = request.unique;
@@ -177,7 +177,7 @@ impl Directory {
         request: &Request<'_>,
         drive: &mut Drive,
         now: Ns,
-        floor: &impl Fn(Kind) -> Ns,
+        floor: &impl Fn(Kind) -> Cost,
         tag: &impl Fn(u32) -> u64,
     ) -> Result<(), Error> {
         let wider;

@@ -43,13 +43,31 @@ pub struct Floor {
     pub flush_ns: Ns,
 }
 
-impl Floor {
+/// What a way costs, depending on where both sides run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// At best.
+    pub least_ns: Ns,
+    /// At worst.
+    pub most_ns: Ns,
+}
+
+/// What the way to the drive and back costs: waking up another processor costs a multiple of waking up the same one, and where both sides run is the scheduler's choice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Floors {
+    /// At best.
+    pub least: Floor,
+    /// At worst.
+    pub most: Floor,
+}
+
+impl Floors {
     /// What a command of this kind costs.
-    pub const fn of(&self, kind: Kind) -> Ns {
+    pub const fn of(&self, kind: Kind) -> Cost {
         match kind {
-            Kind::Read => self.read_ns,
-            Kind::Write => self.write_ns,
-            Kind::Flush => self.flush_ns,
+            Kind::Read => Cost { least_ns: self.least.read_ns, most_ns: self.most.read_ns },
+            Kind::Write => Cost { least_ns: self.least.write_ns, most_ns: self.most.write_ns },
+            Kind::Flush => Cost { least_ns: self.least.flush_ns, most_ns: self.most.flush_ns },
         }
     }
 }
@@ -57,9 +75,8 @@ impl Floor {
 /// How large the drive is that is measured with.
 pub const PROBE_BYTES: u64 = 1 << 20;
 
-/// Measures with client and server on one processor and on two, and takes the most of each: waking up another processor costs a multiple. How it really is shows itself later
-/// ([`crate::serve::pace::Pace`]).
-fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> io::Result<Floor> {
+/// Measures with client and server on one processor and on two. How it really is shows itself later ([`crate::serve::pace::Pace`]).
+fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> io::Result<Floors> {
     let allowed = rustix::thread::sched_getaffinity(None)?;
     let only = |cpu| {
         let mut set = CpuSet::new();
@@ -68,7 +85,7 @@ fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> 
     };
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
     let here = cpus.next().unwrap_or_default();
-    let mut most = Floor::default();
+    let mut floors: Option<Floors> = None;
     for there in [Some(here), cpus.next()].into_iter().flatten() {
         server.run_on(only(there));
         rustix::thread::sched_setaffinity(None, &only(here))?;
@@ -76,13 +93,17 @@ fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> 
         rustix::thread::sched_setaffinity(None, &allowed)?;
         server.run_on(allowed);
         let floor = measured?;
-        most = Floor {
-            read_ns: most.read_ns.max(floor.read_ns),
-            write_ns: most.write_ns.max(floor.write_ns),
-            flush_ns: most.flush_ns.max(floor.flush_ns),
+        let of = |one: fn(Ns, Ns) -> Ns, other: Floor| Floor {
+            read_ns: one(other.read_ns, floor.read_ns),
+            write_ns: one(other.write_ns, floor.write_ns),
+            flush_ns: one(other.flush_ns, floor.flush_ns),
         };
+        floors = Some(match floors {
+            None => Floors { least: floor, most: floor },
+            Some(Floors { least, most }) => Floors { least: of(Ns::min, least), most: of(Ns::max, most) },
+        });
     }
-    Ok(most)
+    Ok(floors.unwrap_or_default())
 }
 
 /// What is beyond the drive's own time, of the middle one of many.
@@ -101,7 +122,7 @@ fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
 ///
 /// # Errors
 /// Those of the file.
-pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floor> {
+pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floors> {
     let file = rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())?;
     let file = File::from(file);
     // Direct I/O wants its memory at a multiple of the sector.
@@ -122,7 +143,7 @@ pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floor>
 ///
 /// # Errors
 /// Those of the socket.
-pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<Floor> {
+pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<Floors> {
     match socket {
         Socket::Unix(stream) => of_stream(server, stream, flushes),
         Socket::Tcp(stream) => {
@@ -132,7 +153,7 @@ pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<F
     }
 }
 
-fn of_stream(server: &Handle, stream: impl io::Read + io::Write, flushes: bool) -> io::Result<Floor> {
+fn of_stream(server: &Handle, stream: impl io::Read + io::Write, flushes: bool) -> io::Result<Floors> {
     let mut client = Client::connect(stream)?;
     let place = |round: usize| (round * BLOCK_BYTES) as u64 % PROBE_BYTES;
     let mut block = [0; BLOCK_BYTES];

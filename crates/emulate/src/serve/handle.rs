@@ -10,7 +10,7 @@ use rustix::thread::CpuSet;
 
 use super::connection::Socket;
 use super::control::Order;
-use super::floor::Floor;
+use super::floor::Floors;
 use crate::drive::Cut;
 
 /// Where NBD clients come from.
@@ -55,9 +55,9 @@ pub(super) enum Note {
     /// Talk to this client, which leads to the probe.
     Measure(Socket),
     /// From now on NBD costs so much.
-    NbdFloor(Floor),
+    NbdFloor(Floors),
     /// From now on FUSE costs so much.
-    DirectoryFloor(Floor),
+    DirectoryFloor(Floors),
     /// Run on these processors.
     RunOn(CpuSet, Sender<()>),
     /// Whatever stands above the drive is there, or could not be put there.
@@ -113,13 +113,13 @@ impl Handle {
     }
 
     /// What NBD costs is taken off the model's time from now on.
-    pub fn nbd_floor(&self, floor: Floor) {
-        self.tell(Note::NbdFloor(floor));
+    pub fn nbd_floor(&self, floors: Floors) {
+        self.tell(Note::NbdFloor(floors));
     }
 
     /// What FUSE costs is taken off the model's time from now on.
-    pub fn directory_floor(&self, floor: Floor) {
-        self.tell(Note::DirectoryFloor(floor));
+    pub fn directory_floor(&self, floors: Floors) {
+        self.tell(Note::DirectoryFloor(floors));
     }
 
     /// Whatever stands above the drive is there, at the start or after a cut; or it is not, for this reason. From then on the plug may be pulled by itself.

@@ -2,18 +2,22 @@
 
 use simdrive::time::Ns;
 
+use super::floor::Cost;
+
 /// More than this is not caught up with: it was no matter of the transport.
 const LATE_NS_MOST: Ns = 200_000;
 /// The share of gaps that are below the estimate.
 const QUANTILE: f64 = 0.25;
+/// What a client needs at least between an answer and its next request: fio about so much.
+const THOUGHT_NS: f64 = 5_000.0;
 /// How far one gap moves the estimate.
 const STEP_NS: f64 = 1_000.0;
 
 /// The latest answers of one client.
 ///
 /// What the transport costs depends on where the scheduler puts the two sides: by a factor of three on a small machine, and it may change at any time. A client that comes back at once
-/// after an answer shows it: the gap is the way of the answer and that of the next request, which is the same as the way of a request and that of its answer. Most clients think in between,
-/// so the lower quartile of the gaps is taken, and never more than was measured at the start.
+/// after an answer shows it: the gap is the way of the answer and that of the next request, which is the same as the way of a request and that of its answer, and what the client thinks in
+/// between. So the lower quartile of the gaps less a thought is taken, and never more or less than was measured at the start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
     late_ns: Ns,
@@ -29,19 +33,19 @@ impl Pace {
         self.answered_at = Some(now);
     }
 
-    /// When a request was sent, that came at `now` and is of a kind whose floor was measured as `floor_ns`. `is_idle`: the client had nothing else under way, so that it had waited for
+    /// When a request was sent, that came at `now` and is of a kind whose way costs so much. `is_idle`: the client had nothing else under way, so that it had waited for
     /// the latest answer; what that was late by has delayed the request, too.
     #[inline]
-    pub fn sent_at(&mut self, now: Ns, floor_ns: Ns, is_idle: bool) -> Ns {
+    pub fn sent_at(&mut self, now: Ns, Cost { least_ns, most_ns }: Cost, is_idle: bool) -> Ns {
         let late_ns = if is_idle { self.late_ns } else { 0 };
         if let (true, Some(answered_at)) = (is_idle, self.answered_at.take()) {
             let gap_ns = (now - answered_at) as f64;
-            let estimate = self.gap_ns.get_or_insert(floor_ns as f64);
+            let estimate = self.gap_ns.get_or_insert(most_ns as f64);
             *estimate += if gap_ns < *estimate { -STEP_NS * (1.0 - QUANTILE) } else { STEP_NS * QUANTILE };
-            *estimate = estimate.clamp(0.0, floor_ns as f64 * 1.5);
+            *estimate = estimate.clamp(0.0, most_ns as f64 * 1.5 + THOUGHT_NS);
         }
-        let floor_ns = self.gap_ns.map_or(floor_ns, |gap_ns| floor_ns.min(gap_ns as Ns));
-        now.saturating_sub(floor_ns + late_ns)
+        let cost_ns = self.gap_ns.map_or(most_ns, |gap_ns| ((gap_ns - THOUGHT_NS) as Ns).clamp(least_ns, most_ns));
+        now.saturating_sub(cost_ns + late_ns)
     }
 }
 
@@ -49,14 +53,16 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The last of many requests, each so long after the answer before, measured with a floor of 50 µs: by how much it is taken to be older.
+    const COST: Cost = Cost { least_ns: 10_000, most_ns: 50_000 };
+
+    /// The last of many requests, each so long after the answer before: by how much it is taken to be older.
     fn taken_off(gap_ns: Ns) -> Ns {
         let mut pace = Pace::default();
         let (mut now, mut off) = (1_000_000, 0);
         for _ in 0..300 {
             pace.answered(now, now);
             now += gap_ns;
-            off = now - pace.sent_at(now, 50_000, true);
+            off = now - pace.sent_at(now, COST, true);
             now += 1_000_000;
         }
         off
@@ -64,7 +70,8 @@ mod tests {
 
     #[test]
     fn the_floor_follows_clients_that_come_back_at_once() {
-        assert!(taken_off(20_000).abs_diff(20_000) <= 1_000);
+        assert!(taken_off(25_000).abs_diff(20_000) <= 1_000);
+        assert_eq!(taken_off(8_000), 10_000);
         // Others think, which is no matter of the transport.
         assert_eq!(taken_off(900_000), 50_000);
     }
@@ -73,7 +80,8 @@ mod tests {
     fn lateness_is_taken_off_the_next_request_of_who_waited() {
         let mut pace = Pace::default();
         pace.answered(130_000, 100_000);
-        assert_eq!(Pace::sent_at(&mut pace.clone(), 1_000_000, 0, true), 970_000);
-        assert_eq!(pace.sent_at(1_000_000, 0, false), 1_000_000);
+        let free = Cost { least_ns: 0, most_ns: 0 };
+        assert_eq!(Pace::sent_at(&mut pace.clone(), 1_000_000, free, true), 970_000);
+        assert_eq!(pace.sent_at(1_000_000, free, false), 1_000_000);
     }
 }

@@ -1,6 +1,6 @@
 //! What units hold, for those who want to know what a power cut leaves. A drive that is only measured keeps none of this.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -19,11 +19,54 @@ pub type Sectors = [Stamp; SECTORS];
 /// The cells, and what of them a power cut would take back.
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
-    cells: HashMap<Slot, Sectors>,
+    cells: Cells,
     /// In the order of their arrival.
     pending: VecDeque<Pending>,
     /// How many of those wait for their word line to fill.
     waiting: usize,
+}
+
+/// What lies at each place. A log fills places one after the other, so that those in use lie close together, in runs that are made when one of their places is first filled.
+#[derive(Debug, Clone, Default)]
+struct Cells {
+    runs: Vec<Option<Run>>,
+}
+
+/// Places of a run.
+const RUN: usize = 128;
+
+#[derive(Debug, Clone)]
+struct Run {
+    filled: u32,
+    places: Box<[Option<Sectors>; RUN]>,
+}
+
+impl Cells {
+    #[inline]
+    fn at(&self, slot: Slot) -> Sectors {
+        let run = self.runs.get(slot as usize / RUN).and_then(Option::as_ref);
+        run.and_then(|run| run.places[slot as usize % RUN]).unwrap_or_default()
+    }
+
+    #[inline]
+    fn put(&mut self, slot: Slot, sectors: Sectors) {
+        let at = slot as usize / RUN;
+        if at >= self.runs.len() {
+            self.runs.resize(at + 1, None);
+        }
+        let run = self.runs[at].get_or_insert_with(|| Run { filled: 0, places: Box::new([None; RUN]) });
+        run.filled += u32::from(run.places[slot as usize % RUN].replace(sectors).is_none());
+    }
+
+    fn remove(&mut self, slot: Slot) {
+        let Some(held) = self.runs.get_mut(slot as usize / RUN) else { return };
+        if let Some(run) = held {
+            run.filled -= u32::from(run.places[slot as usize % RUN].take().is_some());
+            if run.filled == 0 {
+                *held = None;
+            }
+        }
+    }
 }
 
 /// A write that is not known to be in the flash yet.
@@ -63,12 +106,12 @@ impl Pending {
 impl Contents {
     /// What lies at a place.
     pub fn at(&self, slot: Slot) -> Sectors {
-        self.cells.get(&slot).copied().unwrap_or_default()
+        self.cells.at(slot)
     }
 
     /// A unit is written: `old` is where it lay.
     pub fn write(&mut self, unit: Unit, slot: Slot, old: Sectors, new: Sectors, arrived: Ns) {
-        self.cells.insert(slot, new);
+        self.cells.put(slot, new);
         self.waiting += 1;
         self.pending.push_back(Pending { unit, slot, arrived, program: None, old, new });
     }
@@ -93,12 +136,12 @@ impl Contents {
 
     /// A unit is copied to another place.
     pub fn put(&mut self, slot: Slot, sectors: Sectors) {
-        self.cells.insert(slot, sectors);
+        self.cells.put(slot, sectors);
     }
 
     /// Nothing points to this place any more.
     pub fn released(&mut self, slot: Slot) {
-        self.cells.remove(&slot);
+        self.cells.remove(slot);
     }
 
     /// Forgets what is in the flash for good, in the order of its arrival. What overtook something older stays until that is in the flash, too: one-bit flash overtakes multi-bit flash, and the
@@ -140,7 +183,7 @@ impl Contents {
         }
         for (unit, sectors) in left {
             if let Some(slot) = slot_of(unit) {
-                self.cells.insert(slot, sectors);
+                self.cells.put(slot, sectors);
             }
         }
     }

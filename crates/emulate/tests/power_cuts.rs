@@ -333,6 +333,36 @@ fn wear_and_fill_lose_nothing() {
     assert!(matches!(disk.drive.wear(0, 1.0), Err(Refused::DoesNotWear)));
 }
 
+#[test]
+fn drives_that_were_filled_and_worn_out_go_on() {
+    for (seed, model) in
+        ["consumer-nvme", "enterprise-sata", "samsung-980-1tb", "gcp-local-nvme-x2-raid0-ext4"].into_iter().enumerate()
+    {
+        for (fill, wear) in [(80.0, 0.0), (0.0, 1.3), (80.0, 1.3), (100.0, 0.01)] {
+            let mut witness = Witness::new(model, &[], false, seed as u64);
+            for _ in 0..3 {
+                for _ in 0..150 {
+                    witness.step();
+                }
+                witness.drive.fill(fill).unwrap();
+                // An array has no flash of its own.
+                if wear > 0.0 && !model.contains("raid0") {
+                    witness.drive.wear(witness.now, wear).unwrap();
+                }
+            }
+            for _ in 0..1000 {
+                witness.step();
+            }
+            while !witness.writes.is_empty() {
+                witness.go_on();
+            }
+            witness.check();
+            let (_, broken) = witness.cut();
+            assert!(broken.is_empty(), "{model} {fill} {wear}");
+        }
+    }
+}
+
 /// Early promises are about what was flushed; what was not is the cache's, however old it is.
 #[test]
 fn what_was_never_flushed_is_not_safe_for_being_old() {

@@ -225,6 +225,8 @@ impl Flash {
                 self.programs.clear();
             }
         }
+        // A word line that is left half full would count when it is written, and nobody waits for its bytes any more.
+        self.force(now);
         self.dies = dies;
         self.programs.clear();
         self.waiting_bytes = 0;

@@ -6,7 +6,8 @@
 //! | added latency | a model that takes a millisecond for everything | `nbdkit --filter=delay` asked for a millisecond |
 //! | crash states | `flushmark crash` | a copy of the image, a loop device, a mount and the same check for each state |
 //!
-//! The client is fio's NBD engine, pinned to one processor; servers run where the scheduler puts them. Rounds alternate in who goes first, medians are compared.
+//! The client is fio's NBD engine, pinned to one processor; servers run where the scheduler puts them, and at depth 1, where that moves the figure by a factor of two, on the client's processor as well.
+//! Rounds alternate in who goes first, medians are compared.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -33,15 +34,29 @@ struct Row {
     pattern: &'static str,
     block: &'static str,
     depth: &'static str,
+    /// The servers run on the client's processor, too.
+    together: bool,
 }
 
-const ROWS: [Row; 6] = [
-    Row { name: "nbd randread 4k depth 1", pattern: "randread", block: "4k", depth: "1" },
-    Row { name: "nbd randwrite 4k depth 1", pattern: "randwrite", block: "4k", depth: "1" },
-    Row { name: "nbd randread 4k depth 32", pattern: "randread", block: "4k", depth: "32" },
-    Row { name: "nbd randwrite 4k depth 32", pattern: "randwrite", block: "4k", depth: "32" },
-    Row { name: "nbd read 1m", pattern: "read", block: "1m", depth: "1" },
-    Row { name: "nbd write 1m", pattern: "write", block: "1m", depth: "1" },
+impl Row {
+    const fn new(name: &'static str, pattern: &'static str, block: &'static str, depth: &'static str) -> Row {
+        Row { name, pattern, block, depth, together: false }
+    }
+
+    const fn together(name: &'static str, pattern: &'static str) -> Row {
+        Row { name, pattern, block: "4k", depth: "1", together: true }
+    }
+}
+
+const ROWS: [Row; 8] = [
+    Row::new("nbd randread 4k depth 1", "randread", "4k", "1"),
+    Row::new("nbd randwrite 4k depth 1", "randwrite", "4k", "1"),
+    Row::together("nbd randread 4k depth 1, one cpu", "randread"),
+    Row::together("nbd randwrite 4k depth 1, one cpu", "randwrite"),
+    Row::new("nbd randread 4k depth 32", "randread", "4k", "32"),
+    Row::new("nbd randwrite 4k depth 32", "randwrite", "4k", "32"),
+    Row::new("nbd read 1m", "read", "1m", "1"),
+    Row::new("nbd write 1m", "write", "1m", "1"),
 ];
 
 /// Runs the rows and prints the table. Fails when a program is missing or a measurement fails, not when a ratio falls short.
@@ -68,6 +83,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             let pattern =
                 [format!("--rw={}", row.pattern), format!("--bs={}", row.block), format!("--iodepth={}", row.depth)];
             let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
+            pair.run_on(row.together.then_some(options.cpu))?;
             let figures = alternate(options, |side| Ok(pair.fio(side, &pattern, options.seconds, options.cpu)?.iops))?;
             table.push(line(row.name, "IOPS", figures, Wanted::AtLeast(1.0)));
         }
@@ -163,6 +179,18 @@ impl Pair {
         }
         std::thread::sleep(Duration::from_secs(1));
         Ok(Pair { servers: [ours, theirs] })
+    }
+
+    /// Lets both servers run on this processor only, or wherever they like.
+    fn run_on(&self, cpu: Option<u32>) -> anyhow::Result<()> {
+        let cpus = match cpu {
+            Some(cpu) => cpu.to_string(),
+            None => format!("0-{}", std::thread::available_parallelism()?.get() - 1),
+        };
+        for server in &self.servers {
+            output("taskset", &["--all-tasks", "--cpu-list", "--pid", &cpus, &server.child.id().to_string()])?;
+        }
+        Ok(())
     }
 
     fn fio(&self, side: Side, pattern: &[&str], seconds: u32, cpu: u32) -> anyhow::Result<Sample> {

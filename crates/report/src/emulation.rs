@@ -94,7 +94,7 @@ pub fn emulation_line(before: &Status, after: &Status, over: Duration, wants_flu
     let commits = if wants_flushes { flushes } else { writes };
     let reads = after.reads.saturating_sub(before.reads);
     look.finish(format!(
-        "{} commits/s, {} writes/s, {} reads/s, {} dirty, {} flushes, write amplification {}",
+        "{} commits/s, {} writes/s, {} reads/s, {} dirty, {} flushes, WA {}",
         per_s(commits),
         per_s(writes),
         per_s(reads),
@@ -252,7 +252,7 @@ mod tests {
         };
         let later = Status { writes: 3000, flushes: 2900, ..status.clone() };
         let line = emulation_line(&status, &later, Duration::from_secs(2), true, &Look::plain());
-        insta::assert_snapshot!(line, @"955 commits/s, 1,000 writes/s, 0 reads/s, 40 KiB dirty, 2,900 flushes, write amplification 3.46");
+        insta::assert_snapshot!(line, @"955 commits/s, 1,000 writes/s, 0 reads/s, 40 KiB dirty, 2,900 flushes, WA 3.46");
         let injected = |fault| Injected { fault, offset: 0, bytes: 512, landed_at: None };
         let cut = Cut {
             lost_unacknowledged: 1,

@@ -52,10 +52,18 @@ pub fn code(outcome: anyhow::Result<Verdict>) -> ExitCode {
         Ok(Verdict::Interrupted(signal)) => ExitCode::from(128 + signal as u8),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("{error:#}"));
+            complain(&sentence(&error));
             ExitCode::from(code_of(&error))
         }
     }
+}
+
+/// An error with its causes, each once: a sentence that ends with what to do has its cause in it already.
+pub fn sentence(error: &anyhow::Error) -> String {
+    error.chain().skip(1).fold(error.to_string(), |said, cause| {
+        let cause = cause.to_string();
+        if said.contains(&cause) { said } else { format!("{said}: {cause}") }
+    })
 }
 
 fn code_of(error: &anyhow::Error) -> u8 {

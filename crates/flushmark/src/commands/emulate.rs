@@ -20,7 +20,7 @@ use workload::ByteSize;
 use super::{look, print};
 use crate::args::Format;
 use crate::args::emulate::{EmulateAction, EmulateArgs, EmulateOptions, Fs, parse_order};
-use crate::exit::{Verdict, WrongUse, complain};
+use crate::exit::{Verdict, WrongUse, complain, sentence};
 use crate::modelled;
 use crate::signals::{self, STOP};
 
@@ -117,7 +117,9 @@ fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, l
                 // What a cut leaves need not be mountable; the drive is there all the same, to be looked at, or cut again.
                 match emulation.rebuild(&wishes.files).map_err(anyhow::Error::from) {
                     Ok(()) => live.line("power on"),
-                    Err(error) => live.line(&format!("power on; flushmark: {error:#}; the drive is still served")),
+                    Err(error) => {
+                        live.line(&format!("power on; flushmark: {}; the drive is still served", sentence(&error)))
+                    }
                 }
             }
         }

@@ -347,6 +347,7 @@ fn what_cannot_be_emulated_is_said() {
     insta::assert_snapshot!(refused(&["no-such-drive"]), @"2 flushmark: there is no model called `no-such-drive`; `flushmark models` lists them all");
     insta::assert_snapshot!(refused(&["ideal,colour=red"]), @"2 flushmark: `colour=red`: the ideal drive takes capacity=SIZE and nothing else");
     insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/file"]), @"4 flushmark: `DIR/file` exists and is no socket; name another");
+    insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/missing/nbd"]), @"4 flushmark: cannot listen on `DIR/missing/nbd`: No such file or directory (os error 2)");
     insta::assert_snapshot!(refused(&["consumer-nvme,capacity=2GiB", "--image", "DIR/file"]), @"3 flushmark: `DIR/file` exists and was not made by an emulated drive; name another file, or add --destroy-data");
     insta::assert_snapshot!(refused(&["consumer-nvme", "--fuse", "DIR/missing"]), @"4 flushmark: `DIR/missing` is no directory that something can be mounted on: No such file or directory (os error 2)");
     insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "status"]), @"4 flushmark: no emulated drive answers on DIR/nobody: No such file or directory (os error 2)");

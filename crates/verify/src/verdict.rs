@@ -173,6 +173,11 @@ impl Verdict {
         self.findings.is_empty()
     }
 
+    /// Writes that were acknowledged as durable, in all lanes.
+    pub fn acknowledged_writes(&self) -> u64 {
+        self.tallies.iter().map(|tally| tally.acknowledged_writes).sum()
+    }
+
     /// How many records are of a class, and of lanes of a kind.
     pub fn count(&self, class: Class, kind: LaneKind) -> u64 {
         self.findings.iter().filter(|finding| (finding.class, finding.kind) == (class, kind)).count() as u64

@@ -77,10 +77,6 @@ impl Disk for Virtual {
     fn size_bytes(&self) -> u64 {
         self.drive.identity().capacity_bytes
     }
-
-    fn sector_bytes(&self) -> u32 {
-        512
-    }
 }
 
 /// One cycle, and what is known of it from both sides.

@@ -101,6 +101,8 @@ fn a_recorder_that_goes_away_ends_the_writing() {
     assert_eq!(unreachable.code, Some(4));
     assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0, "nothing is left behind");
     assert!(unreachable.stderr.contains("cannot reach the recorder at"), "{}", unreachable.stderr);
+    assert_eq!(unreachable.stderr.matches("Connection refused").count(), 1, "{}", unreachable.stderr);
+    assert!(unreachable.stderr.ends_with("start one there with `flushmark verify record`\n"), "{}", unreachable.stderr);
     // What it had heard until then still counts.
     let checked = check(&path, &["--journal", recorder.journal(), "--format", "json"]);
     assert_eq!(checked.code, Some(0), "{}", checked.stdout);

@@ -14,7 +14,7 @@ use std::time::Duration;
 use common::{LoopDevice, Run, needs_root, run};
 use verification::*;
 use verify::geometry::{LaneKind, SUPERBLOCKS_AT};
-use verify::record::Header;
+use verify::record::{Header, Kind};
 use verify::run_header::RunHeader;
 
 #[test]
@@ -150,16 +150,19 @@ fn one_version_before(sector: &[u8]) -> Vec<u8> {
 
 /// The record of a slot as it was before: what a drive that lost the last write gives back.
 fn older_record(run: &RunHeader, path: &Path, at: u64) {
-    let lane = LaneKind::Flush.record_kind();
     let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut record = vec![0; run.geometry.record_bytes() as usize];
     file.read_exact_at(&mut record, at).unwrap();
     let header = Header::parse(&record).unwrap();
-    assert_eq!(header.kind, lane);
+    if header.version == 0 {
+        return;
+    }
     let place = run.geometry.location(run.geometry.sector_number(at).unwrap());
     let schedule = verify::schedule::Schedule::new(run.run_id, &run.geometry, place.lane);
     let seq = schedule.seq_of(place.index, header.version - 1);
-    let older = Header { version: header.version - 1, seq, evidence: seq - 1, ..header };
+    let kind = if header.version == 1 { Kind::Fill } else { header.kind };
+    let evidence = if header.kind == Kind::Control { 0 } else { seq.saturating_sub(1) };
+    let older = Header { version: header.version - 1, seq, evidence, kind, ..header };
     older.fill_record(&mut record, run.geometry.sector_bytes as usize);
     file.write_all_at(&record, at).unwrap();
 }
@@ -291,6 +294,56 @@ fn without_a_cut_nothing_is_proven() {
     let without_control = ["--control-lanes", "0"];
     write(&path, "300ms", &without_control);
     assert_eq!(void(&path, &[]), "no-sign-of-a-cut");
+}
+
+/// Makes the latest write of a control lane's slot missing, as a cut does that reaches a cache, or as anything does that empties the page cache.
+fn lose_a_control_write(file: &Path) {
+    let run = run_on(file);
+    let lane = run.geometry.lanes() - 1;
+    assert_eq!(run.geometry.kind(lane), LaneKind::Control);
+    for index in 0..run.geometry.slots_per_lane {
+        older_record(&run, file, run.geometry.address_bytes(lane, index));
+    }
+}
+
+#[test]
+fn a_missing_control_write_is_a_sign_only_where_the_drive_alone_can_have_lost_it() {
+    let judged = |path: &str| {
+        let written = run(&["verify", "write", path, "--size", "4MiB", "--quiet", "--time", "300ms"]);
+        assert_eq!(written.code, Some(0), "{}", written.stderr);
+        lose_a_control_write(&file_in(Path::new(path)));
+        let document = run(&["verify", "check", path, "--quiet", "--format", "json"]).document();
+        assert!(document["legal"]["control_lost"].as_u64().unwrap() > 0, "{document}");
+        document
+    };
+    let (directory, path) = directory();
+    let place = drive::Place::of(&drive::SystemRoot::default(), directory.path()).unwrap();
+    let on_a_drive = judged(&path);
+    if place.fs_type() == Some("ext4") && on_a_drive["run"]["direct"] == true {
+        assert_eq!((&on_a_drive["result"], &on_a_drive["cut"][0]["by"]), (&"kept".into(), &"control-lost".into()));
+    }
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let in_memory = judged(memory.path().to_str().unwrap());
+    assert_eq!((&in_memory["result"], &in_memory["cut"]), (&"void".into(), &serde_json::json!([])));
+    assert_eq!(in_memory["void"][0]["because"], "no-sign-of-a-cut");
+    let notes = in_memory["notes"].to_string();
+    assert!(notes.contains("what is missing of control lanes is no sign of a cut here"), "{notes}");
+}
+
+#[test]
+fn a_copy_on_another_drive_is_refused() {
+    let (directory, path) = directory();
+    assert_eq!(write(&path, "200ms", &[]).code, Some(0));
+    let file = file_in(directory.path());
+    let mut run = run_on(&file);
+    if run.circumstances.drive.is_empty() {
+        return eprintln!("skipped: a_copy_on_another_drive_is_refused: the drive beneath {path} has no name");
+    }
+    run.circumstances.drive = "Micron 5100 (S1)".to_owned();
+    SUPERBLOCKS_AT.iter().for_each(|&at| overwrite(&file, at, &verify::superblock::block(&run)));
+    let refused = check(&path, &[]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stdout);
+    assert!(refused.stderr.contains("a copy proves nothing about the drive"), "{}", refused.stderr);
 }
 
 #[test]

@@ -63,6 +63,9 @@ fn a_drive_that_lost_its_superblocks_fails() {
     assert_eq!(vouched.code, Some(1), "{}", vouched.stderr);
     assert_eq!(vouched.document()["result"], "fails");
     assert_eq!(vouched.document()["standing"]["failed"], 1);
+    // Nobody accuses a drive by a file that was emptied.
+    fs::write(&file, "").unwrap();
+    assert_eq!(check(&path, &["--journal", recorder.journal()]).code, Some(4));
 }
 
 #[test]
@@ -79,6 +82,7 @@ fn a_drive_that_went_back_to_the_run_before_fails() {
     let said = back.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(&format!("The target carries run {run_before} again")), "{said}");
     assert!(said.contains("FAILS: data that had to be there is missing"), "{said}");
+    assert!(said.contains("rolled back, in flush lanes:") && !said.contains("unserializable"), "{said}");
     // One superblock of two went back, whichever it is.
     for at in SUPERBLOCKS_AT {
         fs::write(&file, &whole).unwrap();
@@ -117,7 +121,9 @@ fn a_device_that_lost_its_size_is_dead() {
     let recorder = recorded(&device.path, &["--destroy-data"]);
     device.lose_size();
     assert_eq!(check(&device.path, &[]).code, Some(4), "nobody knows of a run");
-    let dead = check(&device.path, &["--journal", recorder.journal()]);
+    let unknown = check(&device.path, &["--journal", recorder.journal()]);
+    assert_eq!(unknown.code, Some(3), "an empty slot of a card reader looks like that: {}", unknown.stdout);
+    let dead = check(&device.path, &["--journal", recorder.journal(), "--same-drive"]);
     assert_eq!(dead.code, Some(1), "{}", dead.stderr);
     assert!(dead.stdout.contains(" 1. dead: not one sector of the target can be read"), "{}", dead.stdout);
 }

@@ -37,7 +37,7 @@ pub struct CheckTarget {
     pub superblocks: [Result<RunHeader, SuperblockFault>; 2],
     /// The system's answer to opening it or reading them, where that failed.
     unreadable: Option<Arc<io::Error>>,
-    /// Held, so that nobody begins to write meanwhile.
+    /// Held, so that nobody begins to write meanwhile; `None` where nothing can be read.
     lock: Option<Arc<File>>,
 }
 
@@ -109,11 +109,11 @@ impl CheckTarget {
         if flock(&lock, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK) {
             return Err(VerifyError::Busy { path: self.path });
         }
-        self.lock = Some(Arc::new(lock));
         if disk.size_bytes() == 0 && is_device {
             self.unreadable = Some(Arc::new(io::Error::other("the device has no size any more")));
             return Ok(self);
         }
+        self.lock = Some(Arc::new(lock));
         let (superblocks, unreadable) = superblocks(&mut disk);
         self.superblocks = superblocks;
         self.unreadable = unreadable.map(Arc::new);

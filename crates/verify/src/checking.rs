@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use drive::SystemRoot;
 
 use crate::check_target::{CheckTarget, Readable};
-use crate::disk::Disk;
+use crate::disk::Disk as _;
 use crate::document::{
     Example, FindingRecord, HeardBy, Promise, RunRecord, SCHEMA, SignRecord, VerifyDocument, VoidRecord,
 };
@@ -111,7 +111,10 @@ impl Check {
             ) => cycle.run.clone(),
             (Err(error), _) => return Err(error),
         };
-        target.expect_drive(&run)?;
+        // A drive that lost its mind may have lost its name, too.
+        if !word.same_drive {
+            target.expect_drive(&run)?;
+        }
         let mut cycle = ledger.cycles.into_iter().next_back();
         if let Some(cycle) = cycle.as_mut().filter(|_| cut_off.is_some()) {
             // A lease that is not heard of was given all the same.
@@ -142,18 +145,25 @@ impl Check {
     ) -> Result<VerifyDocument, VerifyError> {
         let path = self.target.path.clone();
         let (survey, direct) = match self.target.open_to_read().map_err(VerifyError::call("open", &path))? {
-            Readable::File(mut disk, direct) => (self.survey(&mut disk, progress)?, direct),
-            Readable::Dead(mut disk) => (self.survey(&mut disk, progress)?, true),
+            Readable::File(mut disk, direct) => {
+                self.expect_whole(disk.size_bytes())?;
+                (Survey::take(&mut disk, &self.run, progress), direct)
+            }
+            Readable::Dead(mut disk) => (Survey::take(&mut disk, &self.run, progress), true),
         };
+        let survey = survey.map_err(|_| VerifyError::Interrupted)?;
         let superblocks_lost = self.target.superblocks_lost(&self.run);
-        // Without superblock the records have to tell whether this is the journal's target. All of it readable, and none of them on it: that is another one, unless its name says otherwise.
+        // Without superblock the records have to tell whether this is the journal's target. None of them on it: that is another one, unless its name says otherwise.
         let nothing_of_it = survey.versions.iter().all(|&version| version == Survey::ODD)
-            && survey.oddities.values().all(|oddity| !matches!(oddity, Oddity::Unreadable(_) | Oddity::Flying { .. }));
+            && !survey.oddities.values().any(|oddity| matches!(oddity, Oddity::Flying { .. }));
         let is_known = self.went_back_to.is_some() || self.word.same_drive || self.target.is_surely_of(&self.run);
         if superblocks_lost == 2 && nothing_of_it && !is_known {
             return Err(VerifyError::Unrecognised { path, run_id: self.run.run_id });
         }
-        let verdict = judge(&self.run, self.cycle.as_ref().map(|cycle| &cycle.obligations), &survey);
+        let mut verdict = judge(&self.run, self.cycle.as_ref().map(|cycle| &cycle.obligations), &survey);
+        if superblocks_lost == 2 && survey.traces.iter().all(|trace| trace.newest == 0) {
+            verdict.lose_witnesses(self.went_back_to.is_some());
+        }
         let circumstance = self.circumstance(&verdict);
         let (signs, voids) = (signs(&circumstance), voids(&circumstance));
         let fails = !verdict.is_kept() || superblocks_lost > 0;
@@ -197,13 +207,13 @@ impl Check {
         })
     }
 
-    fn survey(&self, disk: &mut impl Disk, progress: &mut dyn FnMut(f64) -> bool) -> Result<Survey, VerifyError> {
-        let (size_bytes, needed_bytes) = (disk.size_bytes(), self.run.geometry.size_bytes());
-        // A whole drive that comes back smaller, or empty, has lost what was there; a file or a partition may have been cut by a person.
-        if size_bytes > 0 && size_bytes < needed_bytes && !self.target.is_whole_drive() {
-            return Err(VerifyError::Shrunken { path: self.target.path.clone(), size_bytes, needed_bytes });
+    /// Refuses a target that may have been cut by a person: a file or a partition. A whole drive that comes back smaller has lost what was there.
+    fn expect_whole(&self, size_bytes: u64) -> Result<(), VerifyError> {
+        let needed_bytes = self.run.geometry.size_bytes();
+        if size_bytes >= needed_bytes || self.target.is_whole_drive() {
+            return Ok(());
         }
-        Survey::take(disk, &self.run, progress).map_err(|_| VerifyError::Interrupted)
+        Err(VerifyError::Shrunken { path: self.target.path.clone(), size_bytes, needed_bytes })
     }
 
     /// Why what a control lane lost shows nothing of the drive; `None` where it does.
@@ -274,6 +284,9 @@ impl Check {
         });
         if let Some(before) = self.went_back_to {
             notes.push(format!("the target carries run {} again, which this run had replaced", run_name(before)));
+        }
+        if self.word.same_drive {
+            notes.push("that this is the drive that was written is said by whoever checks (--same-drive)".to_owned());
         }
         if let Some(cut_off) = self.cut_off {
             let what = if cut_off.is_damage { "is damaged" } else { "ends in the middle of an entry" };

@@ -250,3 +250,46 @@ pub(crate) fn run_there(path: &Path) -> Option<u64> {
     let [first, copy] = superblocks(&mut disk).0;
     Some(first.or(copy).ok()?.run_id)
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use drive::{Backing, DeviceNumber};
+
+    use super::*;
+
+    /// A file that passes for a raw drive of this name.
+    pub(crate) fn drive_in_a_file(path: &Path, name: &str) -> CheckTarget {
+        let device = DeviceNumber { major: 8, minor: 0 };
+        let place = Place {
+            path: path.to_owned(),
+            kind: PlaceKind::BlockDevice,
+            device,
+            mount: None,
+            backing: Backing::NoBlockDevice(NoBlockDevice::NotInSysfs { device }),
+            space: None,
+            direct_io: None,
+            size_bytes: None,
+        };
+        let has_serials = !name.is_empty();
+        let facts = DriveFacts { label: name.to_owned(), has_serials, ..DriveFacts::default() };
+        let target = CheckTarget { place: Some(place), facts, ..CheckTarget::missing(&path.to_string_lossy()) };
+        CheckTarget { unreadable: None, ..target }.read_superblocks().unwrap()
+    }
+
+    #[test]
+    fn only_another_name_is_another_drive() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("drive");
+        std::fs::write(&path, [0; 8192]).unwrap();
+        let mut run = RunHeader::plain(1, crate::geometry::tests::small());
+        let mut told = |then: &str, now: &str| {
+            run.circumstances.drive = then.to_owned();
+            drive_in_a_file(&path, now).expect_drive(&run).is_ok()
+        };
+        assert!(told("Micron 5100 (S1)", "Micron 5100 (S1)"));
+        assert!(told("Micron 5100 (S1)", "Micron 5100"), "a user may not read the serial number");
+        assert!(told("Micron 5100 (S1)", "") && told("", "Micron 5100 (S1)"), "nobody can tell");
+        assert!(!told("Micron 5100 (S1)", "Micron 5100 (S2)"));
+        assert!(!told("Micron 5100 (S1)", "SanDisk"));
+    }
+}

@@ -426,3 +426,57 @@ fn findings(verdict: &Verdict, run: &RunHeader) -> Vec<FindingRecord> {
     }
     records
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check_target::tests::drive_in_a_file;
+    use crate::frontier::Frontier;
+    use crate::geometry::tests::small;
+
+    const NAME: &str = "Micron 5100 (S1)";
+
+    /// A check of a drive that lost everything, and on which a run had acknowledged something.
+    fn of_zeros(name_now: &str, word: Word) -> Result<VerifyDocument, VerifyError> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("drive");
+        let mut run = RunHeader::plain(7, small());
+        std::fs::write(&path, vec![0; run.geometry.size_bytes() as usize]).unwrap();
+        let target = drive_in_a_file(&path, name_now);
+        run.circumstances.drive = NAME.to_owned();
+        let named = drive_in_a_file(&path, NAME);
+        run.target_id = crate::target::target_id(named.place.as_ref().unwrap(), &named.facts, run.run_id);
+        let mut ledger = Ledger::default();
+        for message in [
+            Message::Begin(Box::new(run.clone())),
+            Message::Lease(vec![(0, 10)]),
+            Message::Acknowledge(vec![(0, Frontier { completed: 4, durable: 4 })]),
+        ] {
+            ledger.apply(0, &message).unwrap();
+        }
+        let check = Check {
+            target,
+            run,
+            standing: ledger.standing(),
+            cycle: ledger.cycles.pop(),
+            heard_by: HeardBy::Journal,
+            cut_off: None,
+            inquiry: None,
+            journal: None,
+            word,
+            went_back_to: None,
+        };
+        check.carry_out(&SystemRoot::default(), "0.0.0", &mut |_| true)
+    }
+
+    #[test]
+    fn a_drive_that_lost_everything_fails_when_its_name_or_a_person_tells_that_it_is_the_one() {
+        let known = of_zeros(NAME, Word::default()).unwrap();
+        assert_eq!((known.result, known.findings[0].class), (CycleResult::Fails, Class::Corrupt));
+        let unknown = of_zeros("", Word::default());
+        assert!(matches!(unknown, Err(VerifyError::Unrecognised { run_id: 7, .. })), "{unknown:?}");
+        let vouched = of_zeros("", Word { same_drive: true, ..Word::default() }).unwrap();
+        assert_eq!(vouched.result, CycleResult::Fails);
+        assert!(vouched.notes.iter().any(|note| note.contains("--same-drive")), "{:?}", vouched.notes);
+    }
+}

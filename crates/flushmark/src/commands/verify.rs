@@ -122,8 +122,9 @@ fn demo(args: &DemoArgs) -> anyhow::Result<Verdict> {
             "" => Vec::new(),
             lie => vec![lie.parse().map_err(|error: emulate::honesty::BadLie| WrongUse(error.to_string()))?],
         };
-        // What a drive does not need of its share is left to those behind it.
-        let until = begun + DEMO_TIME * (number as u32 + 1) / DEMO_LIES.len() as u32;
+        // Each drive behind this one keeps the time of a cycle, with what it takes to fill and to read back; the rest is for whichever needs more than one.
+        let kept = args.time * 3 / 2 * (DEMO_LIES.len() as u32 - 1 - number as u32);
+        let until = begun + DEMO_TIME.saturating_sub(kept);
         let seed = args.seed.wrapping_add(number);
         let cycle = verify::demo::conclusive(&machine, &lies, args.time, seed, place.path(), until, &STOP);
         match cycle {

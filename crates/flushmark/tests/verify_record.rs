@@ -156,6 +156,20 @@ fn another_runs_journal_is_refused() {
 }
 
 #[test]
+fn an_older_run_elsewhere_on_the_drive_is_no_drive_that_went_back() {
+    let ((_one, first), (_two, second)) = (directory(), directory());
+    let recorder = Recorder::new(&[]);
+    let heard = ["--recorder", &recorder.address, "--abandon-unjudged"];
+    for path in [&first, &second] {
+        wait_until("a run", || write(path, "100ms", &heard).code == Some(0));
+    }
+    wait_until("the refusal", || {
+        let refused = check(&first, &["--recorder", &recorder.address]);
+        refused.code == Some(3) && refused.stderr.contains("and the journal is about run")
+    });
+}
+
+#[test]
 fn a_journal_beside_its_target_is_refused() {
     let (directory, path) = directory();
     let journal = directory.path().join("journal");

@@ -95,9 +95,8 @@ impl Check {
         let mut went_back_to = None;
         let run = match (target.run(), ledger.cycles.last()) {
             (Ok(found), Some(cycle)) if found.run_id != cycle.run.run_id => {
-                let is_before = cycle.run.circumstances.replaces == Some(found.run_id)
-                    || ledger.cycles.iter().any(|before| before.run.run_id == found.run_id);
-                if !is_before {
+                // That the journal knows an older run is not enough: it may lie on another part of the same drive.
+                if cycle.run.circumstances.replaces != Some(found.run_id) {
                     return Err(stranger(&target.path, found, cycle, journal.as_deref(), cut_off));
                 }
                 went_back_to = Some(found.run_id);

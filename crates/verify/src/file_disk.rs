@@ -97,7 +97,11 @@ impl OpenDisk for DiskSpec {
 pub fn open_to_read(path: &Path) -> io::Result<(FileDisk, bool)> {
     let sync = |file: &File| fsync(file);
     let (file, direct) = match open(path, OFlags::RDONLY | OFlags::DIRECT) {
-        Ok(file) => (file, true),
+        // Some filesystems open it so and then go through the page cache all the same.
+        Ok(file) => {
+            let direct = DirectIo::of(&file) != Some(DirectIo::Unsupported);
+            (file, direct)
+        }
         Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => (open(path, OFlags::RDONLY)?, false),
         Err(error) => return Err(error),
     };

@@ -32,7 +32,7 @@ use crate::witness::Ear;
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// A check that takes longer than this is no longer waited for: drives of many terabytes take hours to be read.
 const CHECK_MAX: Duration = Duration::from_hours(24);
-/// A caller whose machine is gone is noticed after two to three times this, while nothing is said: the power of whoever checks may go, too.
+/// A caller whose machine is gone is noticed after twice this, while nothing is said: the power of whoever checks may go, too.
 const PROBE_EVERY: Duration = Duration::from_secs(20);
 /// The recorder's own sign of life.
 const BEAT_EVERY: Duration = Duration::from_secs(1);

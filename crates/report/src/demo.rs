@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use emulate::drive::Cut;
 use verify::demo::Cycle;
 use verify::words;
 
@@ -16,8 +17,8 @@ const LABEL: usize = 23;
 pub fn demo_intro(label: &str, look: &Look) -> String {
     let words = format!(
         "One after the other, emulated drives ({label}) are written to by seven lanes: four that flush, two whose writes bypass the cache (FUA), and one that does \
-         neither. A second later their plug is pulled under load; they are switched on again and read back. What a drive really did is on the left. Whoever judges it on the right knows nothing of \
-         that: only the records, which say what they are, and a journal of what had been acknowledged."
+         neither. Their plug is pulled under load; they are switched on again and read back. On the left stands how a drive lies, behind \"really\" what the cut did to it. Whoever judges it below knows \
+         neither: only the records, which say what they are, a journal of what had been acknowledged, and the drive's count of power cuts."
     );
     look.finish(hanging("", 0, &words, look.columns()) + "\n")
 }
@@ -26,7 +27,7 @@ pub fn demo_intro(label: &str, look: &Look) -> String {
 pub fn demo_cycle(lie: &str, cycle: &Cycle, cuts: u64, look: &Look) -> String {
     let name = if lie.is_empty() { "honest" } else { lie };
     let verdict = &cycle.verdict;
-    let acknowledged: u64 = verdict.tallies.iter().map(|tally| tally.acknowledged_writes).sum();
+    let acknowledged = verdict.acknowledged_writes();
     let palette = &look.palette;
     let (style, words) = if !verdict.is_kept() {
         let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
@@ -42,13 +43,8 @@ pub fn demo_cycle(lie: &str, cycle: &Cycle, cuts: u64, look: &Look) -> String {
     } else if let Some(void) = cycle.voids.first() {
         (palette.warning, format!("void: {}", void.sentence()))
     } else {
-        (
-            palette.good,
-            format!(
-                "kept; {} writes that nobody had called safe were lost, so the cut did bite",
-                rate(verdict.legal.control_lost as f64)
-            ),
-        )
+        let lost = rate(verdict.legal.control_lost as f64);
+        (palette.good, format!("kept; of what nobody had called safe, {lost} records are missing"))
     };
     let first = paint(palette.strong, &format!("{name:<LABEL$}"));
     let mut text = hanging(
@@ -62,12 +58,37 @@ pub fn demo_cycle(lie: &str, cycle: &Cycle, cuts: u64, look: &Look) -> String {
         look.columns(),
     );
     let indent = " ".repeat(LABEL);
+    if let Some(cut) = &cycle.cut {
+        text += &hanging(&indent, LABEL, &format!("really: {}", cut_words(cut)), look.columns());
+    }
     let lines = hanging(&format!("{indent}{style}"), LABEL, &words, look.columns());
     text += &format!("{}{style:#}\n", lines.trim_end_matches('\n'));
     if let Some(finding) = verdict.findings.first() {
         text += &hanging(&indent, LABEL, &format!("such as: {}", words::sentence(finding, &cycle.run)), look.columns());
     }
     look.finish(text)
+}
+
+/// What a cut did, as nobody but the emulator knows.
+fn cut_words(cut: &Cut) -> String {
+    let mut struck: BTreeMap<&str, u64> = BTreeMap::new();
+    for injected in &cut.injected {
+        *struck.entry(injected.fault.name()).or_default() += 1;
+    }
+    let lost = [
+        (cut.lost_unacknowledged, "under way"),
+        (cut.lost_unflushed, "that nobody had called safe"),
+        (cut.lost_promised, "that the drive had called safe"),
+    ];
+    let lost = lost.into_iter().filter(|&(count, _)| count > 0);
+    let mut words: Vec<String> = lost.map(|(count, which)| format!("{} {which}", rate(count as f64))).collect();
+    if words.is_empty() {
+        words.push("nothing".to_owned());
+    }
+    let faults: Vec<String> =
+        struck.into_iter().map(|(fault, count)| format!("{} {fault}", rate(count as f64))).collect();
+    let faults = if faults.is_empty() { String::new() } else { format!("; faults: {}", faults.join(", ")) };
+    format!("writes lost at the cut: {}{faults}", words.join(", "))
 }
 
 /// What to do with a real one.

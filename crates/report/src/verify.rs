@@ -33,6 +33,10 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     }
     line("run", &run_words(&document.run));
     line("heard by", heard_words(document.heard_by));
+    if !document.cut.is_empty() {
+        let signs: Vec<&str> = document.cut.iter().map(|sign| sign.sentence.as_str()).collect();
+        line("power cut", &signs.join("; "));
+    }
     text += &format!("\n{}", look.heading("What was promised, and what is there"));
     let mut table = Columns::new([
         Column::left(""),
@@ -84,7 +88,7 @@ fn verdict(document: &VerifyDocument, look: &Look) -> String {
         CycleResult::Kept => ("KEPT", look.palette.good, "everything that was acknowledged is there.".to_owned()),
         CycleResult::Fails => {
             let what = if document.findings.is_empty() {
-                "a superblock that was synced before the run is damaged."
+                "a superblock that was synced before the run is damaged or gone."
             } else {
                 "data that had to be there is missing or damaged."
             };
@@ -133,7 +137,7 @@ fn control_words(document: &VerifyDocument, look: &Look) -> String {
         words.push(match legal.control_lost {
             0 => format!("Control: {completed} were completed and never synced, and none of them is missing."),
             lost => format!(
-                "Control: {completed} were completed and never synced; in {} the latest one is missing, which is allowed and shows that the cut reached the cache.",
+                "Control: {completed} were completed and never synced; in {} the latest one is missing, which is allowed.",
                 plural(lost, "slot")
             ),
         });
@@ -273,17 +277,19 @@ mod golden {
     use std::time::Duration;
 
     use verify::bound::loss_per_cut_below;
-    use verify::document::{Example, Promise, SCHEMA, VoidRecord};
+    use verify::document::{Example, Promise, SCHEMA, SignRecord, VoidRecord};
     use verify::geometry::Geometry;
     use verify::ledger::Standing;
     use verify::message::{AgeCount, Outcome};
     use verify::recorder::Event;
     use verify::run_header::Circumstances;
-    use verify::validity::Void;
+    use verify::validity::{Sign, Void};
     use verify::verdict::{Legal, Rollback, Tally};
     use verify::writing::Live;
 
     use super::*;
+
+    const SIGN: Sign = Sign::Counted { before: 12, now: 13 };
 
     fn kept() -> VerifyDocument {
         let tally = Tally { acknowledged_writes: 1_234_567, obligations: 43_000, kept: 43_000 };
@@ -306,6 +312,7 @@ mod golden {
             },
             heard_by: HeardBy::Recorder,
             result: CycleResult::Kept,
+            cut: vec![SignRecord { sign: SIGN, sentence: SIGN.sentence() }],
             void: vec![],
             promises: vec![
                 Promise { kind: LaneKind::Flush, tally },
@@ -328,6 +335,11 @@ mod golden {
         verify_page(document, &Look::plain())
     }
 
+    /// What the page says behind the run's particulars.
+    fn said(document: &VerifyDocument) -> String {
+        page(document).split_once("\n\n").map(|(_, said)| said.to_owned()).unwrap_or_default()
+    }
+
     #[test]
     fn a_drive_that_keeps_its_word() {
         insta::assert_snapshot!(page(&kept()), @"
@@ -336,13 +348,14 @@ mod golden {
         run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
                      control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
         heard by     the recorder
+        power cut    the drive counts 13 unsafe shutdowns, and counted 12 before the run
 
         What was promised, and what is there
                        acknowledged writes  records that must be there  are there
           flush lanes            1,234,567                      43,000     43,000
           FUA lanes                  9,000                       7,000      7,000
           Control: 34,567 writes were completed and never synced; in 12 slots the latest one is missing,
-          which is allowed and shows that the cut reached the cache.
+          which is allowed.
           Allowed: a write under way is there in part, in whole sectors, in 1 slot.
           Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
 
@@ -382,19 +395,13 @@ mod golden {
         ];
         document.notes = vec!["the journal ends in the middle of an entry".to_owned()];
         document.standing = Standing { clean: 3, failed: 1, ..Standing::default() };
-        insta::assert_snapshot!(page(&document), @"
-        target       /dev/sdx
-        drive        Micron 5100 (S1)
-        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
-                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
-        heard by     the recorder
-
+        insta::assert_snapshot!(said(&document), @"
         What was promised, and what is there
                        acknowledged writes  records that must be there  are there
           flush lanes            1,234,567                      43,000     42,993
           FUA lanes                  9,000                       7,000      7,000
           Control: 34,567 writes were completed and never synced; in 12 slots the latest one is missing,
-          which is allowed and shows that the cut reached the cache.
+          which is allowed.
           Allowed: a write under way is there in part, in whole sectors, in 1 slot.
           Allowed: a write that no sync had covered is missing in 2 slots, although later ones are there.
 
@@ -431,13 +438,7 @@ mod golden {
         document.findings =
             vec![FindingRecord { class: Class::Dead, kind: LaneKind::Flush, records: 1, sectors: 0, examples: vec![] }];
         document.standing = Standing { failed: 1, ..Standing::default() };
-        insta::assert_snapshot!(page(&document), @"
-        target       /dev/sdx
-        drive        Micron 5100 (S1)
-        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
-                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
-        heard by     the recorder
-
+        insta::assert_snapshot!(said(&document), @"
         What was promised, and what is there
                        acknowledged writes  records that must be there  are there
           flush lanes            1,234,567                      43,000          0
@@ -459,16 +460,11 @@ mod golden {
         let mut document = kept();
         document.result = CycleResult::Void;
         document.legal = Legal { control_completed: 34_567, ..Legal::default() };
+        document.cut = vec![];
         document.void = vec![VoidRecord { why, sentence: why.sentence() }];
         document.standing = Standing { void: 1, ..Standing::default() };
         document.heard_by = HeardBy::Nobody;
-        insta::assert_snapshot!(page(&document), @"
-        target       /dev/sdx
-        drive        Micron 5100 (S1)
-        run          0123456789abcdef: 4 flush lanes (fsync), 1 FUA lane (rwf_dsync through io_uring), 1
-                     control lane; records of 4 KiB, sectors of 512 B, 256 MiB in all
-        heard by     nobody: the media speak alone
-
+        insta::assert_snapshot!(said(&document), @"
         What was promised, and what is there
                        acknowledged writes  records that must be there  are there
           flush lanes            1,234,567                      43,000     43,000
@@ -476,7 +472,21 @@ mod golden {
           Control: 34,567 writes were completed and never synced, and none of them is missing.
 
         VOID: the run proves nothing, neither for the drive nor against it.
-          - The drive counts 12 unsafe shutdowns, as many as before the run: its power was not cut.
+          - The drive counts 12 unsafe shutdowns, no more than before the run: its power was not cut.
+        ");
+    }
+
+    #[test]
+    fn a_cycle_that_nobody_judged() {
+        let mut document = kept();
+        document.standing = Standing { clean: 3, unjudged: 1, ..Standing::default() };
+        document.cut = vec![SignRecord { sign: Sign::Word, sentence: Sign::Word.sentence() }];
+        let page = page(&document);
+        let ends = page.lines().filter(|line| line.starts_with("power cut")).chain(page.lines().rev().take(2));
+        insta::assert_snapshot!(ends.collect::<Vec<_>>().join("\n"), @"
+        power cut    whoever checks says so (--power-was-cut)
+        what was never looked at may have been a loss.
+        1 cycle had acknowledged writes and was never judged, so nothing follows from those that were kept:
         ");
     }
 
@@ -527,8 +537,9 @@ mod golden {
     #[test]
     fn what_the_recorder_says() {
         let ages = vec![AgeCount { up_to_ms: Some(1), obligations: 10, broken: 1 }];
-        let standing = Standing { clean: 59, failed: 0, void: 2, ages: ages.clone() };
-        let outcome = Outcome { run_id: 7, result: CycleResult::Kept, obligations: 43_000, broken: 0, ages };
+        let standing = Standing { clean: 59, on_word: 3, void: 2, ages: ages.clone(), ..Standing::default() };
+        let outcome =
+            Outcome { run_id: 7, result: CycleResult::Kept, on_word: false, obligations: 43_000, broken: 0, ages };
         let events = [
             Event::Began(3, Box::new(run())),
             Event::CutStarted(30),
@@ -544,9 +555,10 @@ mod golden {
         the cut command failed (exit status: 1: no such host); cut the power by hand, or mend the command
         the writer fell silent; 123,456 acknowledged writes were heard of; check the target when its power is back
         the writer ended by itself (done)
-        verdict: kept, 0 of 43,000 records broken; so far 59 kept, 0 failed, 2 void
+        verdict: kept, 0 of 43,000 records broken; so far 59 kept (3 where a person's word alone says that the power was cut), 0 failed, 2 void
 
-        61 cycles judged: 59 kept, 0 failed, 2 void.
+        61 cycles judged: 59 kept (3 where a person's word alone says that the power was cut), 0 failed, 2
+        void.
 
         Losses by age
           acknowledged before the end  records  broken

@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 
 use drive::SystemRoot;
 
-use crate::bound::loss_per_cut_below;
+use crate::check_target::{CheckTarget, Readable};
 use crate::disk::Disk as _;
-use crate::document::{Example, FindingRecord, HeardBy, Promise, RunRecord, SCHEMA, VerifyDocument, VoidRecord};
+use crate::document::{
+    Example, FindingRecord, HeardBy, Promise, RunRecord, SCHEMA, SignRecord, VerifyDocument, VoidRecord,
+};
 use crate::error::VerifyError;
-use crate::file_disk::open_to_read;
 use crate::geometry::LaneKind;
 use crate::journal::{self, CutOff};
 use crate::ledger::{Cycle, Ledger, Standing};
 use crate::message::{CycleResult, Message, Outcome};
-use crate::run_header::RunHeader;
+use crate::run_header::{RunHeader, run_name};
 use crate::survey::{Oddity, Survey};
-use crate::target::{CheckTarget, boot_id};
-use crate::validity::{Circumstance, Void, voids};
+use crate::target::boot_id;
+use crate::validity::{Circumstance, Sign, Void, signs, voids};
 use crate::verdict::{Class, Verdict, judge};
 use crate::witness::Inquiry;
 use crate::words;
@@ -35,6 +36,15 @@ pub enum Source {
     Nobody,
 }
 
+/// What a person vouches for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Word {
+    /// The power was cut.
+    pub power_was_cut: bool,
+    /// The target is the drive that was written, although nothing on it says so, or it is not there at all.
+    pub same_drive: bool,
+}
+
 /// A check that is under way: obligations are known, nothing was read yet.
 #[derive(Debug)]
 pub struct Check {
@@ -46,6 +56,9 @@ pub struct Check {
     cut_off: Option<CutOff>,
     inquiry: Option<Inquiry>,
     journal: Option<PathBuf>,
+    word: Word,
+    /// The run before this one, where the target carries that again.
+    went_back_to: Option<u64>,
 }
 
 impl Check {
@@ -53,8 +66,13 @@ impl Check {
     ///
     /// # Errors
     /// When either cannot be had, or they do not belong together.
-    pub fn open(root: &SystemRoot, given: &str, source: &Source) -> Result<Check, VerifyError> {
-        let target = CheckTarget::open(root, given)?;
+    pub fn open(root: &SystemRoot, given: &str, source: &Source, word: Word) -> Result<Check, VerifyError> {
+        let target = match CheckTarget::open(root, given) {
+            Err(VerifyError::Missing { .. }) if word.same_drive && *source != Source::Nobody => {
+                CheckTarget::missing(given)
+            }
+            target => target?,
+        };
         let (heard_by, ledger, cut_off, inquiry) = match source {
             Source::Nobody => (HeardBy::Nobody, Ledger::default(), None, None),
             Source::Journal(path) => {
@@ -69,29 +87,39 @@ impl Check {
                 (HeardBy::Recorder, ledger, None, Some(inquiry))
             }
         };
-        let standing = ledger.standing();
-        let cycle = ledger.cycles.into_iter().next_back();
-        let run = match (target.run(), &cycle) {
-            (Ok(run), Some(cycle)) if run.run_id != cycle.run.run_id => {
-                return Err(VerifyError::OtherRun {
-                    path: target.path.clone(),
-                    found: run.run_id,
-                    expected: cycle.run.run_id,
-                });
-            }
-            (Ok(run), _) => run.clone(),
-            // The journal knows the layout, too: what lies on the target will tell whether it is its own.
-            (Err(VerifyError::SuperblockDamaged { .. } | VerifyError::Unreadable { .. }), Some(cycle)) => {
-                cycle.run.clone()
-            }
-            (Err(error), _) => return Err(error),
-        };
-        target.expect_drive(&run)?;
         let journal = match source {
             Source::Journal(path) => Some(path.clone()),
             _ => None,
         };
-        Ok(Check { target, run, cycle, standing, heard_by, cut_off, inquiry, journal })
+        let standing = ledger.standing();
+        let mut went_back_to = None;
+        let run = match (target.run(), ledger.cycles.last()) {
+            (Ok(found), Some(cycle)) if found.run_id != cycle.run.run_id => {
+                // That the journal knows an older run is not enough: it may lie on another part of the same drive.
+                if cycle.run.circumstances.replaces != Some(found.run_id) {
+                    return Err(stranger(&target.path, found, cycle, journal.as_deref(), cut_off));
+                }
+                went_back_to = Some(found.run_id);
+                cycle.run.clone()
+            }
+            (Ok(run), _) => run.clone(),
+            // The journal knows the layout, too: what lies on the target will tell whether it is its own.
+            (
+                Err(VerifyError::NoRun { .. } | VerifyError::SuperblockDamaged { .. } | VerifyError::Unreadable { .. }),
+                Some(cycle),
+            ) => cycle.run.clone(),
+            (Err(error), _) => return Err(error),
+        };
+        // A drive that lost its mind may have lost its name, too.
+        if !word.same_drive {
+            target.expect_drive(&run)?;
+        }
+        let mut cycle = ledger.cycles.into_iter().next_back();
+        if let Some(cycle) = cycle.as_mut().filter(|_| cut_off.is_some()) {
+            // A lease that is not heard of was given all the same.
+            cycle.obligations.forget_leases();
+        }
+        Ok(Check { target, run, cycle, standing, heard_by, cut_off, inquiry, journal, word, went_back_to })
     }
 
     /// The run.
@@ -107,7 +135,7 @@ impl Check {
     /// Reads the target, judges, and tells recorder or journal. `progress` is told the share that is done, from 0 to 1, and says whether to go on.
     ///
     /// # Errors
-    /// When the target cannot be opened or is too small, when `progress` did not want to go on, or when recorder or journal cannot be told.
+    /// When the target cannot be opened, was made smaller, or cannot be told from another one, or when `progress` did not want to go on.
     pub fn carry_out(
         mut self,
         root: &SystemRoot,
@@ -115,37 +143,48 @@ impl Check {
         progress: &mut dyn FnMut(f64) -> bool,
     ) -> Result<VerifyDocument, VerifyError> {
         let path = self.target.path.clone();
-        let geometry = self.run.geometry;
-        let (mut disk, direct) =
-            open_to_read(&path, geometry.sector_bytes).map_err(VerifyError::call("open", &path))?;
-        if disk.size_bytes() < geometry.size_bytes() {
-            let (size_bytes, needed_bytes) = (disk.size_bytes(), geometry.size_bytes());
-            return Err(VerifyError::Shrunken { path, size_bytes, needed_bytes });
-        }
-        let survey = Survey::take(&mut disk, &self.run, progress).map_err(|_| VerifyError::Interrupted)?;
-        let superblocks_damaged = self.target.superblocks.iter().filter(|superblock| superblock.is_err()).count();
-        // Without superblock the records have to tell whether this is the journal's target: all of it readable, and none of them on it, means that it is not.
+        let (survey, direct) = match self.target.open_to_read().map_err(VerifyError::call("open", &path))? {
+            Readable::File(mut disk, direct) => {
+                self.expect_whole(disk.size_bytes())?;
+                (Survey::take(&mut disk, &self.run, progress), direct)
+            }
+            Readable::Dead(mut disk) => (Survey::take(&mut disk, &self.run, progress), true),
+        };
+        let survey = survey.map_err(|_| VerifyError::Interrupted)?;
+        let superblocks_lost = self.target.superblocks_lost(&self.run);
+        // Without superblock the records have to tell whether this is the journal's target. None of them on it: that is another one, unless its name says otherwise.
         let nothing_of_it = survey.versions.iter().all(|&version| version == Survey::ODD)
-            && survey.oddities.values().all(|oddity| !matches!(oddity, Oddity::Unreadable(_) | Oddity::Flying { .. }));
-        if superblocks_damaged == 2 && nothing_of_it {
-            return Err(VerifyError::NoRun { path });
+            && !survey.oddities.values().any(|oddity| matches!(oddity, Oddity::Flying { .. }));
+        let is_known = self.went_back_to.is_some() || self.word.same_drive || self.target.is_surely_of(&self.run);
+        if superblocks_lost == 2 && nothing_of_it && !is_known {
+            return Err(VerifyError::Unrecognised { path, run_id: self.run.run_id });
         }
-        let verdict = judge(&self.run, self.cycle.as_ref().map(|cycle| &cycle.obligations), &survey);
-        let voids = voids(&self.circumstance(&verdict));
-        let fails = !verdict.is_kept() || superblocks_damaged > 0;
+        let mut verdict = judge(&self.run, self.cycle.as_ref().map(|cycle| &cycle.obligations), &survey);
+        if superblocks_lost == 2 && survey.traces.iter().all(|trace| trace.newest == 0) {
+            verdict.lose_witnesses(self.went_back_to.is_some());
+        }
+        let circumstance = self.circumstance(&verdict);
+        let (signs, voids) = (signs(&circumstance), voids(&circumstance));
+        let fails = !verdict.is_kept() || superblocks_lost > 0;
         let result = match (fails, &voids[..]) {
             (true, voids) if !voids.iter().any(Void::voids_a_failure) => CycleResult::Fails,
             (false, []) => CycleResult::Kept,
             _ => CycleResult::Void,
         };
-        let mut notes = self.notes(root, superblocks_damaged, direct);
+        let mut notes = self.notes(root, superblocks_lost, direct, &signs);
+        let on_word = signs == [Sign::Word];
         // What took minutes to read is not lost because somebody else could not be told.
-        let mut standing = self.tell(&verdict, result).unwrap_or_else(|error| {
-            notes.push(format!("the verdict could not be passed on, so this cycle is not counted there: {error}"));
-            self.standing.clone()
+        let mut standing = self.tell(&verdict, result, on_word).unwrap_or_else(|error| {
+            notes.push(format!("the verdict could not be passed on, so it is not counted there: {}", chain(&error)));
+            let mut standing = self.standing.clone();
+            if self.cycle.as_ref().is_some_and(Cycle::is_unjudged) {
+                standing.unjudged -= 1;
+                standing.count(result, on_word);
+            }
+            standing
         });
         if self.heard_by == HeardBy::Nobody {
-            count(&mut standing, result);
+            standing.count(result, on_word);
         }
         Ok(VerifyDocument {
             schema: SCHEMA.to_owned(),
@@ -154,32 +193,52 @@ impl Check {
             run: run_record(&self.run),
             heard_by: self.heard_by,
             result,
+            cut: signs.into_iter().map(|sign| SignRecord { sign, sentence: sign.sentence() }).collect(),
             void: voids.into_iter().map(|why| VoidRecord { why, sentence: why.sentence() }).collect(),
             promises: self.promises(&verdict),
             findings: findings(&verdict, &self.run),
             rollback: verdict.rollback,
             legal: verdict.legal,
             notes,
-            loss_per_cut_below: (standing.failed == 0 && standing.clean > 0)
-                .then(|| loss_per_cut_below(standing.clean)),
+            loss_per_cut_below: standing.bound(),
             ages: verdict.ages,
             standing,
         })
     }
 
+    /// Refuses a target that may have been cut by a person: a file or a partition. A whole drive that comes back smaller has lost what was there.
+    fn expect_whole(&self, size_bytes: u64) -> Result<(), VerifyError> {
+        let needed_bytes = self.run.geometry.size_bytes();
+        if size_bytes >= needed_bytes || self.target.is_whole_drive() {
+            return Ok(());
+        }
+        Err(VerifyError::Shrunken { path: self.target.path.clone(), size_bytes, needed_bytes })
+    }
+
+    /// Why what a control lane lost shows nothing of the drive; `None` where it does.
+    fn blurred(&self) -> Option<&'static str> {
+        if self.run.circumstances.direct {
+            self.target.blurs_control()
+        } else {
+            Some("it went through the page cache, which a mere reset empties, too")
+        }
+    }
+
     fn circumstance(&self, verdict: &Verdict) -> Circumstance {
         let about = &self.run.circumstances;
-        let acknowledged: u64 = verdict.tallies.iter().map(|tally| tally.acknowledged_writes).sum();
+        let tells = self.run.geometry.control_lanes > 0 && self.blurred().is_none();
         Circumstance {
             unsafe_shutdowns_before: about.unsafe_shutdowns,
             unsafe_shutdowns_now: self.target.facts.unsafe_shutdowns,
-            has_control: self.run.geometry.control_lanes > 0,
-            legal: verdict.legal,
+            control: tells.then_some(verdict.legal),
             protected: about.protected || about.volatile_cache == Some(false),
+            cut_by_recorder: self.cycle.as_ref().is_some_and(Cycle::was_cut),
+            on_word: self.word.power_was_cut,
             volatile_cache: about.volatile_cache,
+            flush_lanes: self.run.geometry.flush_lanes,
             syncs_and_flushes: self.cycle.as_ref().and_then(|cycle| cycle.syncs_and_flushes),
             never_issued: verdict.never_issued,
-            acknowledged: acknowledged > 0,
+            acknowledged_writes: verdict.acknowledged_writes(),
         }
     }
 
@@ -193,18 +252,18 @@ impl Check {
     }
 
     /// Passes the verdict on to whoever keeps count; answers with the count.
-    fn tell(&mut self, verdict: &Verdict, result: CycleResult) -> Result<Standing, VerifyError> {
+    fn tell(&mut self, verdict: &Verdict, result: CycleResult, on_word: bool) -> Result<Standing, VerifyError> {
         let outcome = Outcome {
             run_id: self.run.run_id,
             result,
+            on_word,
             obligations: verdict.tallies.iter().map(|tally| tally.obligations).sum(),
             broken: verdict.tallies.iter().map(|tally| tally.obligations - tally.kept).sum(),
             ages: verdict.ages.clone(),
         };
         let outcome = Message::Outcome(outcome);
         if let Some(inquiry) = &mut self.inquiry {
-            let [clean, failed, void] = inquiry.judge(&outcome)?;
-            return Ok(Standing { clean, failed, void, ages: Vec::new() });
+            return inquiry.judge(&outcome);
         }
         if let Some(path) = &self.journal {
             return keep(path, &outcome);
@@ -212,19 +271,26 @@ impl Check {
         Ok(self.standing.clone())
     }
 
-    fn notes(&self, root: &SystemRoot, superblocks_damaged: usize, direct: bool) -> Vec<String> {
+    fn notes(&self, root: &SystemRoot, superblocks_lost: usize, direct: bool, signs: &[Sign]) -> Vec<String> {
         let mut notes = Vec::new();
-        notes.extend(match superblocks_damaged {
+        notes.extend(match superblocks_lost {
             0 => None,
-            1 => Some("one of the two superblocks, which were synced before the run began, is damaged or cannot be read".to_owned()),
+            1 => Some("one of the two superblocks, which were synced before the run began, is gone, damaged, or from before the run".to_owned()),
             _ => Some(
-                "both superblocks, which were synced before the run began, are damaged or cannot be read; the layout is the journal's"
+                "both superblocks, which were synced before the run began, are gone, damaged, or from before the run; the layout is the journal's"
                     .to_owned(),
             ),
         });
+        if let Some(before) = self.went_back_to {
+            notes.push(format!("the target carries run {} again, which this run had replaced", run_name(before)));
+        }
+        if self.word.same_drive {
+            notes.push("that this is the drive that was written is said by whoever checks (--same-drive)".to_owned());
+        }
         if let Some(cut_off) = self.cut_off {
+            let what = if cut_off.is_damage { "is damaged" } else { "ends in the middle of an entry" };
             notes.push(format!(
-                "the journal ends in the middle of an entry: {} bytes behind byte {} do not count, and nothing is claimed of what they said",
+                "the journal {what}: {} bytes behind byte {} do not count, and nothing is claimed of what they said",
                 cut_off.lost_bytes, cut_off.at_bytes
             ));
         }
@@ -236,6 +302,9 @@ impl Check {
             notes.push("nobody outside heard what was acknowledged, so only what surviving records prove counts: losses at the very end, and a drive that went back as a whole, do not show; use --journal or --recorder".to_owned());
         }
         let boot = &self.run.circumstances.boot_id;
+        if !boot.is_empty() && *boot != boot_id(root) && signs.is_empty() {
+            notes.push("this host was started anew since the run; a reset does that, too, and leaves the drive its power, so that it is no sign of a cut".to_owned());
+        }
         if !boot.is_empty() && *boot == boot_id(root) {
             notes.push("this host has not been started anew since the run: if its power, and not the drive's alone, was to be cut, that did not happen".to_owned());
         }
@@ -257,7 +326,13 @@ impl Check {
         notes.extend(self.run.fua_caveat().map(str::to_owned));
         let about = &self.run.circumstances;
         if about.unsafe_shutdowns.is_none() || self.target.facts.unsafe_shutdowns.is_none() {
-            notes.push("the drive's count of unsafe shutdowns is not known (it takes root, and a drive that counts), so that only control lanes can show that the power was cut".to_owned());
+            notes.push(
+                "the drive's count of unsafe shutdowns is not known (it takes root, and a drive that counts)"
+                    .to_owned(),
+            );
+        }
+        if let Some(why) = self.blurred().filter(|_| self.run.geometry.control_lanes > 0) {
+            notes.push(format!("what is missing of control lanes is no sign of a cut here: {why}"));
         }
         if !direct || !about.direct {
             notes.push(
@@ -267,6 +342,26 @@ impl Check {
         }
         notes
     }
+}
+
+/// Why the target of another run is not judged by this journal.
+fn stranger(
+    path: &Path,
+    found: &RunHeader,
+    cycle: &Cycle,
+    journal: Option<&Path>,
+    cut_off: Option<CutOff>,
+) -> VerifyError {
+    if let (Some(journal), Some(cut_off)) = (journal, cut_off.filter(|cut_off| cut_off.is_damage)) {
+        return VerifyError::JournalDamaged { path: journal.to_owned(), at_bytes: cut_off.at_bytes };
+    }
+    VerifyError::OtherRun { path: path.to_owned(), found: found.run_id, expected: cycle.run.run_id }
+}
+
+/// An error with its causes, in one sentence.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
 }
 
 /// Appends a verdict to a journal.
@@ -282,14 +377,6 @@ fn keep(path: &Path, outcome: &Message) -> Result<Standing, VerifyError> {
         .apply(at_us, outcome)
         .map_err(|what| VerifyError::JournalContradicts { path: path.to_owned(), what: what.0 })?;
     Ok(ledger.standing())
-}
-
-fn count(standing: &mut Standing, result: CycleResult) {
-    match result {
-        CycleResult::Kept => standing.clean += 1,
-        CycleResult::Fails => standing.failed += 1,
-        CycleResult::Void => standing.void += 1,
-    }
 }
 
 fn run_record(run: &RunHeader) -> RunRecord {
@@ -337,4 +424,58 @@ fn findings(verdict: &Verdict, run: &RunHeader) -> Vec<FindingRecord> {
         }
     }
     records
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check_target::tests::drive_in_a_file;
+    use crate::frontier::Frontier;
+    use crate::geometry::tests::small;
+
+    const NAME: &str = "Micron 5100 (S1)";
+
+    /// A check of a drive that lost everything, and on which a run had acknowledged something.
+    fn of_zeros(name_now: &str, word: Word) -> Result<VerifyDocument, VerifyError> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("drive");
+        let mut run = RunHeader::plain(7, small());
+        std::fs::write(&path, vec![0; run.geometry.size_bytes() as usize]).unwrap();
+        let target = drive_in_a_file(&path, name_now);
+        run.circumstances.drive = NAME.to_owned();
+        let named = drive_in_a_file(&path, NAME);
+        run.target_id = crate::target::target_id(named.place.as_ref().unwrap(), &named.facts, run.run_id);
+        let mut ledger = Ledger::default();
+        for message in [
+            Message::Begin(Box::new(run.clone())),
+            Message::Lease(vec![(0, 10)]),
+            Message::Acknowledge(vec![(0, Frontier { completed: 4, durable: 4 })]),
+        ] {
+            ledger.apply(0, &message).unwrap();
+        }
+        let check = Check {
+            target,
+            run,
+            standing: ledger.standing(),
+            cycle: ledger.cycles.pop(),
+            heard_by: HeardBy::Journal,
+            cut_off: None,
+            inquiry: None,
+            journal: None,
+            word,
+            went_back_to: None,
+        };
+        check.carry_out(&SystemRoot::default(), "0.0.0", &mut |_| true)
+    }
+
+    #[test]
+    fn a_drive_that_lost_everything_fails_when_its_name_or_a_person_tells_that_it_is_the_one() {
+        let known = of_zeros(NAME, Word::default()).unwrap();
+        assert_eq!((known.result, known.findings[0].class), (CycleResult::Fails, Class::Corrupt));
+        let unknown = of_zeros("", Word::default());
+        assert!(matches!(unknown, Err(VerifyError::Unrecognised { run_id: 7, .. })), "{unknown:?}");
+        let vouched = of_zeros("", Word { same_drive: true, ..Word::default() }).unwrap();
+        assert_eq!(vouched.result, CycleResult::Fails);
+        assert!(vouched.notes.iter().any(|note| note.contains("--same-drive")), "{:?}", vouched.notes);
+    }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use emulate::drive::{Cut, Drive};
 use emulate::honesty::{Honesty, Lie};
@@ -17,7 +17,7 @@ use emulate::serve::{Server, Ways};
 use engine::Stop;
 use simdrive::run::Machine;
 
-use crate::disk::{Disk, OpenDisk};
+use crate::disk::{DeadDisk, Disk, OpenDisk};
 use crate::drive_facts::DriveFacts;
 use crate::filling::fill;
 use crate::geometry::Geometry;
@@ -45,6 +45,14 @@ const CAPACITY_BYTES: u64 = 2 << 30;
 /// What keeps a demonstration from running.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
+    /// The model: there is nothing to see on it.
+    #[error(
+        "{model} has no volatile cache, so that a cut takes nothing from it and lies about flushes change nothing; name a model that has one, such as consumer-nvme"
+    )]
+    NoVolatileCache {
+        /// Its name.
+        model: String,
+    },
     /// The model.
     #[error(transparent)]
     Impossible(#[from] simdrive::assembly::Impossible),
@@ -67,7 +75,7 @@ pub enum DemoError {
 /// What one drive's cycle came to.
 #[derive(Debug)]
 pub struct Cycle {
-    /// What lanes had been told is safe.
+    /// The run.
     pub run: RunHeader,
     /// What the drive did at the cut, as nobody but the emulator knows.
     pub cut: Option<Cut>,
@@ -80,6 +88,13 @@ pub struct Cycle {
 /// A served drive that lanes connect to.
 struct Plugged {
     handle: Handle,
+}
+
+impl Plugged {
+    /// The drive's own count of power cuts, which a real one tells by SMART.
+    fn unsafe_shutdowns(&self) -> Option<u64> {
+        self.handle.order(Order::Status)?.get("cuts")?.as_u64()
+    }
 }
 
 impl OpenDisk for Plugged {
@@ -119,17 +134,22 @@ impl Disk for Remote {
     fn size_bytes(&self) -> u64 {
         self.client.bytes()
     }
-
-    fn sector_bytes(&self) -> u32 {
-        GEOMETRY.sector_bytes
-    }
 }
 
-/// Cycles are tried until one tells what there is to tell, but no more than this.
-const CYCLES_MOST: u64 = 10;
+/// Refuses a model on which there is nothing to see.
+///
+/// # Errors
+/// When it has no volatile cache, or cannot be.
+pub fn expect_volatile_cache(machine: &Machine) -> Result<(), DemoError> {
+    if machine.drive(true)?.identity().volatile_cache {
+        return Ok(());
+    }
+    Err(DemoError::NoVolatileCache { model: machine.model.model.clone() })
+}
 
 /// Cycles on a drive of this model that tells these lies, each cut after `time` under load, and how many it took. A cut that by chance finds the cache empty proves nothing, here as with a real drive; and not
-/// each cut catches a liar: an honest drive is cut until a cycle is not void, a liar until it is caught. The witness's journal is written below `place`.
+/// each cut catches a liar: an honest drive is cut until a cycle is not void, a liar until it is caught, as long as another cycle like the longest so far ends before `until`. The witness's journal is written
+/// below `place`.
 ///
 /// # Errors
 /// When the drive cannot be served, or somebody wants the end.
@@ -139,13 +159,17 @@ pub fn conclusive(
     time: Duration,
     seed: u64,
     place: &Path,
+    until: Instant,
     stop: &Stop,
 ) -> Result<(Cycle, u64), DemoError> {
+    let mut longest = Duration::ZERO;
     let mut cuts = 1;
     loop {
+        let begun = Instant::now();
         let done = cycle(machine, lies, time, seed ^ cuts << 32, place, stop)?;
+        longest = longest.max(begun.elapsed());
         let is_told = !done.verdict.is_kept() || (lies.is_empty() && done.voids.is_empty());
-        if is_told || cuts == CYCLES_MOST {
+        if is_told || Instant::now() + longest > until {
             return Ok((done, cuts));
         }
         cuts += 1;
@@ -166,14 +190,13 @@ fn cycle(
     let device = machine.drive(true)?;
     let image = Image::in_memory(device.identity().capacity_bytes);
     let drive = Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
-    let volatile_cache = drive.wants_flushes();
     let plug = Plug::new(None, seed);
     let (server, handle, events) =
         Server::new(drive, &machine.model.model, &machine.model.label, Ways::default(), plug)
             .map_err(system("serving the drive"))?;
     let thread = std::thread::spawn(move || server.run());
     let plugged = Plugged { handle };
-    let outcome = judged(&plugged, volatile_cache, time, seed, place, stop);
+    let outcome = judged(&plugged, time, seed, place, stop);
     let cut = events.try_iter().find_map(|event| match event {
         Event::Cut(cut) => Some(cut),
         _ => None,
@@ -186,7 +209,6 @@ fn cycle(
 
 fn judged(
     plugged: &Plugged,
-    volatile_cache: bool,
     time: Duration,
     seed: u64,
     place: &Path,
@@ -198,7 +220,8 @@ fn judged(
     fill(&mut disk, &run, stop, &mut |_| ()).map_err(system("filling the drive"))?;
     drop(disk);
     let path = place.join(format!("journal-{seed}"));
-    let mut witness = Witness::journal(&path, "another drive")?;
+    let mut witness = Witness::journal(&path, "another drive", false)?;
+    let unsafe_shutdowns_before = plugged.unsafe_shutdowns();
     let facts = DriveFacts::default();
     let writing = Writing { run: &run, storage: plugged, facts: &facts, time: None, stop };
     std::thread::scope(|scope| {
@@ -222,50 +245,18 @@ fn judged(
     let survey = match plugged.open_disk(false) {
         Ok(mut disk) => Survey::take(&mut disk, &run, &mut |_| !stop.is_requested()),
         // A drive that does not come up again is read all the same: each of its sectors fails.
-        Err(_) => Survey::take(&mut Dead, &run, &mut |_| !stop.is_requested()),
+        Err(_) => Survey::take(&mut DeadDisk, &run, &mut |_| !stop.is_requested()),
     };
     let survey = survey.map_err(|_| DemoError::Interrupted)?;
     let verdict = judge(&run, obligations, &survey);
-    let acknowledged = verdict.tallies.iter().any(|tally| tally.acknowledged_writes > 0);
     let voids = voids(&Circumstance {
-        unsafe_shutdowns_before: None,
-        unsafe_shutdowns_now: None,
-        has_control: GEOMETRY.control_lanes > 0,
-        legal: verdict.legal,
-        protected: !volatile_cache,
-        volatile_cache: Some(volatile_cache),
-        syncs_and_flushes: None,
+        unsafe_shutdowns_before,
+        unsafe_shutdowns_now: plugged.unsafe_shutdowns(),
+        control: Some(verdict.legal),
+        volatile_cache: Some(true),
         never_issued: verdict.never_issued,
-        acknowledged,
+        acknowledged_writes: verdict.acknowledged_writes(),
+        ..Circumstance::default()
     });
     Ok((run, verdict, voids))
-}
-
-/// A drive that does not answer.
-struct Dead;
-
-impl Disk for Dead {
-    fn write(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
-        Err(io::ErrorKind::NotConnected.into())
-    }
-
-    fn write_durably(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
-        Err(io::ErrorKind::NotConnected.into())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Err(io::ErrorKind::NotConnected.into())
-    }
-
-    fn read(&mut self, _: u64, _: &mut [u8]) -> io::Result<()> {
-        Err(io::ErrorKind::NotConnected.into())
-    }
-
-    fn size_bytes(&self) -> u64 {
-        CAPACITY_BYTES
-    }
-
-    fn sector_bytes(&self) -> u32 {
-        GEOMETRY.sector_bytes
-    }
 }

@@ -30,9 +30,38 @@ pub trait Disk {
 
     /// Its size.
     fn size_bytes(&self) -> u64;
+}
 
-    /// Its logical block: offsets and lengths are multiples of it, and no smaller piece is written by itself.
-    fn sector_bytes(&self) -> u32;
+/// A drive that does not answer any more.
+#[derive(Debug, Clone, Copy)]
+pub struct DeadDisk;
+
+impl DeadDisk {
+    fn silence<T>() -> io::Result<T> {
+        Err(io::Error::new(io::ErrorKind::NotConnected, "the drive does not answer"))
+    }
+}
+
+impl Disk for DeadDisk {
+    fn write(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+        DeadDisk::silence()
+    }
+
+    fn write_durably(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+        DeadDisk::silence()
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        DeadDisk::silence()
+    }
+
+    fn read(&mut self, _: u64, _: &mut [u8]) -> io::Result<()> {
+        DeadDisk::silence()
+    }
+
+    fn size_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// Storage that each lane opens for itself.

@@ -7,7 +7,7 @@ use crate::geometry::LaneKind;
 use crate::ledger::Standing;
 use crate::message::{AgeCount, CycleResult};
 use crate::run_header::{FuaPath, SyncMethod};
-use crate::validity::Void;
+use crate::validity::{Sign, Void};
 use crate::verdict::{Class, Legal, Rollback, Tally};
 
 /// The name and version of the document.
@@ -28,6 +28,8 @@ pub struct VerifyDocument {
     pub heard_by: HeardBy,
     /// The verdict in one word.
     pub result: CycleResult,
+    /// What shows that the power was cut.
+    pub cut: Vec<SignRecord>,
     /// Why it proves nothing, if it does not.
     pub void: Vec<VoidRecord>,
     /// Flush and FUA lanes, each for itself.
@@ -44,7 +46,7 @@ pub struct VerifyDocument {
     pub notes: Vec<String>,
     /// How all cycles went that the journal or the recorder remembers, this one included.
     pub standing: Standing,
-    /// With 95 % confidence, the chance of a loss in one cut is below this, after as many clean cycles; `None` after a cycle that lost something, or without a clean one.
+    /// With 95 % confidence, the chance of a loss in one cut is below this, after as many clean cycles; `None` after a cycle that lost something, while one is not judged, or without a clean one.
     pub loss_per_cut_below: Option<f64>,
 }
 
@@ -85,6 +87,16 @@ pub enum HeardBy {
     Journal,
     /// Nobody: only what the media prove counts.
     Nobody,
+}
+
+/// A sign of a cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SignRecord {
+    /// The sign.
+    #[serde(flatten)]
+    pub sign: Sign,
+    /// In words.
+    pub sentence: String,
 }
 
 /// A reason for proving nothing.

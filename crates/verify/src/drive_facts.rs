@@ -7,6 +7,8 @@ use drive::{BlockDevice, Counters, DeviceNumber, DriveRecord, Place, SystemRoot,
 pub struct DriveFacts {
     /// Model and serial number of each; empty where neither can be told.
     pub label: String,
+    /// Whether there are drives, and each tells its serial number: no two such labels are equal.
+    pub has_serials: bool,
     /// Power cuts that they counted, summed; `None` where one of them does not say, or not to this user.
     pub unsafe_shutdowns: Option<u64>,
     /// Whether the kernel believes that there is a volatile cache, and sends flushes.
@@ -34,6 +36,7 @@ impl DriveFacts {
                 .filter(|label| !label.is_empty())
                 .collect::<Vec<_>>()
                 .join(", "),
+            has_serials: !drives.is_empty() && drives.iter().all(|drive| drive.serial.is_some()),
             unsafe_shutdowns: cuts.sum::<Option<u64>>().filter(|_| !drives.is_empty()),
             volatile_cache: device.queue.write_cache.map(|cache| cache == WriteCache::WriteBack),
             fua: device.queue.fua,

@@ -10,7 +10,7 @@ use workload::format_bytes;
 use crate::geometry::ImpossibleGeometry;
 use crate::run_header::run_name;
 
-/// A verification that cannot be.
+/// A verification that cannot be. Where the cause stands within a sentence that goes on, it is no `source`: whoever prints the chain of sources would say it twice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
@@ -42,7 +42,7 @@ pub enum VerifyError {
         path: PathBuf,
     },
     /// A system call failed.
-    #[error("cannot {action} {}: {source}", .path.display())]
+    #[error("cannot {action} {}", .path.display())]
     Call {
         /// `open`, `write`.
         action: &'static str,
@@ -64,12 +64,38 @@ pub enum VerifyError {
         path: PathBuf,
     },
     /// Not even its superblocks can be read.
-    #[error("cannot read {}: {source}; a drive that gives nothing back after a power cut is dead", .path.display())]
+    #[error("{} gives nothing back ({cause}), as a dead drive does; with the run's journal (--journal FILE or --recorder HOST:PORT) it can be judged all the same", .path.display())]
     Unreadable {
         /// The target.
         path: PathBuf,
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
+    },
+    /// The target is not there.
+    #[error("{} does not exist; if it is the drive that was written, is powered and does not come back, it is dead: say so with --same-drive, and name its journal or recorder", .path.display())]
+    Missing {
+        /// As the person wrote it.
+        path: PathBuf,
+    },
+    /// Nothing of the run is there, and nothing tells whether it ever was.
+    #[error("{} carries nothing of run {}, and has no serial number to be known by; name the target that belongs to the journal, or say --same-drive if this is it: then it has lost everything", .path.display(), run_name(*.run_id))]
+    Unrecognised {
+        /// The target.
+        path: PathBuf,
+        /// The journal's run.
+        run_id: u64,
+    },
+    /// Blocks that a superblock does not fill.
+    #[error("{} takes writes in blocks of more than 4 KiB only, which flushmark verify does not do; name another target", .path.display())]
+    LargeBlocks {
+        /// The target.
+        path: PathBuf,
+    },
+    /// A run that nobody has judged.
+    #[error("{}, and writing would destroy what a check would find; check it first, or give it up with --abandon-unjudged, and it is counted as unjudged for good", unjudged(*.run_id))]
+    Unjudged {
+        /// Which.
+        run_id: u64,
     },
     /// A later version wrote it.
     #[error("{} was written by a later version of flushmark; check it with that version", .path.display())]
@@ -119,6 +145,14 @@ pub enum VerifyError {
         /// Which.
         path: PathBuf,
     },
+    /// A journal with a damage in its middle.
+    #[error("the journal {} is damaged at byte {at_bytes}, and what follows can be read in part: nothing was changed in it; keep it, and name a new journal for runs to come", .path.display())]
+    JournalDamaged {
+        /// Which.
+        path: PathBuf,
+        /// Where.
+        at_bytes: u64,
+    },
     /// A journal that contradicts itself.
     #[error("the journal {} contradicts itself ({what}): an error of flushmark, please report it", .path.display())]
     JournalContradicts {
@@ -146,30 +180,30 @@ pub enum VerifyError {
         now: String,
     },
     /// A recorder that cannot be reached.
-    #[error("cannot reach the recorder at {address}: {source}; start one there with `flushmark verify record`")]
+    #[error("cannot reach the recorder at {address}: {cause}; start one there with `flushmark verify record`")]
     Unreachable {
         /// Where.
         address: String,
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The connection broke.
     #[error(
-        "the recorder at {address} went away ({source}): writing stopped, and nothing is claimed of what it did not hear"
+        "the recorder at {address} went away ({cause}): writing stopped, and nothing is claimed of what it did not hear"
     )]
     RecorderGone {
         /// Where.
         address: String,
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A check that did not hear everything.
-    #[error("the recorder at {address} broke off ({source}); ask it again")]
+    #[error("the recorder at {address} broke off ({cause}); ask it again")]
     BrokenOff {
         /// Where.
         address: String,
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The recorder does not want it.
     #[error("the recorder at {address} refuses: {sentence}")]
@@ -180,20 +214,18 @@ pub enum VerifyError {
         sentence: String,
     },
     /// No address can be listened at.
-    #[error("cannot listen at {address}: {source}; is another recorder running there?")]
+    #[error("cannot listen at {address}: {cause}; is another recorder running there?")]
     Listen {
         /// Where.
         address: String,
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A lane without a thread.
-    #[error(
-        "the system gives no thread for every lane ({source}); ask for fewer lanes, or raise the limit (ulimit -u)"
-    )]
+    #[error("the system gives no thread for every lane ({cause}); ask for fewer lanes, or raise the limit (ulimit -u)")]
     Threads {
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Asked to stop.
     #[error("interrupted before anything was found out")]
@@ -207,11 +239,16 @@ impl VerifyError {
             VerifyError::Target(error) => error.blame(),
             VerifyError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. })
             | VerifyError::Geometry(_)
+            | VerifyError::Missing { .. }
             | VerifyError::NotStorage { .. } => Blame::Usage,
             VerifyError::ForeignFile { .. }
             | VerifyError::Busy { .. }
             | VerifyError::NoRun { .. }
             | VerifyError::SuperblockDamaged { .. }
+            | VerifyError::Unrecognised { .. }
+            | VerifyError::LargeBlocks { .. }
+            | VerifyError::Unjudged { .. }
+            | VerifyError::JournalDamaged { .. }
             | VerifyError::NewerFormat { .. }
             | VerifyError::OtherRun { .. }
             | VerifyError::OtherDrive { .. }
@@ -228,6 +265,11 @@ impl VerifyError {
     pub(crate) fn call(action: &'static str, path: &std::path::Path) -> impl Fn(io::Error) -> VerifyError {
         move |source| VerifyError::Call { action, path: path.to_owned(), source }
     }
+}
+
+/// The beginning of a sentence about a run that was heard and not checked.
+pub(crate) fn unjudged(run_id: u64) -> String {
+    format!("run {} was acknowledged and never judged", run_name(run_id))
 }
 
 /// A drive's label, or that it has none.

@@ -6,10 +6,12 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use drive::DirectIo;
 use engine::DurableWrites;
 use rustix::fs::{Mode, OFlags, SeekFrom, fdatasync, fsync, seek};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags, pwritev2};
 
+use crate::aligned::AlignedBlock;
 use crate::disk::{Disk, OpenDisk};
 use crate::run_header::{FuaPath, SyncMethod};
 
@@ -20,8 +22,6 @@ pub struct DiskSpec {
     pub path: PathBuf,
     /// Whether the page cache is bypassed.
     pub direct: bool,
-    /// The logical block.
-    pub sector_bytes: u32,
     /// How a lane syncs.
     pub flush_method: SyncMethod,
     /// How a lane writes with FUA.
@@ -37,7 +37,8 @@ pub struct FileDisk {
     sync: fn(&File) -> Result<(), Errno>,
     durable: Durable,
     size_bytes: u64,
-    sector_bytes: u32,
+    /// What reads have to be a multiple of.
+    alignment_bytes: u64,
 }
 
 /// How a block is written so that it is durable when the call returns.
@@ -62,7 +63,7 @@ impl DiskSpec {
         } else {
             |file: &File| fsync(file)
         };
-        FileDisk::of(file, sync, durable, self.sector_bytes)
+        FileDisk::of(file, sync, durable, self.direct)
     }
 
     fn durable(&self) -> io::Result<Durable> {
@@ -93,10 +94,14 @@ impl OpenDisk for DiskSpec {
 ///
 /// # Errors
 /// As the system reports them.
-pub fn open_to_read(path: &Path, sector_bytes: u32) -> io::Result<(FileDisk, bool)> {
+pub fn open_to_read(path: &Path) -> io::Result<(FileDisk, bool)> {
     let sync = |file: &File| fsync(file);
     let (file, direct) = match open(path, OFlags::RDONLY | OFlags::DIRECT) {
-        Ok(file) => (file, true),
+        // Some filesystems open it so and then go through the page cache all the same.
+        Ok(file) => {
+            let direct = DirectIo::of(&file) != Some(DirectIo::Unsupported);
+            (file, direct)
+        }
         Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => (open(path, OFlags::RDONLY)?, false),
         Err(error) => return Err(error),
     };
@@ -104,7 +109,7 @@ pub fn open_to_read(path: &Path, sector_bytes: u32) -> io::Result<(FileDisk, boo
         // What the page cache remembers is not what the medium holds.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     }
-    Ok((FileDisk::of(file, sync, Durable::Not, sector_bytes)?, direct))
+    Ok((FileDisk::of(file, sync, Durable::Not, direct)?, direct))
 }
 
 fn direct_flag(direct: bool) -> OFlags {
@@ -116,15 +121,15 @@ fn open(path: &Path, flags: OFlags) -> io::Result<File> {
 }
 
 impl FileDisk {
-    fn of(
-        file: File,
-        sync: fn(&File) -> Result<(), Errno>,
-        durable: Durable,
-        sector_bytes: u32,
-    ) -> io::Result<FileDisk> {
+    fn of(file: File, sync: fn(&File) -> Result<(), Errno>, durable: Durable, direct: bool) -> io::Result<FileDisk> {
         // A device has no length; its end has a position.
         let size_bytes = seek(&file, SeekFrom::End(0))?;
-        Ok(FileDisk { file, sync, durable, size_bytes, sector_bytes })
+        // Direct I/O may ask for more than the logical block; the smallest piece that the drive writes by itself is that all the same.
+        let alignment_bytes = match DirectIo::of(&file).filter(|_| direct) {
+            Some(DirectIo::Aligned { offset_bytes, .. }) => u64::from(offset_bytes),
+            _ => 1,
+        };
+        Ok(FileDisk { file, sync, durable, size_bytes, alignment_bytes })
     }
 }
 
@@ -160,35 +165,38 @@ impl Disk for FileDisk {
     }
 
     fn read(&mut self, offset_bytes: u64, block: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(block, offset_bytes)
+        let beyond = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "it lies beyond the end of the target"),
+            _ => error,
+        };
+        let end_bytes = offset_bytes + block.len() as u64;
+        let from_bytes = offset_bytes - offset_bytes % self.alignment_bytes;
+        let to_bytes = end_bytes.next_multiple_of(self.alignment_bytes);
+        if (from_bytes, to_bytes) == (offset_bytes, end_bytes) {
+            return self.file.read_exact_at(block, offset_bytes).map_err(beyond);
+        }
+        let mut wide = AlignedBlock::new((to_bytes - from_bytes) as usize);
+        self.file.read_exact_at(wide.bytes_mut(), from_bytes).map_err(beyond)?;
+        let skipped = (offset_bytes - from_bytes) as usize;
+        block.copy_from_slice(&wide.bytes()[skipped..skipped + block.len()]);
+        Ok(())
     }
 
     fn size_bytes(&self) -> u64 {
         self.size_bytes
-    }
-
-    fn sector_bytes(&self) -> u32 {
-        self.sector_bytes
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aligned::AlignedBlock;
 
     fn written_by(fua_method: SyncMethod, fua_path: FuaPath) -> Option<Vec<u8>> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("disk");
         std::fs::write(&path, vec![0; 16384]).unwrap();
-        let spec = DiskSpec {
-            path: path.clone(),
-            direct: false,
-            sector_bytes: 512,
-            flush_method: SyncMethod::Fdatasync,
-            fua_method,
-            fua_path,
-        };
+        let spec =
+            DiskSpec { path: path.clone(), direct: false, flush_method: SyncMethod::Fdatasync, fua_method, fua_path };
         let mut disk = spec.open(true).ok()?;
         let mut block = AlignedBlock::new(4096);
         block.bytes_mut().fill(1);
@@ -200,6 +208,23 @@ mod tests {
         assert_eq!((block.bytes()[0], disk.size_bytes()), (2, 16384));
         assert!(disk.read(14336, block.bytes_mut()).is_err(), "beyond the end");
         Some(std::fs::read(path).unwrap())
+    }
+
+    #[test]
+    fn a_sector_is_read_by_itself_where_the_system_reads_only_larger_pieces() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("disk");
+        let content: Vec<u8> = (0..16384u32).map(|byte| (byte / 512) as u8).collect();
+        std::fs::write(&path, &content).unwrap();
+        let (mut disk, _) = open_to_read(&path).unwrap();
+        disk.alignment_bytes = 4096;
+        for from in (0..16384).step_by(512) {
+            let mut block = AlignedBlock::new(512);
+            disk.read(from as u64, block.bytes_mut()).unwrap();
+            assert_eq!(block.bytes(), &content[from..from + 512]);
+        }
+        let beyond = disk.read(16384, AlignedBlock::new(512).bytes_mut()).unwrap_err();
+        insta::assert_snapshot!(beyond, @"it lies beyond the end of the target");
     }
 
     #[test]

@@ -4,10 +4,11 @@
 //! 0 "flushmark journl" (16) | 16 format (4) | 20 frames, as in the module `message`
 //! ```
 //!
-//! A power cut may leave the last frame in part; it is read up to there, and what follows does not count.
+//! A power cut may leave the end torn: it is read up to there, and taken away before anything is appended. A damage with whole frames behind it is no torn end; nothing is appended there, because
+//! that would take those frames away.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::VerifyError;
@@ -31,7 +32,7 @@ pub struct Journal {
 pub struct ReadJournal {
     /// What it amounts to.
     pub ledger: Ledger,
-    /// Where it is cut off in the middle of a frame, or damaged, and how many bytes lie behind that; `None` where it ends with a whole frame.
+    /// Where it cannot be read any more; `None` where it ends with a whole frame.
     pub cut_off: Option<CutOff>,
 }
 
@@ -42,13 +43,15 @@ pub struct CutOff {
     pub at_bytes: u64,
     /// What lies behind.
     pub lost_bytes: u64,
+    /// Whether there are whole frames among that, so that this is no torn end.
+    pub is_damage: bool,
 }
 
 impl Journal {
-    /// Opens a journal to go on with, or makes one. What is cut off at its end is taken away, so that what follows can be read.
+    /// Opens a journal to go on with, or makes one. A torn end is taken away, so that what follows can be read.
     ///
     /// # Errors
-    /// When it cannot be read or written, or is a file of another kind.
+    /// When it cannot be read or written, is damaged, or is a file of another kind.
     pub fn open(path: &Path) -> Result<(Journal, ReadJournal), VerifyError> {
         let call = |action| VerifyError::call(action, path);
         let file =
@@ -73,6 +76,9 @@ impl Journal {
         }
         let read = read(path)?;
         if let Some(cut_off) = read.cut_off {
+            if cut_off.is_damage {
+                return Err(VerifyError::JournalDamaged { path: path.to_owned(), at_bytes: cut_off.at_bytes });
+            }
             journal.file.set_len(cut_off.at_bytes).map_err(call("mend the end of the journal"))?;
         }
         Ok((journal, read))
@@ -166,7 +172,20 @@ pub fn read(path: &Path) -> Result<ReadJournal, VerifyError> {
         }
     }
     let lost_bytes = size.saturating_sub(at_bytes);
-    Ok(ReadJournal { ledger, cut_off: (lost_bytes > 0).then_some(CutOff { at_bytes, lost_bytes }) })
+    let mut cut_off = None;
+    if lost_bytes > 0 {
+        let is_damage = holds_a_frame(&mut file, at_bytes).map_err(call("read the journal"))?;
+        cut_off = Some(CutOff { at_bytes, lost_bytes, is_damage });
+    }
+    Ok(ReadJournal { ledger, cut_off })
+}
+
+/// Whether a whole frame begins anywhere behind a place that is none. A length that is damaged hides the next one, so every byte is tried.
+fn holds_a_frame(file: &mut File, at_bytes: u64) -> io::Result<bool> {
+    let mut rest = Vec::new();
+    file.seek(io::SeekFrom::Start(at_bytes + 1))?;
+    file.read_to_end(&mut rest)?;
+    Ok((0..rest.len()).any(|at| matches!(unframe(&rest[at..]), Framed::Whole(..))))
 }
 
 #[cfg(test)]
@@ -220,6 +239,39 @@ mod tests {
         let after = read(&path).unwrap();
         assert_eq!(after.cut_off, None);
         assert_eq!(after.ledger.cycles[0].ended.as_deref(), Some("done"));
+    }
+
+    #[test]
+    fn one_damaged_frame_destroys_nothing_behind_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written(directory.path());
+        let whole = std::fs::read(&path).unwrap();
+        let second = match unframe(&whole[HEAD_BYTES..]) {
+            Framed::Whole(_, _, bytes) => HEAD_BYTES + bytes,
+            other => panic!("{other:?}"),
+        };
+        // The body, the checksum, and a length that reaches beyond the end.
+        for (at, value) in [(second + 20, 0xff), (second + 5, 0xff), (second + 1, 0xf0)] {
+            let mut damaged = whole.clone();
+            damaged[at] = value;
+            std::fs::write(&path, &damaged).unwrap();
+            let cut_off = read(&path).unwrap().cut_off.unwrap();
+            assert_eq!((cut_off.at_bytes, cut_off.is_damage), (second as u64, true));
+            assert!(matches!(Journal::open(&path), Err(VerifyError::JournalDamaged { .. })));
+            assert_eq!(std::fs::read(&path).unwrap(), damaged, "nothing was taken away");
+        }
+    }
+
+    #[test]
+    fn an_end_of_zeros_is_torn() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written(directory.path());
+        // As filesystems leave it that made the file longer before its content was there.
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, [&whole[..], &[0; 5000]].concat()).unwrap();
+        let (_, before) = Journal::open(&path).unwrap();
+        assert_eq!(before.cut_off.map(|cut_off| (cut_off.lost_bytes, cut_off.is_damage)), Some((5000, false)));
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
     }
 
     #[test]

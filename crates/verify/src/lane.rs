@@ -201,9 +201,6 @@ mod tests {
         fn size_bytes(&self) -> u64 {
             0
         }
-        fn sector_bytes(&self) -> u32 {
-            512
-        }
     }
 
     fn run() -> RunHeader {

@@ -1,5 +1,6 @@
 //! What a journal amounts to: its cycles, one after the other, each with what was heard of it. Built message by message, from a file, from a connection, or by the recorder as it listens.
 
+use crate::bound::loss_per_cut_below;
 use crate::frontier::Frontier;
 use crate::message::{AgeCount, CycleResult, Message, Outcome};
 use crate::obligations::{Inconsistent, Obligations};
@@ -12,7 +13,7 @@ pub struct Cycle {
     pub run: RunHeader,
     /// What was heard of it.
     pub obligations: Obligations,
-    /// The last count of syncs that returned and flushes that reached the driver.
+    /// The last count of syncs that returned and flushes that reached the driver: of both together.
     pub syncs_and_flushes: Option<(u64, u64)>,
     /// Lanes that stopped at an error, and why.
     pub stopped: Vec<(u16, String)>,
@@ -20,11 +21,24 @@ pub struct Cycle {
     pub ended: Option<String>,
     /// The delay of the recorder's cut, in milliseconds, if it made one.
     pub cut_delay_ms: Option<u32>,
+    /// Whether the command for that did its part.
+    pub cut_done: bool,
     /// The verdict, once there is one.
     pub outcome: Option<Outcome>,
 }
 
 impl Cycle {
+    /// Whether the recorder's cut command did its part, and the writer fell silent, or lost the drive under every lane.
+    pub fn was_cut(&self) -> bool {
+        let lost_the_drive = self.stopped.len() >= self.obligations.lanes.len();
+        self.cut_done && (self.ended.is_none() || lost_the_drive)
+    }
+
+    /// Whether something was acknowledged and nobody has looked what became of it.
+    pub fn is_unjudged(&self) -> bool {
+        self.outcome.is_none() && self.obligations.lanes.iter().any(|heard| heard.frontier.durable > 0)
+    }
+
     /// The messages from which the same cycle can be built again: what a recorder tells whoever checks.
     pub fn retold(&self) -> Vec<(u64, Message)> {
         let mut told = vec![(0, Message::Begin(Box::new(self.run.clone())))];
@@ -43,6 +57,9 @@ impl Cycle {
         }
         if let Some(delay_ms) = self.cut_delay_ms {
             told.push((end_us, Message::Cut { delay_ms }));
+        }
+        if self.cut_done {
+            told.push((end_us, Message::CutDone { run_id: self.run.run_id }));
         }
         let last = lanes().map(|(lane, heard)| (lane, heard.frontier)).collect();
         told.push((end_us, Message::Acknowledge(last)));
@@ -66,12 +83,41 @@ pub struct Ledger {
 pub struct Standing {
     /// Cycles that lost nothing.
     pub clean: u32,
-    /// Cycles that did.
+    /// Of these, such of which a person's word alone says that the power was cut.
+    pub on_word: u32,
+    /// Cycles that lost something.
     pub failed: u32,
     /// Cycles that prove nothing.
     pub void: u32,
+    /// Cycles in which something was acknowledged, and which nobody judged: what would have been found may have been a loss.
+    pub unjudged: u32,
     /// Of all that were not void: what was lost, by how old its acknowledgement was.
     pub ages: Vec<AgeCount>,
+}
+
+impl Standing {
+    /// One more verdict.
+    pub fn count(&mut self, result: CycleResult, on_word: bool) {
+        match result {
+            CycleResult::Kept => {
+                self.clean += 1;
+                self.on_word += u32::from(on_word);
+            }
+            CycleResult::Fails => self.failed += 1,
+            CycleResult::Void => self.void += 1,
+        }
+    }
+
+    /// With 95 % confidence, the chance of a loss in one cut is below this. Nothing is below anything after a loss, without a clean cycle, or while a cycle is not judged: a check that never
+    /// ended may be what the loss looked like.
+    pub fn bound(&self) -> Option<f64> {
+        (self.clean > 0 && self.failed == 0 && self.unjudged == 0).then(|| loss_per_cut_below(self.clean))
+    }
+
+    /// Whether every cycle that was written lost nothing, and was shown to.
+    pub fn is_clean(&self) -> bool {
+        self.failed == 0 && self.void == 0 && self.unjudged == 0
+    }
 }
 
 impl Ledger {
@@ -92,6 +138,7 @@ impl Ledger {
                 stopped: Vec::new(),
                 ended: None,
                 cut_delay_ms: None,
+                cut_done: false,
                 outcome: None,
             });
             return Ok(());
@@ -100,6 +147,11 @@ impl Ledger {
             let judged = self.cycles.iter_mut().rev().find(|cycle| cycle.run.run_id == outcome.run_id);
             judged.ok_or_else(|| Inconsistent("a verdict on a run that never began".to_owned()))?.outcome =
                 Some(outcome.clone());
+            return Ok(());
+        }
+        if let Message::CutDone { run_id } = message {
+            let cut = self.cycles.iter_mut().rev().find(|cycle| cycle.run.run_id == *run_id);
+            cut.ok_or_else(|| Inconsistent("a cut of a run that never began".to_owned()))?.cut_done = true;
             return Ok(());
         }
         let Some(cycle) = self.cycles.last_mut() else {
@@ -117,7 +169,8 @@ impl Ledger {
                 }
             }
             Message::Beat { syncs, flushes } => {
-                cycle.syncs_and_flushes = flushes.map(|flushes| (*syncs, flushes));
+                // A drive that is gone counts nothing; what it had counted before still holds.
+                cycle.syncs_and_flushes = flushes.map(|flushes| (*syncs, flushes)).or(cycle.syncs_and_flushes);
                 // The writer lived then: the power was not cut before.
                 if cycle.cut_delay_ms.is_none() {
                     cycle.obligations.end_us = cycle.obligations.end_us.max(at_us);
@@ -134,24 +187,24 @@ impl Ledger {
         Ok(())
     }
 
+    /// The latest run, if something of it was acknowledged and nobody judged it.
+    pub fn unjudged(&self) -> Option<u64> {
+        self.cycles.last().filter(|cycle| cycle.is_unjudged()).map(|cycle| cycle.run.run_id)
+    }
+
     /// How many cycles have a verdict.
     pub fn judged(&self) -> usize {
         self.cycles.iter().filter(|cycle| cycle.outcome.is_some()).count()
     }
 
-    /// How all cycles went that were judged.
+    /// How all cycles went.
     pub fn standing(&self) -> Standing {
-        let mut standing = Standing::default();
+        let unjudged = self.cycles.iter().filter(|cycle| cycle.is_unjudged()).count();
+        let mut standing = Standing { unjudged: unjudged as u32, ..Standing::default() };
         for outcome in self.cycles.iter().filter_map(|cycle| cycle.outcome.as_ref()) {
-            match outcome.result {
-                CycleResult::Kept => standing.clean += 1,
-                CycleResult::Fails => standing.failed += 1,
-                CycleResult::Void => {
-                    standing.void += 1;
-                    continue;
-                }
-            }
-            for age in &outcome.ages {
+            standing.count(outcome.result, outcome.on_word);
+            let proves_something = outcome.result != CycleResult::Void;
+            for age in outcome.ages.iter().filter(|_| proves_something) {
                 match standing.ages.iter_mut().find(|sum| sum.up_to_ms == age.up_to_ms) {
                     Some(sum) => {
                         sum.obligations += age.obligations;
@@ -172,7 +225,7 @@ mod tests {
 
     fn outcome(run_id: u64, result: CycleResult) -> Message {
         let ages = vec![AgeCount { up_to_ms: Some(1), obligations: 10, broken: 1 }];
-        Message::Outcome(Outcome { run_id, result, obligations: 10, broken: 1, ages })
+        Message::Outcome(Outcome { run_id, result, on_word: run_id == 1, obligations: 10, broken: 1, ages })
     }
 
     fn begin(run_id: u64) -> Message {
@@ -193,6 +246,9 @@ mod tests {
             begin(3),
             outcome(3, CycleResult::Void),
             begin(4),
+            begin(5),
+            Message::Lease(vec![(0, 10)]),
+            Message::Acknowledge(vec![(0, Frontier { completed: 4, durable: 4 })]),
         ];
         for (at_us, message) in messages.iter().enumerate() {
             ledger.apply(at_us as u64 * 100, message).unwrap();
@@ -200,7 +256,8 @@ mod tests {
         assert_eq!(ledger.cycles[0].obligations.lanes[0].frontier.durable, 4);
         assert_eq!((ledger.cycles[0].cut_delay_ms, ledger.cycles[0].obligations.end_us), (Some(3), 300));
         let standing = ledger.standing();
-        assert_eq!((standing.clean, standing.failed, standing.void), (1, 1, 1));
+        assert_eq!((standing.clean, standing.on_word, standing.failed, standing.void), (1, 1, 1, 1));
+        assert_eq!(standing.unjudged, 1, "in the fourth nothing was acknowledged");
         assert_eq!(standing.ages, [AgeCount { up_to_ms: Some(1), obligations: 20, broken: 2 }]);
     }
 
@@ -216,6 +273,7 @@ mod tests {
             Message::Acknowledge(vec![(0, frontier(6, 6)), (1, frontier(5, 2))]),
             Message::Stopped { lane: 1, why: "an error".to_owned() },
             Message::Cut { delay_ms: 30 },
+            Message::CutDone { run_id: 1 },
             Message::End("done".to_owned()),
         ];
         for (at_us, message) in messages.iter().enumerate() {
@@ -226,6 +284,58 @@ mod tests {
             again.apply(at_us, &message).unwrap();
         }
         assert_eq!(again, ledger);
+    }
+
+    #[test]
+    fn a_cycle_without_a_verdict_leaves_no_bound() {
+        let mut ledger = Ledger::default();
+        let heard = || Message::Acknowledge(vec![(0, Frontier { completed: 4, durable: 4 })]);
+        let messages = [
+            begin(1),
+            Message::Lease(vec![(0, 10)]),
+            heard(),
+            outcome(1, CycleResult::Kept),
+            begin(2),
+            Message::Lease(vec![(0, 10)]),
+            heard(),
+        ];
+        for message in &messages[..4] {
+            ledger.apply(0, message).unwrap();
+        }
+        assert!(ledger.standing().bound().is_some() && ledger.standing().is_clean());
+        for message in &messages[4..] {
+            ledger.apply(0, message).unwrap();
+        }
+        assert!(ledger.standing().bound().is_none() && !ledger.standing().is_clean());
+    }
+
+    #[test]
+    fn a_count_of_flushes_stays_known_when_the_drive_is_gone() {
+        let mut ledger = Ledger::default();
+        ledger.apply(0, &begin(1)).unwrap();
+        for flushes in [Some(40), None] {
+            ledger.apply(0, &Message::Beat { syncs: 50, flushes }).unwrap();
+        }
+        assert_eq!(ledger.cycles[0].syncs_and_flushes, Some((50, 40)));
+    }
+
+    #[test]
+    fn a_cut_shows_when_its_command_did_its_part_and_the_writer_was_hit() {
+        let cut = |more: &[Message]| {
+            let mut ledger = Ledger::default();
+            ledger.apply(0, &begin(1)).unwrap();
+            more.iter().for_each(|message| ledger.apply(1, message).unwrap());
+            ledger.cycles[0].was_cut()
+        };
+        let ended = Message::End("every lane stopped at an error".to_owned());
+        let stopped = |lane| Message::Stopped { lane, why: "Input/output error".to_owned() };
+        let lanes = sample().geometry.lanes();
+        let done = Message::CutDone { run_id: 1 };
+        assert!(!cut(&[Message::Cut { delay_ms: 3 }]), "the command failed, or nobody knows");
+        assert!(cut(&[Message::Cut { delay_ms: 3 }, done.clone()]));
+        assert!(!cut(&[Message::Cut { delay_ms: 3 }, done.clone(), ended.clone()]), "the writer went on");
+        let all: Vec<Message> = (0..lanes).map(stopped).chain([done, ended]).collect();
+        assert!(cut(&all), "the drive is gone, and the writer's machine is not");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! Numbers are little-endian. Times are microseconds on the clock of whoever keeps the journal. A parser of these frames is exposed to a network, so it takes nothing on trust.
 
 use crate::frontier::Frontier;
+use crate::ledger::Standing;
 use crate::record::SEQ_MAX;
 use crate::run_header::RunHeader;
 use crate::wire::{Malformed, Reader, Writer};
@@ -48,6 +49,13 @@ pub enum Message {
         /// The delay that was chosen.
         delay_ms: u32,
     },
+    /// The cut command of this run did its part.
+    CutDone {
+        /// The run: it may be long over when the command returns.
+        run_id: u64,
+    },
+    /// May a run begin? Asked before a target is filled, because that takes the evidence of the run before it.
+    MayWrite(Proposal),
     /// Tell me what you heard of the latest run.
     Fetch,
     /// A part of that, with the time at which it was heard.
@@ -62,16 +70,22 @@ pub enum Message {
     /// What became of a run.
     Outcome(Outcome),
     /// How all runs so far went.
-    Standing {
-        /// Cycles that lost nothing.
-        clean: u32,
-        /// Cycles that did.
-        failed: u32,
-        /// Cycles that prove nothing.
-        void: u32,
-    },
+    Standing(Standing),
     /// No, because.
     Refused(String),
+}
+
+/// Who wants to write.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proposal {
+    /// The drive's model and serial number; empty where they cannot be told.
+    pub drive: String,
+    /// The kernel's name of the writer's boot: a recorder of the same boot is on the same machine.
+    pub boot_id: String,
+    /// Kernel names of the whole disks beneath the target.
+    pub disks: Vec<String>,
+    /// Whether a run that nobody judged may be written over.
+    pub abandon: bool,
 }
 
 /// What became of a run.
@@ -81,6 +95,8 @@ pub struct Outcome {
     pub run_id: u64,
     /// In one word.
     pub result: CycleResult,
+    /// Whether nothing but a person's word shows that the power was cut.
+    pub on_word: bool,
     /// Records that had to be there.
     pub obligations: u64,
     /// Records of these that were not as they must be.
@@ -126,6 +142,8 @@ impl Message {
     const OUTCOME: u8 = 11;
     const STANDING: u8 = 12;
     const REFUSED: u8 = 13;
+    const CUT_DONE: u8 = 14;
+    const MAY_WRITE: u8 = 15;
 
     fn write(&self, out: &mut Writer) {
         match self {
@@ -154,6 +172,16 @@ impl Message {
             Message::Cut { delay_ms } => {
                 out.u8(Message::CUT).u32(*delay_ms);
             }
+            Message::CutDone { run_id } => {
+                out.u8(Message::CUT_DONE).u64(*run_id);
+            }
+            Message::MayWrite(proposal) => {
+                out.u8(Message::MAY_WRITE).words(&proposal.drive).words(&proposal.boot_id);
+                out.u8(u8::from(proposal.abandon)).u16(proposal.disks.len() as u16);
+                for disk in &proposal.disks {
+                    out.words(disk);
+                }
+            }
             Message::Fetch => {
                 out.u8(Message::FETCH);
             }
@@ -162,14 +190,13 @@ impl Message {
                 out.u8(Message::COMPLETE);
             }
             Message::Outcome(outcome) => {
-                out.u8(Message::OUTCOME).u64(outcome.run_id).u8(outcome.result as u8);
-                out.u64(outcome.obligations).u64(outcome.broken).u16(outcome.ages.len() as u16);
-                for age in &outcome.ages {
-                    out.maybe(age.up_to_ms.map(u64::from)).u64(age.obligations).u64(age.broken);
-                }
+                out.u8(Message::OUTCOME).u64(outcome.run_id).u8(outcome.result as u8).u8(u8::from(outcome.on_word));
+                write_ages(out.u64(outcome.obligations).u64(outcome.broken), &outcome.ages);
             }
-            Message::Standing { clean, failed, void } => {
-                out.u8(Message::STANDING).u32(*clean).u32(*failed).u32(*void);
+            Message::Standing(standing) => {
+                let Standing { clean, on_word, failed, void, unjudged, ages } = standing;
+                out.u8(Message::STANDING).u32(*clean).u32(*on_word).u32(*failed).u32(*void).u32(*unjudged);
+                write_ages(out, ages);
             }
             Message::Refused(why) => {
                 out.u8(Message::REFUSED).words(why);
@@ -198,6 +225,13 @@ impl Message {
                 Message::Lease((0..count).map(|_| Ok((from.u16()?, seq(from)?))).collect::<Result<_, _>>()?)
             }
             Message::CUT => Message::Cut { delay_ms: from.u32()? },
+            Message::CUT_DONE => Message::CutDone { run_id: from.u64()? },
+            Message::MAY_WRITE => {
+                let (drive, boot_id, abandon) = (from.words()?, from.words()?, from.flag("wish")?);
+                let count = from.u16()?;
+                let disks = (0..count).map(|_| from.words()).collect::<Result<_, _>>()?;
+                Message::MayWrite(Proposal { drive, boot_id, disks, abandon })
+            }
             Message::FETCH => Message::Fetch,
             // An entry within an entry is nonsense, and would be a way to make a parser recurse.
             Message::ENTRY if depth == 0 => {
@@ -212,20 +246,38 @@ impl Message {
                     2 => CycleResult::Void,
                     _ => return Err(Malformed::Number("outcome")),
                 };
-                let (obligations, broken, count) = (from.u64()?, from.u64()?, from.u16()?);
-                let age = |from: &mut Reader<'_>| {
-                    let up_to_ms = from.maybe("age")?.map(u32::try_from).transpose();
-                    let up_to_ms = up_to_ms.map_err(|_| Malformed::Number("age"))?;
-                    Ok(AgeCount { up_to_ms, obligations: from.u64()?, broken: from.u64()? })
-                };
-                let ages = (0..count).map(|_| age(from)).collect::<Result<_, _>>()?;
-                Message::Outcome(Outcome { run_id, result, obligations, broken, ages })
+                let on_word = from.flag("kind of sign")?;
+                let (obligations, broken) = (from.u64()?, from.u64()?);
+                Message::Outcome(Outcome { run_id, result, on_word, obligations, broken, ages: read_ages(from)? })
             }
-            Message::STANDING => Message::Standing { clean: from.u32()?, failed: from.u32()?, void: from.u32()? },
+            Message::STANDING => Message::Standing(Standing {
+                clean: from.u32()?,
+                on_word: from.u32()?,
+                failed: from.u32()?,
+                void: from.u32()?,
+                unjudged: from.u32()?,
+                ages: read_ages(from)?,
+            }),
             Message::REFUSED => Message::Refused(from.words()?),
             _ => return Err(Malformed::Number("kind of message")),
         })
     }
+}
+
+fn write_ages(out: &mut Writer, ages: &[AgeCount]) {
+    out.u16(ages.len() as u16);
+    for age in ages {
+        out.maybe(age.up_to_ms.map(u64::from)).u64(age.obligations).u64(age.broken);
+    }
+}
+
+fn read_ages(from: &mut Reader<'_>) -> Result<Vec<AgeCount>, Malformed> {
+    let count = from.u16()?;
+    let age = |_| {
+        let up_to_ms = from.maybe("age")?.map(u32::try_from).transpose().map_err(|_| Malformed::Number("age"))?;
+        Ok(AgeCount { up_to_ms, obligations: from.u64()?, broken: from.u64()? })
+    };
+    (0..count).map(age).collect()
 }
 
 /// Reads one message, without its frame.
@@ -291,10 +343,14 @@ pub(crate) mod tests {
         let outcome = Outcome {
             run_id: 7,
             result: CycleResult::Fails,
+            on_word: true,
             obligations: 100,
             broken: 2,
             ages: vec![AgeCount { up_to_ms: Some(1), obligations: 5, broken: 1 }, AgeCount::default()],
         };
+        let ages = outcome.ages.clone();
+        let disks = vec!["sda".to_owned(), "sdb".to_owned()];
+        let proposal = Proposal { drive: "d".to_owned(), boot_id: "b".to_owned(), disks, abandon: true };
         vec![
             Message::Begin(Box::new(sample())),
             Message::Acknowledge(vec![(0, frontier), (3, Frontier::default())]),
@@ -308,7 +364,9 @@ pub(crate) mod tests {
             Message::Entry { at_us: 5, message: Box::new(Message::Lease(vec![])) },
             Message::Complete,
             Message::Outcome(outcome),
-            Message::Standing { clean: 1, failed: 2, void: 3 },
+            Message::Standing(Standing { clean: 1, on_word: 1, failed: 2, void: 3, unjudged: 4, ages }),
+            Message::CutDone { run_id: 7 },
+            Message::MayWrite(proposal),
             Message::Refused("no".to_owned()),
         ]
     }
@@ -339,7 +397,7 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn damage_to_a_body_is_noticed_or_harmless(which in 0usize..14, at: usize, value: u8) {
+        fn damage_to_a_body_is_noticed_or_harmless(which in 0usize..16, at: usize, value: u8) {
             let mut bytes = frame(1, &all()[which]);
             let at = at % bytes.len();
             let before = bytes[at];

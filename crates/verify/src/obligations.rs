@@ -2,6 +2,7 @@
 
 use crate::frontier::Frontier;
 use crate::geometry::Geometry;
+use crate::record::SEQ_MAX;
 
 /// So much of the past is kept of each lane, to tell how old an acknowledgement was when the power went.
 const MOMENTS_MAX: usize = 1 << 16;
@@ -75,6 +76,11 @@ impl Obligations {
         heard.frontier = frontier;
         self.end_us = self.end_us.max(at_us);
         Ok(())
+    }
+
+    /// Nobody knows how far lanes were allowed to go, as when the journal that said so is damaged: nothing that is found goes beyond it.
+    pub fn forget_leases(&mut self) {
+        self.lanes.iter_mut().for_each(|heard| heard.lease = SEQ_MAX);
     }
 
     fn heard(&mut self, lane: u16) -> Result<&mut Heard, Inconsistent> {

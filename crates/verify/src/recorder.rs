@@ -3,6 +3,7 @@
 //! One thread for each connection, one for the cut of each cycle, one that makes the journal durable. What comes in on a connection is parsed by [`crate::message`] and held against the
 //! schedule by [`crate::ledger`]; whatever does not fit ends the connection, never the recorder.
 
+use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::path::PathBuf;
@@ -12,21 +13,27 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use drive::SystemRoot;
 use engine::Stop;
+use rustix::net::sockopt;
 
-use crate::error::{VerifyError, drive_words};
+use crate::apart::expect_on_none_of;
+use crate::error::{VerifyError, drive_words, unjudged};
 use crate::frontier::Frontier;
 use crate::journal::{CutOff, Journal};
 use crate::lease;
 use crate::ledger::{Ledger, Standing};
-use crate::message::{GREETING, Message, Outcome, frame};
-use crate::run_header::RunHeader;
+use crate::message::{GREETING, Message, Outcome, Proposal, frame};
+use crate::run_header::{RunHeader, run_name};
+use crate::target::boot_id;
 use crate::witness::Ear;
 
 /// A writer that says nothing for so long has lost its power: it beats five times a second.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// A check that takes longer than this is no longer waited for: drives of many terabytes take hours to be read.
 const CHECK_MAX: Duration = Duration::from_hours(24);
+/// A caller whose machine is gone is noticed after twice this, while nothing is said: the power of whoever checks may go, too.
+const PROBE_EVERY: Duration = Duration::from_secs(20);
 /// The recorder's own sign of life.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// What is appended is made durable so often.
@@ -75,8 +82,8 @@ pub enum Event {
     Ended(String),
     /// A verdict.
     Judged(Outcome, Standing),
-    /// Somebody said what is no message of this language, or contradicts what came before.
-    Nonsense(SocketAddr, String),
+    /// Somebody said what is no message of this language, or contradicts what came before, or there are too many.
+    TurnedAway(SocketAddr, String),
     /// The journal cannot be written any more.
     JournalFailed(io::Error),
 }
@@ -124,7 +131,7 @@ impl Recorder {
     /// When either cannot be.
     pub fn open(options: RecorderOptions) -> Result<Recorder, VerifyError> {
         let (journal, before) = Journal::open(&options.journal)?;
-        let listen = |source| VerifyError::Listen { address: options.listen.clone(), source };
+        let listen = |cause| VerifyError::Listen { address: options.listen.clone(), cause };
         let addresses: Vec<SocketAddr> = options.listen.to_socket_addrs().map_err(listen)?.collect();
         let listener = TcpListener::bind(&addresses[..]).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
@@ -158,11 +165,6 @@ impl Recorder {
         self.listener.local_addr()
     }
 
-    /// How the cycles of the journal went so far.
-    pub fn standing(&self) -> Standing {
-        self.shared.lock().ledger.standing()
-    }
-
     /// Serves until it is asked to stop, or the number of cycles is full. `watch` is told what happens.
     ///
     /// # Errors
@@ -171,9 +173,11 @@ impl Recorder {
         let journal_failed = VerifyError::call("write the journal", &self.options.journal);
         let handle = self.shared.lock().journal.handle().map_err(&journal_failed)?;
         let mut synced = Instant::now();
+        let mut turned_away = VecDeque::new();
         loop {
+            turned_away.drain(..turned_away.len().saturating_sub(CONNECTIONS_MAX));
             match self.listener.accept() {
-                Ok((stream, peer)) => self.admit(stream, peer),
+                Ok((stream, peer)) => turned_away.extend(self.admit(stream, peer)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK_UP.min(SYNC_EVERY)),
                 // The caller went away, or descriptors ran out for a moment.
                 Err(_) => std::thread::sleep(LOOK_UP),
@@ -199,17 +203,23 @@ impl Recorder {
         Ok(state.ledger.standing())
     }
 
-    fn admit(&self, stream: TcpStream, peer: SocketAddr) {
+    /// Serves a caller, or gives back the one that is too many: closed before its words are read, it would not hear why.
+    fn admit(&self, stream: TcpStream, peer: SocketAddr) -> Option<TcpStream> {
         if self.shared.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
             self.shared.connections.fetch_sub(1, Ordering::AcqRel);
-            return;
+            let sentence = format!("{CONNECTIONS_MAX} others are connected; wait until one of them has ended");
+            let refusal = frame(self.shared.now_us(), &Message::Refused(sentence.clone()));
+            // Whoever does not take so few bytes at once need not hear them.
+            let _ = stream.set_nonblocking(true).and_then(|()| (&stream).write_all(&refusal));
+            self.shared.tell(Event::TurnedAway(peer, sentence));
+            return Some(stream);
         }
         let shared = Arc::clone(&self.shared);
         let serve = move || {
             if let Err(error) = Call::serve(&shared, stream) {
                 let nonsense = error.kind() == io::ErrorKind::InvalidData;
                 if nonsense {
-                    shared.tell(Event::Nonsense(peer, error.to_string()));
+                    shared.tell(Event::TurnedAway(peer, error.to_string()));
                 }
             }
             shared.connections.fetch_sub(1, Ordering::AcqRel);
@@ -217,6 +227,7 @@ impl Recorder {
         if std::thread::Builder::new().name("connection".to_owned()).spawn(serve).is_err() {
             self.shared.connections.fetch_sub(1, Ordering::AcqRel);
         }
+        None
     }
 }
 
@@ -233,7 +244,7 @@ impl Shared {
     }
 
     /// A journal that cannot be written ends the recorder, not only the conversation: whoever hears without remembering must not go on.
-    fn expect_kept(&self, kept: io::Result<()>) -> io::Result<()> {
+    fn expect_kept<T>(&self, kept: io::Result<T>) -> io::Result<T> {
         kept.inspect_err(|error| {
             if error.kind() != io::ErrorKind::InvalidData {
                 self.tell(Event::JournalFailed(io::Error::new(error.kind(), error.to_string())));
@@ -261,6 +272,16 @@ impl State {
     }
 }
 
+/// Says that a run is being written for as long as it lives, however the conversation ends.
+struct AtWork<'a>(&'a Shared);
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.0.lock().writing = None;
+        self.0.heard.notify_all();
+    }
+}
+
 /// One connection.
 struct Call<'a> {
     shared: &'a Arc<Shared>,
@@ -274,6 +295,10 @@ impl Call<'_> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(SILENCE_MAX))?;
         stream.set_write_timeout(Some(SILENCE_MAX))?;
+        sockopt::set_socket_keepalive(&stream, true)?;
+        sockopt::set_tcp_keepidle(&stream, PROBE_EVERY)?;
+        sockopt::set_tcp_keepintvl(&stream, PROBE_EVERY / 4)?;
+        sockopt::set_tcp_keepcnt(&stream, 4)?;
         let mut greeting = [0; GREETING.len()];
         stream.read_exact(&mut greeting)?;
         if greeting != GREETING {
@@ -286,6 +311,7 @@ impl Call<'_> {
         let mut call = Call { shared, stream, ear };
         match call.ear.hear()? {
             Message::Begin(run) => call.record(&run),
+            Message::MayWrite(proposal) => call.consider(&proposal),
             Message::Fetch => call.answer(),
             _ => Err(io::Error::new(io::ErrorKind::InvalidData, "it neither begins a run nor asks for one")),
         }
@@ -299,27 +325,50 @@ impl Call<'_> {
         self.say(&Message::Refused(sentence))
     }
 
+    /// Why no run may begin on this drive; `None` where it may.
+    fn objection(state: &State, drive: &str) -> Option<String> {
+        if let Some(other) = state.writing {
+            return Some(format!("run {} is being written; wait until it has ended", run_name(other)));
+        }
+        let other = &state.ledger.cycles.last()?.run.circumstances.drive;
+        (other != drive).then(|| {
+            format!(
+                "its journal is about {}, and this is {}; start a recorder with a journal of its own for each drive",
+                drive_words(other),
+                drive_words(drive)
+            )
+        })
+    }
+
+    /// Somebody wants to fill a target.
+    fn consider(&mut self, proposal: &Proposal) -> io::Result<()> {
+        let root = SystemRoot::default();
+        let (objection, unjudged_run, journal) = {
+            let state = self.shared.lock();
+            let unjudged_run = state.ledger.unjudged().filter(|_| !proposal.abandon);
+            (Call::objection(&state, &proposal.drive), unjudged_run, state.journal.path().to_owned())
+        };
+        // Names of disks mean something on one machine only, and at one time.
+        let is_here = !proposal.boot_id.is_empty() && proposal.boot_id == boot_id(&root);
+        let beside = is_here.then(|| expect_on_none_of(&root, &journal, &proposal.disks).err()).flatten();
+        let objection = objection.or_else(|| beside.map(|error| error.to_string())).or_else(|| {
+            let sentence = "check it first, or give it up with --abandon-unjudged";
+            unjudged_run.map(|run_id| format!("{}; {sentence}", unjudged(run_id)))
+        });
+        match objection {
+            Some(sentence) => self.refuse(sentence),
+            None => self.say(&Message::Complete),
+        }
+    }
+
     /// A run, from its beginning until the writer falls silent.
     fn record(&mut self, run: &RunHeader) -> io::Result<()> {
         let first = lease::first(run.geometry.lanes());
         let cycle = {
             let mut state = self.shared.lock();
-            if let Some(other) = state.writing {
+            if let Some(sentence) = Call::objection(&state, &run.circumstances.drive) {
                 drop(state);
-                return self.refuse(format!(
-                    "run {} is being written; wait until it has ended",
-                    crate::run_header::run_name(other)
-                ));
-            }
-            let drive = &run.circumstances.drive;
-            let other = state.ledger.cycles.last().map(|cycle| cycle.run.circumstances.drive.clone());
-            if let Some(other) = other.filter(|other| other != drive) {
-                drop(state);
-                return self.refuse(format!(
-                    "its journal is about {}, and this is {}; start a recorder with a journal of its own for each drive",
-                    drive_words(&other),
-                    drive_words(drive)
-                ));
+                return self.refuse(sentence);
             }
             let at_us = self.shared.now_us();
             let kept = state
@@ -334,24 +383,25 @@ impl Call<'_> {
             state.leases = vec![lease::AHEAD; first.len()];
             state.ledger.cycles.len()
         };
+        let at_work = AtWork(self.shared);
         self.shared.tell(Event::Began(cycle, Box::new(run.clone())));
-        self.say(&Message::Lease(first))?;
-        if let Some(cut) = self.shared.cut.clone() {
-            let (shared, run_id) = (Arc::clone(self.shared), run.run_id);
-            std::thread::Builder::new()
-                .name("cut".to_owned())
-                .spawn(move || cut_power(&shared, &cut, run_id, cycle))?;
-        }
-        let heard = self.listen();
-        let mut state = self.shared.lock();
-        state.writing = None;
+        let heard = self.say(&Message::Lease(first)).and_then(|()| self.prepare_cut(run.run_id, cycle));
+        let heard = heard.and_then(|()| self.listen());
+        let state = self.shared.lock();
         let cycle = state.ledger.cycles.last();
         let ended = cycle.and_then(|cycle| cycle.ended.clone());
         let commits = cycle.map_or(0, commits);
         drop(state);
-        self.shared.heard.notify_all();
+        drop(at_work);
         self.shared.tell(ended.map_or(Event::Silent(commits), Event::Ended));
         heard
+    }
+
+    fn prepare_cut(&self, run_id: u64, cycle: usize) -> io::Result<()> {
+        let Some(cut) = self.shared.cut.clone() else { return Ok(()) };
+        let shared = Arc::clone(self.shared);
+        let work = move || cut_power(&shared, &cut, run_id, cycle);
+        std::thread::Builder::new().name("cut".to_owned()).spawn(work).map(drop)
     }
 
     /// Hears until the connection ends.
@@ -406,11 +456,10 @@ impl Call<'_> {
                 state.leases[usize::from(lane)] = seq;
             }
             self.shared.expect_kept(state.keep(at_us, &Message::Lease(due.clone())))?;
-            let handle = state.journal.handle()?;
+            let handle = self.shared.expect_kept(state.journal.handle())?;
             drop(state);
-            if let Err(error) = handle.sync_data() {
-                self.shared.tell(Event::JournalFailed(error));
-            }
+            // A lease that the journal might forget is not given.
+            self.shared.expect_kept(handle.sync_data())?;
         }
         Ok(due)
     }
@@ -419,7 +468,7 @@ impl Call<'_> {
     fn answer(&mut self) -> io::Result<()> {
         let told = {
             let mut state = self.shared.lock();
-            state.journal.sync()?;
+            self.shared.expect_kept(state.journal.sync())?;
             state.dirty = false;
             if state.writing.is_some() {
                 drop(state);
@@ -444,12 +493,11 @@ impl Call<'_> {
         };
         let standing = {
             let mut state = self.shared.lock();
-            state.keep(self.shared.now_us(), &Message::Outcome(outcome.clone()))?;
-            state.journal.sync()?;
+            let kept = state.keep(self.shared.now_us(), &Message::Outcome(outcome.clone()));
+            self.shared.expect_kept(kept.and_then(|()| state.journal.sync()))?;
             state.ledger.standing()
         };
-        let (clean, failed, void) = (standing.clean, standing.failed, standing.void);
-        let said = self.say(&Message::Standing { clean, failed, void });
+        let said = self.say(&Message::Standing(standing.clone()));
         self.shared.tell(Event::Judged(outcome, standing));
         said
     }
@@ -500,7 +548,12 @@ fn cut_power(shared: &Arc<Shared>, cut: &Cut, run_id: u64, cycle: usize) {
     }
     shared.tell(Event::CutStarted(delay_ms));
     match Command::new("sh").args(["-c", &cut.command]).stdin(std::process::Stdio::null()).output() {
-        Ok(output) if output.status.success() => {}
+        Ok(output) if output.status.success() => {
+            let kept = shared.lock().keep(shared.now_us(), &Message::CutDone { run_id });
+            if let Err(error) = kept {
+                shared.tell(Event::JournalFailed(error));
+            }
+        }
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
             let said = said.lines().last().unwrap_or("it says nothing").to_owned();

@@ -96,6 +96,8 @@ pub struct Circumstances {
     pub direct: bool,
     /// Whether the target is a raw device.
     pub raw_device: bool,
+    /// The run that lay on the target before: a drive that carries it again went back in time.
+    pub replaces: Option<u64>,
 }
 
 impl RunHeader {
@@ -114,7 +116,7 @@ impl RunHeader {
             .words(&circumstances.boot_id)
             .words(&circumstances.witness)
             .u8(u8::from(circumstances.direct));
-        out.u8(u8::from(circumstances.raw_device));
+        out.u8(u8::from(circumstances.raw_device)).maybe(circumstances.replaces);
     }
 
     /// From bytes.
@@ -147,6 +149,7 @@ impl RunHeader {
             witness: from.words()?,
             direct: from.flag("directness")?,
             raw_device: from.flag("kind of target")?,
+            replaces: from.maybe("run before")?,
         };
         Ok(RunHeader { run_id, target_id, geometry, flush_method, fua_method, fua_path, circumstances })
     }
@@ -215,6 +218,7 @@ pub(crate) mod tests {
             witness: "--recorder r:5401".to_owned(),
             direct: true,
             raw_device: true,
+            replaces: Some(6),
         };
         RunHeader { circumstances, ..RunHeader::plain(7, small()) }
     }

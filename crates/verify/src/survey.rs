@@ -253,6 +253,7 @@ mod tests {
         bytes: Vec<u8>,
         unstable: Option<u64>,
         unreadable: Option<u64>,
+        dying: Option<u64>,
         reads: u8,
     }
 
@@ -265,7 +266,7 @@ mod tests {
                     fill_record(run, lane, index, &mut bytes[at..at + run.geometry.record_bytes() as usize]);
                 }
             }
-            Memory { bytes, unstable: None, unreadable: None, reads: 0 }
+            Memory { bytes, unstable: None, unreadable: None, dying: None, reads: 0 }
         }
     }
 
@@ -285,6 +286,13 @@ mod tests {
                 return Err(io::Error::other("no such sector"));
             }
             block.copy_from_slice(&self.bytes[offset as usize..range.end as usize]);
+            if let Some(at) = self.dying.filter(|at| range.contains(at)) {
+                if self.reads > 0 {
+                    return Err(io::Error::other("no such sector any more"));
+                }
+                self.reads += 1;
+                block[(at - offset) as usize] ^= 1;
+            }
             if let Some(at) = self.unstable.filter(|at| range.contains(at)) {
                 self.reads += 1;
                 block[(at - offset) as usize] ^= self.reads;
@@ -293,9 +301,6 @@ mod tests {
         }
         fn size_bytes(&self) -> u64 {
             self.bytes.len() as u64
-        }
-        fn sector_bytes(&self) -> u32 {
-            512
         }
     }
 
@@ -326,6 +331,12 @@ mod tests {
     fn what_reads_otherwise_the_second_time_is_unstable() {
         let found = only_oddity(|memory| memory.unstable = Some(FIRST as u64 + 512 * 3 + 100));
         assert_eq!(found, (3, Oddity::Corrupt(Damage::Unstable)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_a_second_time_is_unreadable_and_not_unstable() {
+        let found = only_oddity(|memory| memory.dying = Some(FIRST as u64 + 512 * 3 + 100));
+        assert_eq!(found, (3, Oddity::Unreadable("no such sector any more".to_owned())));
     }
 
     #[test]

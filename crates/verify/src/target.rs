@@ -5,22 +5,20 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use drive::{DirectIo, NoBlockDevice, Place, PlaceKind, SystemRoot};
+use drive::{DirectIo, Place, PlaceKind, SystemRoot};
 use engine::{EngineError, Intent, Stop, Target};
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
 
-use crate::aligned::AlignedBlock;
-use crate::disk::Disk;
+use crate::check_target::run_there;
 use crate::drive_facts::DriveFacts;
 use crate::error::VerifyError;
-use crate::file_disk::{DiskSpec, open_to_read};
+use crate::file_disk::DiskSpec;
 use crate::filling::fill;
 use crate::geometry::{FIRST_SLOT_BYTES, Geometry, SUPERBLOCK_BYTES, SUPERBLOCKS_AT};
 use crate::record::HEADER_BYTES;
 use crate::run_header::{FuaPath, RunHeader, SyncMethod};
-use crate::superblock::{self, SuperblockFault};
+use crate::superblock;
 
 /// The file that is made in a directory.
 pub const FILE_NAME: &str = "flushmark-verify.dat";
@@ -42,8 +40,12 @@ pub struct WriteTarget {
     pub facts: DriveFacts,
     /// Whether the page cache is bypassed.
     pub direct: bool,
-    /// The logical block.
+    /// The logical block: the smallest piece that the drive writes by itself.
     pub sector_bytes: u32,
+    /// What the system wants writes to be a multiple of, which may be more.
+    pub alignment_bytes: u32,
+    /// The run that lies there now.
+    pub replaces: Option<u64>,
     /// Bytes that the run may take.
     pub room_bytes: u64,
     hold: Hold,
@@ -108,16 +110,16 @@ impl WriteTarget {
         };
         let direct_open =
             OpenOptions::new().read(true).write(true).custom_flags(OFlags::DIRECT.bits() as i32).open(&path);
-        let direct = direct_open.is_ok();
-        let alignment = match direct_open.ok().and_then(DirectIo::of) {
-            Some(DirectIo::Aligned { offset_bytes, .. }) => Some(u64::from(offset_bytes)),
-            _ => place.block_device().and_then(|device| device.queue.logical_block_bytes),
+        let direct_io = direct_open.as_ref().ok().and_then(DirectIo::of);
+        let logical_bytes = place.block_device().and_then(|device| device.queue.logical_block_bytes);
+        let Some((sector_bytes, alignment_bytes)) = blocks(logical_bytes, direct_io) else {
+            return Err(VerifyError::LargeBlocks { path });
         };
-        let sector_bytes = alignment
-            .and_then(|bytes| u32::try_from(bytes).ok())
-            .filter(|bytes| bytes.is_power_of_two())
-            .map_or(SECTOR_BYTES, |bytes| bytes.clamp(SECTOR_BYTES, SUPERBLOCK_BYTES as u32));
-        Ok(WriteTarget { given: given.to_owned(), path, place, facts, direct, sector_bytes, room_bytes, hold })
+        // Some filesystems open a file so and then go through the page cache all the same.
+        let direct = direct_open.is_ok() && direct_io != Some(DirectIo::Unsupported);
+        let replaces = run_there(&path);
+        let given = given.to_owned();
+        Ok(WriteTarget { given, path, place, facts, direct, sector_bytes, alignment_bytes, replaces, room_bytes, hold })
     }
 
     /// Which way FUA writes go: on raw devices through io_uring, where there is one, because a blocking call would send a flush behind each.
@@ -132,23 +134,12 @@ impl WriteTarget {
 
     /// How lanes open it.
     pub fn spec(&self, flush_method: SyncMethod, fua_method: SyncMethod, fua_path: FuaPath) -> DiskSpec {
-        DiskSpec {
-            path: self.path.clone(),
-            direct: self.direct,
-            sector_bytes: self.sector_bytes,
-            flush_method,
-            fua_method,
-            fua_path,
-        }
+        DiskSpec { path: self.path.clone(), direct: self.direct, flush_method, fua_method, fua_path }
     }
 
-    /// Identity of the target: of the drive and of the part of it that is written. Files have none that outlives them, so that theirs is the run's.
+    /// Identity of the target.
     pub fn target_id(&self, run_id: u64) -> u32 {
-        if self.place.kind != PlaceKind::BlockDevice {
-            return run_id as u32 | 1;
-        }
-        let start = self.place.block_device().and_then(|device| device.partition.as_ref()?.start_bytes).unwrap_or(0);
-        crc32c::crc32c(format!("{}@{start}", self.facts.label).as_bytes()) | 1
+        target_id(&self.place, &self.facts, run_id)
     }
 
     /// Writes version 0 of every record and makes it durable, then the superblocks. `progress` is told the share that is done, from 0 to 1.
@@ -184,7 +175,30 @@ impl WriteTarget {
     }
 }
 
-fn refuse_what_is_no_storage(given: &str) -> Result<(), VerifyError> {
+/// Identity of a target: of the drive and of the part of it that is written. Files have none that outlives them, so that theirs is the run's.
+pub(crate) fn target_id(place: &Place, facts: &DriveFacts, run_id: u64) -> u32 {
+    if place.kind != PlaceKind::BlockDevice {
+        return run_id as u32 | 1;
+    }
+    let start = place.block_device().and_then(|device| device.partition.as_ref()?.start_bytes).unwrap_or(0);
+    crc32c::crc32c(format!("{}@{start}", facts.label).as_bytes()) | 1
+}
+
+/// The logical block, which no write tears, and what writes must be a multiple of. What the system wants says nothing of where the drive tears, so where nobody tells the logical block it is the
+/// smallest: a tear on the edge of a larger one lies on the edge of a smaller one, too. `None` where a superblock is no whole piece.
+fn blocks(logical_bytes: Option<u64>, direct_io: Option<DirectIo>) -> Option<(u32, u32)> {
+    let aligned_bytes = match direct_io {
+        Some(DirectIo::Aligned { offset_bytes, .. }) => Some(offset_bytes),
+        _ => None,
+    };
+    let logical_bytes = logical_bytes.and_then(|bytes| u32::try_from(bytes).ok());
+    let sector_bytes = logical_bytes.unwrap_or(SECTOR_BYTES).max(SECTOR_BYTES);
+    let alignment_bytes = aligned_bytes.unwrap_or(sector_bytes).max(sector_bytes);
+    let fits = |bytes: u32| bytes.is_power_of_two() && u64::from(bytes) <= SUPERBLOCK_BYTES;
+    (fits(sector_bytes) && fits(alignment_bytes)).then_some((sector_bytes, alignment_bytes))
+}
+
+pub(crate) fn refuse_what_is_no_storage(given: &str) -> Result<(), VerifyError> {
     let no_medium = given == "null:" || given.starts_with("sim:");
     if no_medium { Err(VerifyError::NotStorage { given: given.to_owned() }) } else { Ok(()) }
 }
@@ -256,112 +270,6 @@ fn room_in(place: &Place, file: &File, size_bytes: Option<u64>) -> Result<u64, V
     }
 }
 
-/// A target that is opened to be checked. Nothing is written to it.
-#[derive(Debug, Clone)]
-pub struct CheckTarget {
-    /// As the person wrote it.
-    pub given: String,
-    /// The file or device that is read.
-    pub path: PathBuf,
-    /// What lies beneath.
-    pub place: Place,
-    /// Its drives.
-    pub facts: DriveFacts,
-    /// What its superblock and the copy are.
-    pub superblocks: [Result<RunHeader, SuperblockFault>; 2],
-    /// The system's answer to reading them, where that failed.
-    unreadable: Option<i32>,
-    /// Held, so that nobody begins to write meanwhile.
-    _lock: Arc<File>,
-}
-
-impl CheckTarget {
-    /// Looks at `given` and reads its superblocks.
-    ///
-    /// # Errors
-    /// When it does not exist or cannot be read. Superblocks that are damaged are no error yet.
-    pub fn open(root: &SystemRoot, given: &str) -> Result<CheckTarget, VerifyError> {
-        refuse_what_is_no_storage(given)?;
-        let mut path = PathBuf::from(given);
-        if Place::of(root, &path)?.kind == PlaceKind::Directory {
-            path.push(FILE_NAME);
-            if !path.exists() {
-                return Err(VerifyError::NoRun { path: PathBuf::from(given) });
-            }
-        }
-        let place = Place::of(root, &path)?;
-        let facts = DriveFacts::of(root, &place);
-        let path = place.path.clone();
-        let lock = File::open(&path).map_err(VerifyError::call("open", &path))?;
-        // Of a run that is being written, nothing can be said.
-        if flock(&lock, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK) {
-            return Err(VerifyError::Busy { path });
-        }
-        let (mut disk, _) = open_to_read(&path, SECTOR_BYTES).map_err(VerifyError::call("open", &path))?;
-        if disk.size_bytes() == 0 && place.kind == PlaceKind::BlockDevice {
-            let source = std::io::Error::other("the device has no size any more");
-            return Err(VerifyError::Unreadable { path, source });
-        }
-        let mut block = AlignedBlock::new(SUPERBLOCK_BYTES as usize);
-        let mut unreadable = None;
-        let superblocks = SUPERBLOCKS_AT.map(|at| match disk.read(at, block.bytes_mut()) {
-            Ok(()) => superblock::parse(block.bytes()),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(SuperblockFault::Absent),
-            Err(error) => {
-                unreadable = error.raw_os_error();
-                Err(SuperblockFault::Damaged)
-            }
-        });
-        Ok(CheckTarget { given: given.to_owned(), path, place, facts, superblocks, unreadable, _lock: Arc::new(lock) })
-    }
-
-    /// The run that it carries.
-    ///
-    /// # Errors
-    /// When no superblock tells.
-    pub fn run(&self) -> Result<&RunHeader, VerifyError> {
-        let path = || self.path.clone();
-        let [first, copy] = &self.superblocks;
-        match (first, copy) {
-            (Ok(run), _) | (_, Ok(run)) => Ok(run),
-            (Err(SuperblockFault::Newer), _) | (_, Err(SuperblockFault::Newer)) => {
-                Err(VerifyError::NewerFormat { path: path() })
-            }
-            (Err(SuperblockFault::Absent), Err(SuperblockFault::Absent)) => Err(VerifyError::NoRun { path: path() }),
-            _ if self.unreadable.is_some() => {
-                let source = std::io::Error::from_raw_os_error(self.unreadable.unwrap_or_default());
-                Err(VerifyError::Unreadable { path: path(), source })
-            }
-            _ => Err(VerifyError::SuperblockDamaged { path: path() }),
-        }
-    }
-
-    /// Refuses a drive that is another one than the run was written on, where both can be told.
-    ///
-    /// # Errors
-    /// When it is another one.
-    pub fn expect_drive(&self, run: &RunHeader) -> Result<(), VerifyError> {
-        let (then, now) = (&run.circumstances.drive, &self.facts.label);
-        let told = self.place.kind == PlaceKind::BlockDevice && !then.is_empty() && !now.is_empty();
-        if told && then != now {
-            return Err(VerifyError::OtherDrive { path: self.path.clone(), then: then.clone(), now: now.clone() });
-        }
-        Ok(())
-    }
-
-    /// Removes the file that flushmark made in a directory. Files and devices that a person gave stay.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
-    pub fn remove(&self) -> Result<bool, VerifyError> {
-        if !self.path.ends_with(FILE_NAME) || self.place.kind != PlaceKind::RegularFile {
-            return Ok(false);
-        }
-        std::fs::remove_file(&self.path).map_err(VerifyError::call("remove", &self.path))?;
-        Ok(true)
-    }
-}
-
 /// The kernel's name of this boot; empty where it has none.
 pub fn boot_id(root: &SystemRoot) -> String {
     std::fs::read_to_string(root.path("proc/sys/kernel/random/boot_id"))
@@ -389,14 +297,15 @@ pub fn geometry(
     lanes: [u16; 3],
     writes_per_sync: u16,
 ) -> Result<Geometry, VerifyError> {
-    let sectors = record_bytes.max(u64::from(target.sector_bytes)) / u64::from(target.sector_bytes);
+    let least = u64::from(target.alignment_bytes);
+    let taken = record_bytes.max(least);
+    let sectors = taken / u64::from(target.sector_bytes);
     let [flush_lanes, fua_lanes, control_lanes] = lanes;
-    let whole = record_bytes.max(u64::from(target.sector_bytes)).is_multiple_of(u64::from(target.sector_bytes));
-    let record_sectors = u16::try_from(sectors).ok().filter(|_| whole).ok_or_else(|| {
+    let record_sectors = u16::try_from(sectors).ok().filter(|_| taken.is_multiple_of(least)).ok_or_else(|| {
         crate::geometry::ImpossibleGeometry(format!(
-            "records of {} are not supported: a power of two from one sector ({}) to 1 MiB is",
+            "records of {} are not supported: a power of two from one block ({}) to 1 MiB is",
             workload::format_bytes(record_bytes),
-            workload::format_bytes(u64::from(target.sector_bytes))
+            workload::format_bytes(least)
         ))
     })?;
     let geometry = Geometry {
@@ -411,39 +320,20 @@ pub fn geometry(
     Ok(geometry.within(target.room_bytes)?)
 }
 
-/// What speaks against the place of a journal and does not forbid it, in one sentence.
-pub fn journal_caveat(root: &SystemRoot, path: &Path) -> Option<String> {
-    let place = Place::of(root, path).ok()?;
-    let path = path.display();
-    match place.no_block_device()? {
-        NoBlockDevice::Memory { .. } => Some(format!(
-            "the journal {path} lies in memory: it survives a cut of the drive's power, but not of this machine's"
-        )),
-        NoBlockDevice::Network { .. } => None,
-        unknown => Some(format!(
-            "nobody can say on which drive the journal {path} lies ({unknown}): make sure that it is not the one that is tested"
-        )),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Says on which disks a journal lies, so that it is not put on the one that is tested.
-///
-/// # Errors
-/// When it would lie on a disk of the target, or its place cannot be looked at.
-pub fn expect_apart(root: &SystemRoot, target: &WriteTarget, journal: &Path) -> Result<(), VerifyError> {
-    let parent = journal.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let place = Place::of(root, if journal.exists() { journal } else { parent })?;
-    let facts = DriveFacts::of(root, &place);
-    let same_disk = facts.disks.iter().find(|disk| target.facts.disks.contains(disk));
-    // Without block devices (a network, memory), one filesystem is one drive.
-    let same_filesystem =
-        facts.disks.is_empty() && target.place.kind != PlaceKind::BlockDevice && place.device == target.place.device;
-    if let Some(disk) = same_disk {
-        return Err(VerifyError::JournalOnTarget { path: journal.to_owned(), device: format!("/dev/{disk}") });
+    #[test]
+    fn what_the_drive_tears_is_not_what_the_system_wants() {
+        let aligned = |offset_bytes| Some(DirectIo::Aligned { memory_bytes: 4, offset_bytes });
+        assert_eq!(blocks(Some(512), aligned(512)), Some((512, 512)));
+        assert_eq!(blocks(Some(512), aligned(4096)), Some((512, 4096)), "a drive of 512 bytes tears within 4096");
+        assert_eq!(blocks(Some(4096), aligned(4096)), Some((4096, 4096)));
+        assert_eq!(blocks(Some(4096), None), Some((4096, 4096)));
+        assert_eq!(blocks(None, aligned(4096)), Some((512, 4096)));
+        assert_eq!(blocks(None, Some(DirectIo::Unsupported)), Some((512, 512)));
+        assert_eq!(blocks(Some(512), aligned(65536)), None);
+        assert_eq!(blocks(Some(16384), None), None);
     }
-    if same_filesystem {
-        let device = "the same filesystem".to_owned();
-        return Err(VerifyError::JournalOnTarget { path: journal.to_owned(), device });
-    }
-    Ok(())
 }

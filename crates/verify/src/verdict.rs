@@ -173,6 +173,21 @@ impl Verdict {
         self.findings.is_empty()
     }
 
+    /// Nothing of the run survives, not even its superblock: then nothing proves an order, and records of older runs are what a loss left, or, where all of the run before is back, a drive that went back as a whole.
+    pub fn lose_witnesses(&mut self, went_back: bool) {
+        let class = if went_back { Class::RolledBack } else { Class::Lost };
+        let of_older_runs =
+            self.findings.iter_mut().filter(|finding| matches!(finding.evidence, Evidence::OtherRun(_)));
+        of_older_runs
+            .filter(|finding| finding.class == Class::Unserializable)
+            .for_each(|finding| finding.class = class);
+    }
+
+    /// Writes that were acknowledged as durable, in all lanes.
+    pub fn acknowledged_writes(&self) -> u64 {
+        self.tallies.iter().map(|tally| tally.acknowledged_writes).sum()
+    }
+
     /// How many records are of a class, and of lanes of a kind.
     pub fn count(&self, class: Class, kind: LaneKind) -> u64 {
         self.findings.iter().filter(|finding| (finding.class, finding.kind) == (class, kind)).count() as u64

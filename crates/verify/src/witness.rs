@@ -13,8 +13,8 @@ use crate::error::VerifyError;
 use crate::frontier::{Frontier, Frontiers};
 use crate::journal::Journal;
 use crate::lease;
-use crate::ledger::Ledger;
-use crate::message::{Framed, GREETING, Message, frame, unframe};
+use crate::ledger::{Ledger, Standing};
+use crate::message::{Framed, GREETING, Message, Proposal, frame, unframe};
 use crate::record::SEQ_MAX;
 use crate::run_header::RunHeader;
 
@@ -56,22 +56,27 @@ impl Witness {
     /// A journal, which may hold earlier runs on the same drive.
     ///
     /// # Errors
-    /// When it cannot be written, or is about another drive.
-    pub fn journal(path: &Path, drive: &str) -> Result<Witness, VerifyError> {
+    /// When it cannot be written, is about another drive, or holds a run that nobody judged, unless that may be abandoned.
+    pub fn journal(path: &Path, drive: &str, abandon: bool) -> Result<Witness, VerifyError> {
         let (journal, before) = Journal::open(path)?;
         let then = before.ledger.cycles.last().map(|cycle| cycle.run.circumstances.drive.clone());
         if let Some(then) = then.filter(|then| then != drive) {
             return Err(VerifyError::JournalOfOtherDrive { path: path.to_owned(), then, now: drive.to_owned() });
         }
+        if let Some(run_id) = before.ledger.unjudged().filter(|_| !abandon) {
+            return Err(VerifyError::Unjudged { run_id });
+        }
         Ok(Witness::Journal { journal, begun: Instant::now(), leases: Vec::new() })
     }
 
-    /// Finds out whether a recorder answers, before minutes are spent on filling a target. It is not kept on the line meanwhile.
+    /// Asks a recorder whether a run may begin, before a target is filled: that takes minutes, and the evidence of the run before. It is not kept on the line meanwhile.
     ///
     /// # Errors
-    /// When it does not.
-    pub fn recorder(address: &str) -> Result<Witness, VerifyError> {
-        call(address).map(drop)?;
+    /// When it does not answer, or does not want it.
+    pub fn recorder(address: &str, proposal: Proposal) -> Result<Witness, VerifyError> {
+        let mut inquiry = Inquiry::call(address)?;
+        inquiry.say(&Message::MayWrite(proposal))?;
+        while inquiry.hear()? != Message::Complete {}
         Ok(Witness::Reachable(address.to_owned()))
     }
 
@@ -176,7 +181,7 @@ impl Witness {
         match self {
             Witness::Recorder(connection) if self.is_gone() => Some(VerifyError::RecorderGone {
                 address: connection.address.clone(),
-                source: io::Error::new(io::ErrorKind::ConnectionAborted, "it closed the connection, or fell silent"),
+                cause: io::Error::new(io::ErrorKind::ConnectionAborted, "it closed the connection, or fell silent"),
             }),
             _ => None,
         }
@@ -189,7 +194,7 @@ fn micros(begun: Instant) -> u64 {
 
 /// Opens a connection to a recorder and greets it.
 fn call(address: &str) -> Result<TcpStream, VerifyError> {
-    let unreachable = |source| VerifyError::Unreachable { address: address.to_owned(), source: closed(source) };
+    let unreachable = |cause| VerifyError::Unreachable { address: address.to_owned(), cause: closed(cause) };
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for candidate in address.to_socket_addrs().map_err(unreachable)? {
         match TcpStream::connect_timeout(&candidate, ANSWER_MAX) {
@@ -244,7 +249,7 @@ impl Connection {
     }
 
     fn lost(&self, source: io::Error) -> VerifyError {
-        VerifyError::RecorderGone { address: self.address.clone(), source: closed(source) }
+        VerifyError::RecorderGone { address: self.address.clone(), cause: closed(source) }
     }
 }
 
@@ -311,15 +316,19 @@ pub struct Inquiry {
 }
 
 impl Inquiry {
+    fn call(address: &str) -> Result<Inquiry, VerifyError> {
+        let stream = call(address)?;
+        let gone = |cause| VerifyError::BrokenOff { address: address.to_owned(), cause: closed(cause) };
+        let ear = Ear::new(stream.try_clone().map_err(gone)?);
+        Ok(Inquiry { stream, ear, address: address.to_owned() })
+    }
+
     /// Calls a recorder and has it tell what it heard of its latest run.
     ///
     /// # Errors
     /// When it does not answer, or has heard of none.
     pub fn fetch(address: &str) -> Result<(Inquiry, Ledger), VerifyError> {
-        let stream = call(address)?;
-        let gone = |source| VerifyError::BrokenOff { address: address.to_owned(), source: closed(source) };
-        let ear = Ear::new(stream.try_clone().map_err(gone)?);
-        let mut inquiry = Inquiry { stream, ear, address: address.to_owned() };
+        let mut inquiry = Inquiry::call(address)?;
         inquiry.say(&Message::Fetch)?;
         let mut ledger = Ledger::default();
         loop {
@@ -337,17 +346,17 @@ impl Inquiry {
     ///
     /// # Errors
     /// When it does not answer.
-    pub fn judge(&mut self, outcome: &Message) -> Result<[u32; 3], VerifyError> {
+    pub fn judge(&mut self, outcome: &Message) -> Result<Standing, VerifyError> {
         self.say(outcome)?;
         loop {
-            if let Message::Standing { clean, failed, void } = self.hear()? {
-                return Ok([clean, failed, void]);
+            if let Message::Standing(standing) = self.hear()? {
+                return Ok(standing);
             }
         }
     }
 
     fn say(&mut self, message: &Message) -> Result<(), VerifyError> {
-        let lost = |source| VerifyError::BrokenOff { address: self.address.clone(), source: closed(source) };
+        let lost = |cause| VerifyError::BrokenOff { address: self.address.clone(), cause: closed(cause) };
         self.stream.write_all(&frame(0, message)).map_err(lost)
     }
 
@@ -357,7 +366,7 @@ impl Inquiry {
                 Err(VerifyError::RecorderRefuses { address: self.address.clone(), sentence })
             }
             Ok(message) => Ok(message),
-            Err(source) => Err(VerifyError::BrokenOff { address: self.address.clone(), source: closed(source) }),
+            Err(source) => Err(VerifyError::BrokenOff { address: self.address.clone(), cause: closed(source) }),
         }
     }
 }
@@ -370,7 +379,7 @@ mod tests {
     fn a_broken_pipe_to_a_recorder_is_no_reader_that_has_seen_enough() {
         let source = closed(io::ErrorKind::BrokenPipe.into());
         assert_ne!(source.kind(), io::ErrorKind::BrokenPipe);
-        let error = VerifyError::RecorderGone { address: "r:5401".to_owned(), source };
+        let error = VerifyError::RecorderGone { address: "r:5401".to_owned(), cause: source };
         insta::assert_snapshot!(error, @"the recorder at r:5401 went away (it closed the connection): writing stopped, and nothing is claimed of what it did not hear");
     }
 }

@@ -21,10 +21,15 @@ pub fn sentence(finding: &Finding, run: &RunHeader) -> String {
                 None => format!("{there} is there instead of {promised}"),
             }
         }
-        Evidence::OtherRun(other) => format!(
-            "a record of the older run {} is there instead of {promised}: the superblock, which was written after every slot had been synced, survives",
-            run_name(*other)
-        ),
+        Evidence::OtherRun(other) => {
+            let proof = match finding.class {
+                Class::Unserializable => {
+                    "; whatever survives of this run, superblock or record, was written after every slot had been synced"
+                }
+                _ => "",
+            };
+            format!("a record of the older run {} is there instead of {promised}{proof}", run_name(*other))
+        }
         Evidence::PartOfRecord => {
             let older = finding.sectors.len();
             let all = run.geometry.record_sectors;
@@ -199,7 +204,7 @@ mod tests {
         version 6 is there instead of version 7, acknowledged 1.2 ms before the end
         nothing is there instead of version 0, which was synced before the run
         version 6 is there instead of version 7, which was promised to be durable; this is proven by the record at byte 8192, operation 99 of lane 2, which survives and was written when that had been promised
-        a record of the older run 000000000000000f is there instead of version 7, acknowledged 1.2 ms before the end: the superblock, which was written after every slot had been synced, survives
+        a record of the older run 000000000000000f is there instead of version 7, acknowledged 1.2 ms before the end; whatever survives of this run, superblock or record, was written after every slot had been synced
         1 of 4 sectors are older, version 6, instead of version 7, acknowledged 1.2 ms before the end
         it is missing here and was found at byte 8192; what had to be here is version 7, acknowledged 1.2 ms before the end
         not one sector of the target can be read

@@ -77,7 +77,8 @@ impl<O: OpenDisk> Writing<'_, O> {
         let flushes_before = self.facts.flushes(&root);
         let (halt, at_work) = (AtomicBool::new(false), AtomicU32::new(u32::from(self.run.geometry.lanes())));
         let begun = Instant::now();
-        let flushes = || Some(self.facts.flushes(&root)?.saturating_sub(flushes_before?));
+        // A drive that comes back counts anew: of less than before nothing follows.
+        let flushes = || self.facts.flushes(&root)?.checked_sub(flushes_before?);
         let mut failures = Vec::new();
         let outcome = std::thread::scope(|scope| {
             let lanes = 0..self.run.geometry.lanes();
@@ -99,7 +100,7 @@ impl<O: OpenDisk> Writing<'_, O> {
                     .and_then(|()| self.report(witness, &frontiers, begun, &at_work, &mut || flushes(), live)),
             };
             halt.store(true, Ordering::Release);
-            let threads = threads.map_err(|source| VerifyError::Threads { source })?;
+            let threads = threads.map_err(|cause| VerifyError::Threads { cause })?;
             failures = threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect();
             outcome
         });

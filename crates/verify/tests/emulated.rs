@@ -19,6 +19,7 @@ use verify::frontier::Frontiers;
 use verify::geometry::Geometry;
 use verify::lane::{Lane, Stepped};
 use verify::obligations::Obligations;
+use verify::record::Header;
 use verify::run_header::RunHeader;
 use verify::schedule::Schedule;
 use verify::survey::Survey;
@@ -77,10 +78,6 @@ impl Disk for Virtual {
     fn size_bytes(&self) -> u64 {
         self.drive.identity().capacity_bytes
     }
-
-    fn sector_bytes(&self) -> u32 {
-        512
-    }
 }
 
 /// One cycle, and what is known of it from both sides.
@@ -91,6 +88,10 @@ struct Cycle {
     /// Of each lane what had been acknowledged as durable, and what it had completed.
     frontiers: Vec<(u64, u64)>,
     acknowledged: u64,
+    /// The version that each slot holds after the cut, where it is a whole record of its own: read by header alone, not by the survey that is tested.
+    held: Vec<Option<u32>>,
+    /// Whether the drive takes writes after the cut.
+    takes_writes: bool,
 }
 
 /// As many operations as there are records, so that most of them are there once and nothing hides a fault.
@@ -124,15 +125,37 @@ fn cycle(model: &str, lies: &[Lie], slots_per_lane: u32, seed: u64) -> Cycle {
         }
     }
     let cut = disk.drive.cut(disk.now_ns).unwrap();
-    disk.drive.power_on().unwrap();
+    // A dead one does not come up, and gives nothing back.
+    let dead = cut.injected.iter().any(|injected| injected.fault == Fault::Dead);
+    assert_eq!(disk.drive.power_on().is_err(), dead);
+    let held = (0..geometry.slots()).map(|slot| held(&mut disk, &run, slot)).collect();
     let survey = Survey::take(&mut disk, &run, &mut |_| true).unwrap();
     let verdict = judge(&run, Some(&obligations), &survey);
     let acknowledged = verdict.tallies.iter().map(|tally| tally.acknowledged_writes).sum();
     let frontiers = (0..lanes).map(|lane| (frontiers.of(lane).durable, frontiers.of(lane).completed)).collect();
-    Cycle { run, cut, verdict, frontiers, acknowledged }
+    let takes_writes = fill(&mut disk, &run, &engine::Stop::new(), &mut |_| ()).is_ok();
+    Cycle { run, cut, verdict, frontiers, acknowledged, held, takes_writes }
 }
 
-/// The classes that a fault may be named: what is gone has several names, by what else survives.
+fn held(disk: &mut Virtual, run: &RunHeader, slot: u64) -> Option<u32> {
+    let geometry = &run.geometry;
+    let from = geometry.sector_address_bytes(slot * u64::from(geometry.record_sectors));
+    let mut record = vec![0; geometry.record_bytes() as usize];
+    disk.read(from, &mut record).ok()?;
+    let sectors = record.chunks_exact(geometry.sector_bytes as usize);
+    let mut versions = sectors.zip((from..).step_by(geometry.sector_bytes as usize)).map(|(sector, at)| {
+        let header = Header::parse(sector).ok()?;
+        (header.address_bytes == at && header.run_id == run.run_id).then_some(header.version)
+    });
+    let first = versions.next()??;
+    versions.all(|version| version == Some(first)).then_some(first)
+}
+
+/// What one page of a drive's mapping table stands for.
+const RANGE_BYTES: u64 = 1 << 20;
+
+/// The classes that a fault may be named: what is gone has several names, by what else survives. An old version of a range is many records that are gone: whichever later record knew of them makes them
+/// unserializable, one moment that explains them all makes them rolled back, and otherwise they are lost.
 fn names(fault: Fault) -> BTreeSet<Class> {
     const GONE: [Class; 3] = [Class::Lost, Class::Unserializable, Class::RolledBack];
     match fault {
@@ -140,7 +163,9 @@ fn names(fault: Fault) -> BTreeSet<Class> {
         Fault::Shorn => BTreeSet::from([Class::Shorn]),
         Fault::Flying => BTreeSet::from([Class::Flying]),
         Fault::Unserializable | Fault::Metadata => BTreeSet::from(GONE),
-        Fault::Dead | Fault::ReadOnly => BTreeSet::new(),
+        Fault::Dead => BTreeSet::from([Class::Dead]),
+        // It loses nothing: only the next write tells.
+        Fault::ReadOnly => BTreeSet::new(),
     }
 }
 
@@ -164,35 +189,62 @@ impl Cycle {
         self.verdict.findings.iter().filter(sectors).collect()
     }
 
+    /// The record at an address is found in a class of this fault, or of another that hit the same place.
+    fn expect_named(&self, fault: Fault, address_bytes: u64, what: &str) {
+        let hits_it = |other: &&Injected| {
+            other.offset == address_bytes
+                || other.landed_at == Some(address_bytes)
+                || (other.fault == Fault::Metadata
+                    && (other.offset..other.offset + RANGE_BYTES).contains(&address_bytes))
+        };
+        let others = self.cut.injected.iter().filter(hits_it).map(|other| other.fault);
+        let fitting: BTreeSet<Class> = others.chain([fault]).flat_map(names).collect();
+        let here = self.finding_at(address_bytes, self.run.geometry.record_bytes());
+        assert!(
+            here.iter().any(|finding| fitting.contains(&finding.class)),
+            "{what}: {fault} at byte {address_bytes} is not found: {here:#?}"
+        );
+    }
+
+    /// Every acknowledged record of a range that holds an older version now is found and named. How many there are.
+    fn hold_against_range(&self, from: u64, what: &str) -> usize {
+        let geometry = &self.run.geometry;
+        let mut found = 0;
+        for (slot, held) in (0..geometry.slots()).zip(&self.held) {
+            let first = slot * u64::from(geometry.record_sectors);
+            let (address, place) = (geometry.sector_address_bytes(first), geometry.location(first));
+            let schedule = Schedule::new(self.run.run_id, geometry, place.lane);
+            let promised = schedule.version_at(place.index, self.frontiers[usize::from(place.lane)].0);
+            if (from..from + RANGE_BYTES).contains(&address) && held.is_some_and(|held| held < promised) {
+                self.expect_named(Fault::Metadata, address, what);
+                found += 1;
+            }
+        }
+        found
+    }
+
     /// Every injected fault that hit an acknowledged record is found and named; everything that is found was injected. How many were found.
     fn hold_against_injected(&self, what: &str) -> usize {
+        let has = |fault| self.cut.injected.iter().any(|injected| injected.fault == fault);
+        assert_eq!(self.takes_writes, !has(Fault::Dead) && !has(Fault::ReadOnly), "{what}");
+        if has(Fault::Dead) {
+            let classes: Vec<Class> = self.verdict.findings.iter().map(|finding| finding.class).collect();
+            assert_eq!(classes, [Class::Dead], "{what}");
+            assert!(self.verdict.tallies.iter().all(|tally| tally.kept == 0), "{what}");
+            return 1;
+        }
         let record_bytes = self.run.geometry.record_bytes();
         let mut found = 0;
         for injected in &self.cut.injected {
             let Injected { fault, offset, landed_at, .. } = *injected;
             if fault == Fault::Metadata {
-                // A range of a mebibyte: it is enough that something of it is missed.
-                let any = self.finding_at(offset, 1 << 20);
-                found += usize::from(any.iter().any(|finding| names(fault).contains(&finding.class)));
+                found += usize::from(self.hold_against_range(offset, what) > 0);
                 continue;
             }
-            if !self.is_acknowledged(offset) {
+            if fault == Fault::ReadOnly || !self.is_acknowledged(offset) {
                 continue;
             }
-            let here = self.finding_at(offset, record_bytes);
-            let also: BTreeSet<Class> = self
-                .cut
-                .injected
-                .iter()
-                .filter(|other| {
-                    other.landed_at == Some(offset)
-                        || (other.fault == Fault::Metadata && offset / (1 << 20) * (1 << 20) == other.offset)
-                })
-                .flat_map(|other| names(other.fault))
-                .collect();
-            let named =
-                here.iter().any(|finding| names(fault).contains(&finding.class) || also.contains(&finding.class));
-            assert!(named, "{what}: {injected:?} is not found: {here:#?}");
+            self.expect_named(fault, offset, what);
             if let Some(landed_at) = landed_at {
                 let there = self.finding_at(landed_at, record_bytes);
                 assert!(
@@ -204,7 +256,7 @@ impl Cycle {
         }
         for finding in &self.verdict.findings {
             let explained = self.cut.injected.iter().any(|injected| {
-                let range = if injected.fault == Fault::Metadata { 1 << 20 } else { record_bytes };
+                let range = if injected.fault == Fault::Metadata { RANGE_BYTES } else { record_bytes };
                 let at = finding.address_bytes;
                 let hits = |from: u64| at + record_bytes > from && at < from + range;
                 hits(injected.offset) || injected.landed_at.is_some_and(hits)
@@ -224,15 +276,27 @@ const OF_WRITES: [Fault; 5] =
 
 #[test]
 fn each_fault_alone_and_in_pairs() {
-    for (index, &first) in OF_WRITES.iter().enumerate() {
-        for &second in &OF_WRITES[index..] {
+    // Of writes a few are hit, of drives each.
+    let rate = |fault: Fault| (fault, if fault.is_of_the_whole_drive() { 1.0 } else { 0.002 });
+    for (index, &first) in Fault::ALL.iter().enumerate() {
+        for &second in &Fault::ALL[index..] {
             let mut found = 0;
             for seed in 0..4 {
-                let faults = if first == second { vec![(first, 0.002)] } else { vec![(first, 0.002), (second, 0.002)] };
+                let faults = if first == second { vec![rate(first)] } else { vec![rate(first), rate(second)] };
                 let cycle = cycle("consumer-nvme", &lies(&faults), 400, seed);
                 found += cycle.hold_against_injected(&format!("{first} and {second}, seed {seed}"));
+                let expected = faults.iter().filter(|(fault, _)| fault.is_of_the_whole_drive());
+                for (fault, _) in expected {
+                    assert!(cycle.cut.injected.iter().any(|injected| injected.fault == *fault), "{fault}");
+                }
+                if (first, second) == (Fault::ReadOnly, Fault::ReadOnly) {
+                    assert!(cycle.verdict.is_kept(), "a drive that takes no more writes has lost nothing");
+                }
             }
-            assert!(found > 3, "{first} and {second}: {found}");
+            assert!(
+                found > 3 || (first, second) == (Fault::ReadOnly, Fault::ReadOnly),
+                "{first} and {second}: {found}"
+            );
         }
     }
 }

@@ -68,10 +68,6 @@ impl Disk for Memory {
     fn size_bytes(&self) -> u64 {
         self.bytes.lock().unwrap().len() as u64
     }
-
-    fn sector_bytes(&self) -> u32 {
-        512
-    }
 }
 
 fn run() -> RunHeader {

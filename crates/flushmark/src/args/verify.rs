@@ -19,7 +19,8 @@ Step by step, with a second machine at 192.0.2.1:
   here:   flushmark verify check /dev/sdx --recorder 192.0.2.1:5401
 
 With a second drive instead of a second machine: --journal FILE in place of --recorder.
-Exit codes of check: 0 kept, 1 the drive broke its word, or the run proves nothing.")]
+Exit codes of check: 0 kept, 1 the drive broke its word, or the run proves nothing, or a cycle of
+the journal was never judged; 2 wrong use, 3 refused, 4 something could not be read.")]
 pub struct VerifyArgs {
     #[command(subcommand)]
     pub action: VerifyAction,
@@ -43,6 +44,7 @@ Examples:
 
 In a directory, the file flushmark-verify.dat is made, and stays to be checked; `verify check
 DIRECTORY --remove` removes it.")]
+#[expect(clippy::struct_excessive_bools, reason = "switches that a person sets one by one")]
 pub struct WriteArgs {
     /// A directory, a file, or a device under /dev
     pub target: String,
@@ -95,6 +97,10 @@ pub struct WriteArgs {
     #[arg(long)]
     pub destroy_data: bool,
 
+    /// Write over a run that was never checked; its cycle counts as unjudged for good
+    #[arg(long)]
+    pub abandon_unjudged: bool,
+
     /// No progress on stderr
     #[arg(long, short)]
     pub quiet: bool,
@@ -139,9 +145,11 @@ pub struct RecordArgs {
 Examples:
   flushmark verify check /dev/sdx --recorder recorder.lan:5401
   flushmark verify check /mnt/new-ssd --journal /srv/new-ssd.journal --format json
+  flushmark verify check /mnt/new-ssd --journal /srv/new-ssd.journal --power-was-cut
   flushmark verify check /mnt/new-ssd --remove
 
 Check before anything else writes to the drive. Nothing is written to the target.")]
+#[expect(clippy::struct_excessive_bools, reason = "switches that a person sets one by one")]
 pub struct CheckArgs {
     /// The target of `verify write`
     pub target: String,
@@ -154,6 +162,14 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
 
+    /// I cut the drive's power myself: taken for a sign where nothing else can tell, and said so
+    #[arg(long)]
+    pub power_was_cut: bool,
+
+    /// This is the drive that was written, though it is empty or does not come back: needs a witness
+    #[arg(long)]
+    pub same_drive: bool,
+
     /// Remove the file that flushmark made in a directory afterwards, unless it is evidence against the drive
     #[arg(long)]
     pub remove: bool,
@@ -165,6 +181,22 @@ pub struct CheckArgs {
     /// No progress on stderr
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// The whole cycle on emulated drives, honest and lying, in under half a minute
+#[derive(Debug, Parser)]
+pub struct DemoArgs {
+    /// The drive: a model of `flushmark models` with a volatile cache
+    #[arg(long, value_name = "MODEL", default_value = "consumer-nvme")]
+    pub model: String,
+
+    /// How long lanes write before the plug is pulled
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "1s")]
+    pub time: Duration,
+
+    /// Decides what is left to chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }
 
 fn parse_method(text: &str) -> Result<SyncMethod, String> {
@@ -201,20 +233,4 @@ mod tests {
             assert!(VerifyArgs::try_parse_from(wrong).is_err(), "{wrong:?}");
         }
     }
-}
-
-/// The whole cycle on emulated drives, honest and lying, in under half a minute
-#[derive(Debug, Parser)]
-pub struct DemoArgs {
-    /// The drive: a model of `flushmark models` with a volatile cache
-    #[arg(long, value_name = "MODEL", default_value = "consumer-nvme")]
-    pub model: String,
-
-    /// How long lanes write before the plug is pulled
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "1s")]
-    pub time: Duration,
-
-    /// Decides what is left to chance
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
 }

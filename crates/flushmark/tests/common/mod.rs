@@ -142,6 +142,12 @@ impl LoopDevice {
         }
     }
 
+    /// Takes its size away, as a drive does that lost the map of its flash.
+    pub fn lose_size(&self) {
+        std::fs::OpenOptions::new().write(true).truncate(true).open(self.directory.path().join("image")).unwrap();
+        system("losetup", &["--set-capacity", &self.path]).unwrap();
+    }
+
     /// The kernel's name, such as `loop3`.
     pub fn name(&self) -> &str {
         self.path.trim_start_matches("/dev/")

@@ -1,6 +1,6 @@
 //! What the recorder says as the cycles go, and what they prove together.
 
-use verify::bound::{cycles_for, loss_per_cut_below};
+use verify::bound::cycles_for;
 use verify::ledger::Standing;
 use verify::message::{AgeCount, CycleResult};
 use verify::recorder::Event;
@@ -13,30 +13,39 @@ use crate::prose::hanging;
 /// How the cycles went so far, and what that proves.
 pub fn verify_standing(standing: &Standing, look: &Look) -> String {
     let cycles = standing.clean + standing.failed + standing.void;
-    let mut text = hanging(
-        "",
-        0,
-        &format!(
-            "{} judged: {} kept, {} failed, {} void.",
-            plural(u64::from(cycles), "cycle"),
-            standing.clean,
-            standing.failed,
-            standing.void
-        ),
-        look.columns(),
-    );
+    let words = format!("{} judged: {}.", plural(u64::from(cycles), "cycle"), counts(standing));
+    let mut text = hanging("", 0, &words, look.columns());
     text += &ages(&standing.ages, look);
     text.push('\n');
     look.finish(text + &bound(standing, look))
 }
 
+/// How many cycles of each kind.
+fn counts(standing: &Standing) -> String {
+    let Standing { clean, on_word, failed, void, unjudged, .. } = standing;
+    let mut words = format!("{clean} kept");
+    if *on_word > 0 {
+        words += &format!(" ({on_word} where a person's word alone says that the power was cut)");
+    }
+    words += &format!(", {failed} failed, {void} void");
+    if *unjudged > 0 {
+        words += &format!("; {unjudged} never judged");
+    }
+    words
+}
+
 /// What clean cycles prove.
 pub(super) fn bound(standing: &Standing, look: &Look) -> String {
-    let words = match (standing.clean, standing.failed) {
-        (_, 1..) => "A drive that failed once is not made good by cycles that it passed.".to_owned(),
-        (0, 0) => return String::new(),
-        (clean, 0) => {
-            let bound = loss_per_cut_below(clean);
+    let words = match (standing.bound(), standing.failed, standing.unjudged) {
+        (_, 1.., _) => "A drive that failed once is not made good by cycles that it passed.".to_owned(),
+        (_, 0, unjudged @ 1..) => format!(
+            "{} had acknowledged writes and {} never judged, so nothing follows from those that were kept: what was never looked at may have been a loss.",
+            plural(u64::from(unjudged), "cycle"),
+            if unjudged == 1 { "was" } else { "were" }
+        ),
+        (None, 0, 0) => return String::new(),
+        (Some(bound), 0, 0) => {
+            let clean = standing.clean;
             // The next round figure that is worth the trouble.
             let next = [0.5, 0.1, 0.05, 0.01, 0.001].into_iter().find(|&chance| chance < bound);
             let more = next.map_or(String::new(), |chance| {
@@ -99,15 +108,13 @@ pub fn verify_event(event: &Event) -> Option<String> {
                 CycleResult::Void => "void",
             };
             format!(
-                "verdict: {result}, {} of {} records broken; so far {} kept, {} failed, {} void",
+                "verdict: {result}, {} of {} records broken; so far {}",
                 count(outcome.broken),
                 count(outcome.obligations),
-                standing.clean,
-                standing.failed,
-                standing.void
+                counts(standing)
             )
         }
-        Event::Nonsense(peer, what) => format!("{peer} was turned away: {what}"),
+        Event::TurnedAway(peer, what) => format!("{peer} was turned away: {what}"),
         Event::JournalFailed(_) => return None,
     })
 }

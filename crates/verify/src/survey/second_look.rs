@@ -28,7 +28,9 @@ impl Reader<'_> {
         for (number, sector) in std::mem::take(&mut self.doubtful) {
             let address_bytes = self.run.geometry.sector_address_bytes(number);
             let second = read_whole(disk, address_bytes, again.bytes_mut());
-            let oddity = if second.is_err() || again.bytes() != sector {
+            let oddity = if let Err(error) = second {
+                Oddity::Unreadable(error.to_string())
+            } else if again.bytes() != sector {
                 Oddity::Corrupt(Damage::Unstable)
             } else {
                 let place = self.run.geometry.location(number);

@@ -357,8 +357,4 @@ impl Disk for SimDisk {
     fn size_bytes(&self) -> u64 {
         self.medium.bytes.len() as u64
     }
-
-    fn sector_bytes(&self) -> u32 {
-        self.geometry.sector_bytes
-    }
 }

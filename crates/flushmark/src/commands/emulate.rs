@@ -118,7 +118,7 @@ fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, l
                 match emulation.rebuild(&wishes.files).map_err(anyhow::Error::from) {
                     Ok(()) => live.line("power on"),
                     Err(error) => {
-                        live.line(&format!("power on; flushmark: {}; the drive is still served", sentence(&error)))
+                        live.line(&format!("power on; flushmark: {}; the drive is still served", sentence(&error)));
                     }
                 }
             }

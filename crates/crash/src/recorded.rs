@@ -61,6 +61,17 @@ impl Recorded {
         Ok(())
     }
 
+    /// Whether all of it could be written down until now.
+    ///
+    /// # Errors
+    /// The first one of the log.
+    pub fn is_whole(&self) -> io::Result<()> {
+        match &self.stage {
+            Stage::Recording { recorder, .. } => recorder.is_whole(),
+            Stage::Preparing { .. } | Stage::Over => Ok(()),
+        }
+    }
+
     /// The end; what was recorded.
     ///
     /// # Errors

@@ -3,37 +3,60 @@
 use std::fs::File;
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use emulate::fuse::files::{FIRST_FILE, Facts, Files, Next, Wanted, dispatch, whole_sectors};
 use emulate::fuse::mount::{self, MountError, Mounted};
-use emulate::fuse::wire::{
-    self, Attributes, Error, FALLOCATE_KEEP_SIZE, FALLOCATE_PUNCH_HOLE, FALLOCATE_ZERO_RANGE, Op, REQUEST_BYTES_MOST,
-    ROOT, Request,
-};
+use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MOST};
 use rustix::io::Errno;
+
+use simdrive::device::SECTOR_BYTES;
 
 use crate::recorded::Recorded;
 use crate::view::View;
 
 /// Nodes after the directory: the recorded drive, then the states.
-const RECORDED: u64 = 2;
-const FIRST_STATE: u64 = 3;
+const RECORDED: u64 = FIRST_FILE;
+const FIRST_STATE: u64 = RECORDED + 1;
+/// Zeros that are written to a state at once.
+const ZEROS_BYTES: usize = 1 << 20;
 
 /// The name of the recorded drive's file.
 pub const DRIVE: &str = "drive";
 
+/// How the names of states' files begin.
+const STATE: &str = "state-";
+
 /// The name of a state's file.
 pub fn state_name(slot: usize) -> String {
-    format!("state-{slot}")
+    format!("{STATE}{slot}")
+}
+
+/// Who opens the files of states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenedBy {
+    /// A check, for its state alone: whoever has the file open when the next state comes is not let at that one.
+    Checks,
+    /// A loop device, for one state after the other: it sees to it that nothing is left of a state when the next one comes.
+    LoopDevices,
 }
 
 /// What the files lead to.
 #[derive(Debug)]
 struct Drives {
     recorded: Mutex<Recorded>,
-    states: Vec<Mutex<Option<View>>>,
+    states: Vec<Mutex<Slot>>,
+    opened_by: OpenedBy,
     capacity_bytes: u64,
+}
+
+/// Where one state after the other is put.
+#[derive(Debug, Default)]
+struct Slot {
+    view: Option<View>,
+    /// What those get as a handle who open it now.
+    handle: u64,
 }
 
 /// The directory. Dropping it takes it away.
@@ -50,11 +73,16 @@ impl Served {
     ///
     /// # Errors
     /// When the machine does not allow it.
-    pub fn mount(directory: &Path, recorded: Recorded, states: usize) -> Result<Served, MountError> {
+    pub fn mount(
+        directory: &Path,
+        recorded: Recorded,
+        states: usize,
+        opened_by: OpenedBy,
+    ) -> Result<Served, MountError> {
         let (kernel, mounted) = mount::attach(directory)?;
         let capacity_bytes = recorded.capacity_bytes();
-        let states = std::iter::repeat_with(|| Mutex::new(None)).take(states).collect();
-        let drives = Arc::new(Drives { recorded: Mutex::new(recorded), states, capacity_bytes });
+        let states = std::iter::repeat_with(Mutex::default).take(states).collect();
+        let drives = Arc::new(Drives { recorded: Mutex::new(recorded), states, opened_by, capacity_bytes });
         let mut served = Served { drives, kernel: Arc::new(kernel), mounted: Some(mounted), threads: Vec::new() };
         served.add_thread();
         Ok(served)
@@ -72,9 +100,11 @@ impl Served {
         work(&mut lock(&self.drives.recorded))
     }
 
-    /// Puts a state into a slot, or takes it out. Nobody may have the slot's file open for anything but its loop device.
+    /// Puts a state into a slot, or takes it out.
     pub fn put(&self, slot: usize, view: Option<View>) {
-        *lock(&self.drives.states[slot]) = view;
+        let mut slot = lock(&self.drives.states[slot]);
+        slot.view = view;
+        slot.handle += u64::from(self.drives.opened_by == OpenedBy::Checks);
     }
 
     /// The path of a file.
@@ -85,14 +115,17 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.mounted = None;
+        // Where the connection cannot be ended, whoever still has a file open keeps it, and its threads, until this process ends.
+        if self.mounted.take().is_some_and(|mounted| mounted.abort().is_err()) {
+            return;
+        }
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A thread that panicked was answering one request; the next one finds what the last one left.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -110,149 +143,237 @@ fn serve(drives: &Drives, mut kernel: &File) {
             },
         };
         let Some(request) = wire::parse(&input[..bytes]) else { continue };
-        if let Op::Read { offset, bytes } = request.op {
-            let bytes = u64::from(bytes).min(drives.capacity_bytes.saturating_sub(offset));
-            data.resize(bytes as usize, 0);
-            match drives.read(request.node, offset, &mut data) {
-                Ok(()) => {
-                    let mut header = wire::answer(request.unique, |_| ());
-                    header[..4].copy_from_slice(&(16 + bytes as u32).to_ne_bytes());
-                    let _ = kernel.write_vectored(&[IoSlice::new(&header), IoSlice::new(&data)]);
+        // An answer that nobody waits for any more is no error.
+        let _ = match dispatch(&request, drives) {
+            Next::Silence => continue,
+            Next::Answer(answer) => kernel.write(&answer),
+            Next::Do(wanted) => match drives.carry_out(request.node, request.handle, wanted, &mut data) {
+                Ok(Done::Read) => {
+                    let header = wire::data_header(request.unique, data.len() as u32);
+                    kernel.write_vectored(&[IoSlice::new(&header), IoSlice::new(&data)])
                 }
-                Err(error) => drop(kernel.write(&wire::refusal(request.unique, error))),
-            }
-            continue;
+                Ok(Done::Written(bytes)) => kernel.write(&wire::written(request.unique, bytes as u32)),
+                Ok(Done::Nothing) => kernel.write(&wire::answer(request.unique, |_| ())),
+                Err(error) => kernel.write(&wire::refusal(request.unique, error)),
+            },
+        };
+    }
+}
+
+/// What was done.
+enum Done {
+    Read,
+    Written(usize),
+    Nothing,
+}
+
+impl Files for Drives {
+    fn find(&self, name: &[u8]) -> Option<u64> {
+        let name = std::str::from_utf8(name).ok()?;
+        if name == DRIVE {
+            return Some(RECORDED);
         }
-        if let Some(answer) = drives.answer(&request) {
-            // An answer that nobody waits for any more is no error.
-            let _ = kernel.write(&answer);
-        }
+        let slot: usize = name.strip_prefix(STATE)?.parse().ok()?;
+        (slot < self.states.len()).then_some(FIRST_STATE + slot as u64)
+    }
+
+    fn listed(&self) -> Vec<(u64, String)> {
+        let states = (0..self.states.len()).map(|slot| (FIRST_STATE + slot as u64, state_name(slot)));
+        std::iter::once((RECORDED, DRIVE.to_owned())).chain(states).collect()
+    }
+
+    fn facts(&self, node: u64) -> Option<Facts> {
+        let handle = if node == RECORDED {
+            0
+        } else {
+            let slot = self.states.get(node.checked_sub(FIRST_STATE)? as usize)?;
+            lock(slot).handle
+        };
+        Some(Facts { bytes: self.capacity_bytes, handle })
     }
 }
 
 impl Drives {
-    fn answer(&self, request: &Request<'_>) -> Option<Vec<u8>> {
-        let unique = request.unique;
-        let result = match request.op {
-            Op::Silence => return None,
-            Op::Init { flags, .. } => Ok(wire::init(unique, flags)),
-            Op::Nod => Ok(wire::answer(unique, |_| ())),
-            Op::OpenDirectory => Ok(wire::opened_directory(unique)),
-            Op::Open => Ok(wire::opened(unique, 0)),
-            Op::StatFs => Ok(wire::stat_fs(unique, self.capacity_bytes)),
-            Op::Lookup(name) => {
-                let node = std::str::from_utf8(name).ok().and_then(|name| self.node(name));
-                node.and_then(|node| self.attributes(node))
-                    .map(|found| wire::entry(unique, &found))
-                    .ok_or(Error::NoEntry)
-            }
-            Op::GetAttributes | Op::SetAttributes { size: false } => {
-                self.attributes(request.node).map(|found| wire::attributes(unique, &found)).ok_or(Error::NoEntry)
-            }
-            Op::SetAttributes { size: true } => Err(Error::Permission),
-            Op::ReadDirectory { offset, bytes } => {
-                let names: Vec<(u64, String)> = std::iter::once((RECORDED, DRIVE.to_owned()))
-                    .chain((0..self.states.len()).map(|slot| (FIRST_STATE + slot as u64, state_name(slot))))
-                    .collect();
-                let names: Vec<(u64, &str)> = names.iter().map(|(node, name)| (*node, name.as_str())).collect();
-                Ok(wire::directory(unique, &names, offset, bytes))
-            }
-            Op::Write { offset, data } => {
-                self.write(request.node, offset, data).map(|()| wire::written(unique, data.len() as u32))
-            }
-            Op::Fsync => self.flush(request.node).map(|()| wire::answer(unique, |_| ())),
-            Op::Fallocate { offset, bytes, mode } => {
-                let zeros =
-                    mode & FALLOCATE_KEEP_SIZE != 0 && mode & (FALLOCATE_PUNCH_HOLE | FALLOCATE_ZERO_RANGE) != 0;
-                if zeros {
-                    self.zero(request.node, offset, bytes).map(|()| wire::answer(unique, |_| ()))
-                } else {
-                    Err(Error::Unsupported)
-                }
-            }
-            Op::Read { .. } | Op::Unknown => Err(Error::NotImplemented),
-        };
-        Some(result.unwrap_or_else(|error| wire::refusal(unique, error)))
-    }
-
-    fn node(&self, name: &str) -> Option<u64> {
-        if name == DRIVE {
-            return Some(RECORDED);
-        }
-        let slot: usize = name.strip_prefix("state-")?.parse().ok()?;
-        (slot < self.states.len()).then_some(FIRST_STATE + slot as u64)
-    }
-
-    fn attributes(&self, node: u64) -> Option<Attributes> {
-        let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        match node {
-            ROOT => Some(Attributes { node, bytes: 4096, mode: 0o040_700, owner }),
-            node if node < FIRST_STATE + self.states.len() as u64 => {
-                Some(Attributes { node, bytes: self.capacity_bytes, mode: 0o100_600, owner })
-            }
-            _ => None,
-        }
-    }
-
-    fn state(&self, node: u64) -> Result<&Mutex<Option<View>>, Error> {
-        node.checked_sub(FIRST_STATE).and_then(|slot| self.states.get(slot as usize)).ok_or(Error::NoEntry)
-    }
-
-    fn read(&self, node: u64, offset: u64, data: &mut [u8]) -> Result<(), Error> {
-        let read = if node == RECORDED {
-            lock(&self.recorded).read(offset, data)
-        } else {
-            let slot = lock(self.state(node)?);
-            // An empty one is zeros.
-            data.fill(0);
-            slot.as_ref().map_or(Ok(()), |view| view.read(offset, data))
-        };
-        read.map_err(|error| error_of(&error))
-    }
-
-    fn within(&self, offset: u64, bytes: u64) -> Result<(), Error> {
-        let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.capacity_bytes);
-        match (fits, (offset | bytes).is_multiple_of(512)) {
-            (true, true) => Ok(()),
-            (false, _) => Err(Error::NoSpace),
-            (true, false) => Err(Error::Invalid),
-        }
-    }
-
-    fn write(&self, node: u64, offset: u64, data: &[u8]) -> Result<(), Error> {
-        self.within(offset, data.len() as u64)?;
-        let written = if node == RECORDED {
-            lock(&self.recorded).write(offset, data)
-        } else {
-            match &mut *lock(self.state(node)?) {
-                Some(view) => view.write(offset, data),
-                None => Ok(()),
-            }
-        };
-        written.map_err(|error| error_of(&error))
-    }
-
-    fn zero(&self, node: u64, offset: u64, bytes: u64) -> Result<(), Error> {
-        self.within(offset, bytes)?;
+    fn carry_out(&self, node: u64, handle: u64, wanted: Wanted<'_>, data: &mut Vec<u8>) -> Result<Done, Error> {
         if node == RECORDED {
-            return lock(&self.recorded).zero(offset, bytes).map_err(|error| error_of(&error));
+            return carry_out(&mut *lock(&self.recorded), self.capacity_bytes, wanted, data);
         }
-        let zeros = vec![0; 1 << 20];
+        let slot = node.checked_sub(FIRST_STATE).and_then(|slot| self.states.get(slot as usize));
+        let mut slot = lock(slot.ok_or(Error::NoEntry)?);
+        // The state may have been exchanged since the handle was looked at.
+        if slot.handle != handle {
+            return Err(Error::Io);
+        }
+        carry_out(&mut slot.view, self.capacity_bytes, wanted, data)
+    }
+}
+
+/// What stands behind a file.
+trait Content {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
+    fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()>;
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+impl Content for Recorded {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.read(offset, buffer)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.write(offset, data)
+    }
+
+    fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.zero(offset, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.flush()
+    }
+}
+
+/// A state; an empty slot is zeros.
+impl Content for Option<View> {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        if let Some(view) = self {
+            return view.read(offset, buffer);
+        }
+        buffer.fill(0);
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.as_mut().map_or(Ok(()), |view| view.write(offset, data))
+    }
+
+    fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        let zeros = vec![0; ZEROS_BYTES];
+        let end = offset + bytes;
         let mut at = offset;
-        while at < offset + bytes {
-            let length = (offset + bytes - at).min(zeros.len() as u64);
-            self.write(node, at, &zeros[..length as usize])?;
+        while at < end {
+            let length = (end - at).min(ZEROS_BYTES as u64);
+            Content::write(self, at, &zeros[..length as usize])?;
             at += length;
         }
         Ok(())
     }
 
-    fn flush(&self, node: u64) -> Result<(), Error> {
-        // A state that is being checked loses nothing.
-        if node == RECORDED { lock(&self.recorded).flush().map_err(|error| error_of(&error)) } else { Ok(()) }
+    /// A state that is being checked loses nothing.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
-fn error_of(error: &io::Error) -> Error {
+fn carry_out(
+    content: &mut impl Content,
+    capacity_bytes: u64,
+    wanted: Wanted<'_>,
+    data: &mut Vec<u8>,
+) -> Result<Done, Error> {
+    match wanted {
+        Wanted::Read { offset, bytes } => {
+            data.resize(bytes as usize, 0);
+            content.read(offset, data).map_err(error_of)?;
+            Ok(Done::Read)
+        }
+        Wanted::Write { offset, data } => {
+            let held = |first, length| {
+                let mut held = vec![0; length as usize];
+                content.read(first, &mut held).map_err(error_of).map(|()| held)
+            };
+            let (first, whole) = whole_sectors(offset, data, capacity_bytes, held)?;
+            content.write(first, &whole).map_err(error_of)?;
+            Ok(Done::Written(data.len()))
+        }
+        Wanted::Trim { offset, bytes } | Wanted::Zero { offset, bytes } => {
+            if offset.checked_add(bytes).is_none_or(|end| end > capacity_bytes) {
+                return Err(Error::NoSpace);
+            }
+            // As a block device answers.
+            if !(offset | bytes).is_multiple_of(SECTOR_BYTES) {
+                return Err(Error::Invalid);
+            }
+            content.zero(offset, bytes).map_err(error_of)?;
+            Ok(Done::Nothing)
+        }
+        Wanted::Flush => content.flush().map_err(error_of).map(|()| Done::Nothing),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
+fn error_of(error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::StorageFull { Error::NoSpace } else { Error::Io }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use super::*;
+    use crate::state::State;
+    use crate::view::Recording;
+
+    const CAPACITY: u64 = 1 << 20;
+
+    fn recorded() -> Recorded {
+        let base = tempfile::tempfile().unwrap();
+        base.set_len(CAPACITY).unwrap();
+        base.write_all_at(&[0xbb; 4096], 0).unwrap();
+        Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY)
+    }
+
+    fn served(states: usize) -> Option<(Served, tempfile::TempDir)> {
+        let directory = tempfile::tempdir().unwrap();
+        match Served::mount(directory.path(), recorded(), states, OpenedBy::Checks) {
+            Ok(served) => Some((served, directory)),
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn writes_may_begin_and_end_anywhere() {
+        let Some((served, _directory)) = served(0) else { return };
+        served.recorded(Recorded::begin).unwrap();
+        let file = File::options().read(true).write(true).open(served.path(DRIVE)).unwrap();
+        file.write_all_at(&[7; 9000], 100).unwrap();
+        file.write_all_at(b"x", CAPACITY - 1).unwrap();
+        assert!(file.write_all_at(b"xy", CAPACITY - 1).is_err());
+        let mut held = vec![0; 9200];
+        file.read_exact_at(&mut held, 0).unwrap();
+        let expected = [vec![0xbb; 100], vec![7; 9000], vec![0; 100]].concat();
+        assert!(held == expected);
+        let tape = served.recorded(Recorded::end).unwrap().unwrap();
+        let ranges: Vec<(u64, u64)> = tape.entries().iter().filter_map(crate::log::Entry::range).collect();
+        assert!(ranges.iter().all(|(offset, bytes)| (offset | bytes).is_multiple_of(SECTOR_BYTES)), "{ranges:?}");
+        assert_eq!(ranges.last(), Some(&(CAPACITY - 512, 512)));
+    }
+
+    #[test]
+    fn whoever_still_has_a_state_open_is_not_let_at_the_next_one() {
+        let Some((served, _directory)) = served(1) else { return };
+        let recording = || {
+            let mut recorded = recorded();
+            recorded.begin().unwrap();
+            Arc::new(Recording::new(recorded.end().unwrap().unwrap()))
+        };
+        let put = || served.put(0, Some(View::new(recording(), &State::whole(0))));
+        let open = || File::options().read(true).write(true).open(served.path(&state_name(0))).unwrap();
+        put();
+        let stale = open();
+        stale.write_all_at(&[7; 512], 0).unwrap();
+        put();
+        assert!(stale.write_all_at(&[7; 512], 0).is_err());
+        assert!(stale.read_exact_at(&mut [0; 512], 0).is_err());
+        let mut held = [0; 512];
+        open().read_exact_at(&mut held, 0).unwrap();
+        assert_eq!(held, [0xbb; 512]);
+        // An open file does not keep the directory from going.
+        drop(served);
+        assert!(stale.write_all_at(&[7; 512], 0).is_err());
+    }
 }

@@ -11,7 +11,6 @@ use crate::check::{Place, Verdict};
 use crate::error::CrashError;
 use crate::minimise::minimise;
 use crate::owners::Owners;
-use crate::recorded::Recorded;
 use crate::sampling;
 use crate::served::{OpenedBy, Served, state_name};
 use crate::session::{Plan, ResultLog};
@@ -72,14 +71,9 @@ impl Explorer {
     pub fn new(recording: Arc<Recording>, plan: Plan, jobs: usize, work: &Path) -> Result<Explorer, CrashError> {
         let drives = work.join("states");
         std::fs::create_dir_all(&drives).map_err(CrashError::call("making a directory to mount on"))?;
-        let nothing = || std::fs::File::open("/dev/null").map_err(CrashError::call("opening /dev/null"));
-        let recorded = Recorded::new(nothing()?, nothing()?, recording.capacity_bytes());
         let mounts = plan.check.filesystem.is_some();
         let opened_by = if mounts { OpenedBy::LoopDevices } else { OpenedBy::Checks };
-        let mut served = Served::mount(&drives, recorded, jobs, opened_by)?;
-        for _ in 1..jobs {
-            served.add_thread();
-        }
+        let served = Served::of_states(&drives, Arc::clone(&recording), jobs, opened_by)?;
         let mut places = Vec::new();
         for job in 0..jobs {
             let directory = work.join(format!("mounted-{job}"));
@@ -94,8 +88,8 @@ impl Explorer {
         Ok(Explorer { recording, plan, places, served })
     }
 
-    fn check(&self, job: usize, state: &State, view: View) -> Result<Verdict, CrashError> {
-        self.served.put(job, Some(view));
+    fn check(&self, job: usize, state: &State) -> Result<Verdict, CrashError> {
+        self.served.put(job, Some(state));
         let printed = self.recording.printed_by(&self.recording.epochs()[state.epoch]);
         let checked = self.places[job].check(&self.plan.check, state, &printed);
         self.served.put(job, None);
@@ -107,7 +101,7 @@ impl Explorer {
     /// # Errors
     /// When it cannot be checked.
     pub fn check_one(&self, state: &State) -> Result<Verdict, CrashError> {
-        self.check(0, state, View::new(Arc::clone(&self.recording), state))
+        self.check(0, state)
     }
 
     /// Puts a state up and calls `work` with its drive, and with the directory where it is mounted, if it is.
@@ -120,7 +114,7 @@ impl Explorer {
         filesystem: Option<Filesystem>,
         work: impl FnOnce(&Path, Option<&Path>) -> T,
     ) -> Result<T, CrashError> {
-        self.served.put(0, Some(View::new(Arc::clone(&self.recording), state)));
+        self.served.put(0, Some(state));
         let place = &self.places[0];
         let result = match filesystem {
             Some(filesystem) => place.mounted(state, filesystem, |drive, directory| work(drive, Some(directory))),
@@ -207,7 +201,7 @@ impl Explorer {
                 return Ok(verdict);
             }
         }
-        let verdict = self.check(job, state, view)?;
+        let verdict = self.check(job, state)?;
         let mut shared = lock();
         shared.same.insert(fingerprint, verdict.clone());
         shared.log.add(state, &verdict)?;

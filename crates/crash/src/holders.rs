@@ -4,6 +4,8 @@ use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
 /// Named in a sentence, at most.
 const NAMED_MOST: usize = 5;
 
@@ -14,6 +16,11 @@ pub struct Holders {
 }
 
 impl Holders {
+    /// Whether nobody was found.
+    pub const fn are_none(&self) -> bool {
+        self.processes.is_empty()
+    }
+
     /// Of the filesystem on a device: by an open or mapped file, by their directory, or by a mount of their own.
     pub fn of(device: &Path) -> Holders {
         let Ok(device) = std::fs::metadata(device).map(|metadata| metadata.rdev()) else { return Holders::default() };
@@ -34,7 +41,12 @@ impl Holders {
 }
 
 fn uses(process: &Path, device: u64, own_mounts: Option<&Path>) -> bool {
-    let on_it = |path: PathBuf| std::fs::metadata(path).is_ok_and(|metadata| metadata.dev() == device);
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    // Without asking whoever serves a file of a network or of a process: that may never answer.
+    let on_it = |path: PathBuf| {
+        statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::empty())
+            .is_ok_and(|found| (found.stx_dev_major, found.stx_dev_minor) == (major, minor))
+    };
     let any_of = |directory: &str| {
         let entries = std::fs::read_dir(process.join(directory)).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).any(on_it)
@@ -45,7 +57,7 @@ fn uses(process: &Path, device: u64, own_mounts: Option<&Path>) -> bool {
     // A copy of the mount in a namespace of its own.
     let mounts = std::fs::read_link(process.join("ns/mnt")).ok();
     mounts.as_deref() != own_mounts && {
-        let number = format!(" {}:{} ", rustix::fs::major(device), rustix::fs::minor(device));
+        let number = format!(" {major}:{minor} ");
         std::fs::read_to_string(process.join("mountinfo")).is_ok_and(|mounts| mounts.contains(&number))
     }
 }

@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 /// Bytes before an entry's data.
 const HEADER_BYTES: u64 = 17;
@@ -60,7 +61,7 @@ impl Entry {
 /// Writes a log.
 #[derive(Debug)]
 pub struct Recorder {
-    file: BufWriter<File>,
+    file: BufWriter<Arc<File>>,
     at: u64,
     /// What went wrong: a part of an entry may be in the file, and nothing can be put behind it.
     broken: Option<io::Error>,
@@ -68,7 +69,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// Into an empty file.
-    pub fn new(file: File) -> Recorder {
+    pub fn new(file: Arc<File>) -> Recorder {
         Recorder { file: BufWriter::with_capacity(1 << 20, file), at: 0, broken: None }
     }
 
@@ -83,7 +84,7 @@ impl Recorder {
         }
     }
 
-    fn guarded(&mut self, work: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    fn guarded(&mut self, work: impl FnOnce(&mut BufWriter<Arc<File>>) -> io::Result<()>) -> io::Result<()> {
         self.is_whole()?;
         work(&mut self.file).map_err(|error| {
             let told = again(&error);
@@ -203,7 +204,7 @@ mod tests {
     fn reads_what_was_written_and_stops_at_a_cut() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
-        let mut recorder = Recorder::new(File::create(&path).unwrap());
+        let mut recorder = Recorder::new(Arc::new(File::create(&path).unwrap()));
         let entries = vec![
             recorder.write(4096, &[7; 1024]).unwrap(),
             recorder.zeros(0, 8192).unwrap(),
@@ -231,13 +232,13 @@ mod tests {
     /// What stands behind a part of an entry would be taken for its rest.
     #[test]
     fn nothing_is_recorded_after_the_first_error() {
-        let mut recorder = Recorder::new(File::create("/dev/full").unwrap());
+        let mut recorder = Recorder::new(Arc::new(File::create("/dev/full").unwrap()));
         recorder.flush().unwrap();
         let full = io::ErrorKind::StorageFull;
         assert_eq!(recorder.write(0, &[7; 512]).unwrap_err().kind(), full);
         assert_eq!(recorder.is_whole().unwrap_err().kind(), full);
         // The disk may have room again by now: too late.
-        recorder.file = BufWriter::new(tempfile::tempfile().unwrap());
+        recorder.file = BufWriter::new(Arc::new(tempfile::tempfile().unwrap()));
         assert_eq!(recorder.zeros(0, 512).unwrap_err().kind(), full);
         assert_eq!(recorder.finish().unwrap_err().kind(), full);
         assert_eq!(recorder.finish().unwrap_err().kind(), full);

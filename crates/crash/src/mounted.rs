@@ -13,6 +13,8 @@ use crate::holders::Holders;
 
 /// What was killed may need a moment to let go.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A busy machine may need longer; nobody is to blame then.
+const PATIENCE_WITH_NOBODY: Duration = Duration::from_secs(20);
 
 /// A mounted filesystem.
 #[derive(Debug)]
@@ -44,18 +46,22 @@ impl Mounted<'_> {
     pub fn unmount(mut self) -> Result<(), Holders> {
         self.taken_away = true;
         let busy = || unmount(self.directory, UnmountFlags::empty()) == Err(Errno::BUSY);
-        if patiently(busy) && patiently(|| is_claimed(self.device)) {
+        if patiently(PATIENCE, busy) && patiently(PATIENCE, || is_claimed(self.device)) {
             return Ok(());
         }
         // Other mount namespaces that only follow this one keep nothing.
         let _ = unmount(self.directory, UnmountFlags::DETACH);
-        Err(Holders::of(self.device))
+        let holders = Holders::of(self.device);
+        if holders.are_none() && patiently(PATIENCE_WITH_NOBODY, || is_claimed(self.device)) {
+            return Ok(());
+        }
+        Err(holders)
     }
 }
 
-/// Waits while it is busy, for a while; whether that came to an end.
-pub fn patiently(mut busy: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + PATIENCE;
+/// Waits while it is busy, so long at most; whether that came to an end.
+fn patiently(most: Duration, mut busy: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + most;
     while busy() {
         if Instant::now() > until {
             return false;
@@ -63,6 +69,11 @@ pub fn patiently(mut busy: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(5));
     }
     true
+}
+
+/// Takes a filesystem away by the `unmount` of whoever mounted it; whether that succeeded within a while.
+pub fn unmounted_by(mut unmount: impl FnMut() -> bool) -> bool {
+    patiently(PATIENCE, || !unmount())
 }
 
 /// Whether a filesystem has a device for itself: it does also after it was unmounted here, as long as somebody uses it, if only in another mount namespace.

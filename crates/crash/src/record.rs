@@ -10,9 +10,9 @@ use emulate::chain::{Blank, Filesystem, LoopDevice, MountedFilesystem};
 use crate::error::CrashError;
 use crate::group::{Group, Stream};
 use crate::holders::Holders;
-use crate::mounted::patiently;
+use crate::mounted::unmounted_by;
 use crate::recorded::Recorded;
-use crate::served::{DRIVE, OpenedBy, Served};
+use crate::served::{DRIVE, Served};
 use crate::session::Session;
 use crate::view::Recording;
 
@@ -56,7 +56,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
         std::fs::create_dir_all(directory).map_err(CrashError::call("making a directory to mount on"))?;
     }
     let recorded = Recorded::new(base, log, scene.capacity_bytes);
-    let served = Served::mount(&drives, recorded, 0, OpenedBy::Checks)?;
+    let served = Served::of_recorded(&drives, recorded)?;
     let file = served.path(DRIVE);
     let device = scene.filesystem.is_some().then(|| LoopDevice::attach(&file, true, false)).transpose()?;
     let drive: PathBuf = device.as_ref().map_or(file.clone(), |device| device.path().to_owned());
@@ -110,16 +110,11 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     if stop() {
         return Err(CrashError::Stopped);
     }
-    if let (Some(mounted), Some(device)) = (&mut mounted, &device) {
-        let mut unmounted = Ok(());
-        patiently(|| {
-            unmounted = mounted.unmount();
-            unmounted.is_err()
-        });
-        if unmounted.is_err() {
-            mounted.unmount_lazily();
-            return Err(CrashError::Held { who: "the command".to_owned(), holders: Holders::of(device.path()) });
-        }
+    if let (Some(mounted), Some(device)) = (&mut mounted, &device)
+        && !unmounted_by(|| mounted.unmount().is_ok())
+    {
+        mounted.unmount_lazily();
+        return Err(CrashError::Held { who: "the command".to_owned(), holders: Holders::of(device.path()) });
     }
     let tape = served.recorded(Recorded::end).map_err(broke_off)?;
     drop(device);

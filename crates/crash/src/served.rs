@@ -10,11 +10,13 @@ use emulate::fuse::files::{FIRST_FILE, Facts, Files, Next, Wanted, dispatch, who
 use emulate::fuse::mount::{self, MountError, Mounted};
 use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MOST};
 use rustix::io::Errno;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use simdrive::device::SECTOR_BYTES;
 
 use crate::recorded::Recorded;
-use crate::view::View;
+use crate::state::State;
+use crate::view::{Recording, View};
 
 /// Nodes after the directory: the recorded drive, then the states.
 const RECORDED: u64 = FIRST_FILE;
@@ -45,7 +47,9 @@ pub enum OpenedBy {
 /// What the files lead to.
 #[derive(Debug)]
 struct Drives {
-    recorded: Mutex<Recorded>,
+    recorded: Mutex<Option<Recorded>>,
+    /// Of which the states are.
+    recording: Option<Arc<Recording>>,
     states: Vec<Mutex<Slot>>,
     opened_by: OpenedBy,
     capacity_bytes: u64,
@@ -63,45 +67,88 @@ struct Slot {
 #[derive(Debug)]
 pub struct Served {
     drives: Arc<Drives>,
-    kernel: Arc<File>,
     mounted: Option<Mounted>,
-    threads: Vec<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Served {
-    /// Mounts it, with so many files for states. One thread answers.
+    /// Mounts it with the recorded drive alone. One thread answers: then whatever was written before a flush came has been acknowledged before it came, and the log's order is the order of promises.
     ///
     /// # Errors
     /// When the machine does not allow it.
-    pub fn mount(
+    pub fn of_recorded(directory: &Path, recorded: Recorded) -> Result<Served, MountError> {
+        let capacity_bytes = recorded.capacity_bytes();
+        let drives = Drives {
+            recorded: Mutex::new(Some(recorded)),
+            recording: None,
+            states: Vec::new(),
+            opened_by: OpenedBy::Checks,
+            capacity_bytes,
+        };
+        Served::mount(directory, drives, 1)
+    }
+
+    /// Mounts it, with so many files for states of a recording, and as many threads that answer.
+    ///
+    /// # Errors
+    /// When the machine does not allow it.
+    pub fn of_states(
         directory: &Path,
-        recorded: Recorded,
+        recording: Arc<Recording>,
         states: usize,
         opened_by: OpenedBy,
     ) -> Result<Served, MountError> {
-        let (kernel, mounted) = mount::attach(directory)?;
-        let capacity_bytes = recorded.capacity_bytes();
-        let states = std::iter::repeat_with(Mutex::default).take(states).collect();
-        let drives = Arc::new(Drives { recorded: Mutex::new(recorded), states, opened_by, capacity_bytes });
-        let mut served = Served { drives, kernel: Arc::new(kernel), mounted: Some(mounted), threads: Vec::new() };
-        served.add_thread();
-        Ok(served)
+        let capacity_bytes = recording.capacity_bytes();
+        let drives = Drives {
+            recorded: Mutex::new(None),
+            recording: Some(recording),
+            states: std::iter::repeat_with(Mutex::default).take(states).collect(),
+            opened_by,
+            capacity_bytes,
+        };
+        Served::mount(directory, drives, states)
     }
 
-    /// One more thread that answers. While something is recorded there is one alone: then whatever was written before a flush came has been acknowledged before it came, and the log's order is the order of
-    /// promises.
-    pub fn add_thread(&mut self) {
-        let (drives, kernel) = (Arc::clone(&self.drives), Arc::clone(&self.kernel));
-        self.threads.push(std::thread::spawn(move || serve(&drives, &kernel)));
+    fn mount(directory: &Path, drives: Drives, threads: usize) -> Result<Served, MountError> {
+        let drives = Arc::new(drives);
+        let (served, place) = (Arc::clone(&drives), directory.to_owned());
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            own_descriptors();
+            let kernel = match mount::attach(&place) {
+                Ok((kernel, mounted)) => {
+                    let _ = tell.send(Ok(mounted));
+                    kernel
+                }
+                Err(error) => {
+                    let _ = tell.send(Err(error));
+                    return;
+                }
+            };
+            std::thread::scope(|scope| {
+                for _ in 1..threads {
+                    scope.spawn(|| serve(&served, &kernel));
+                }
+                serve(&served, &kernel);
+            });
+        });
+        let ended = |_| MountError::Failed { directory: directory.to_owned(), because: "its thread ended".to_owned() };
+        let mounted = told.recv().map_err(ended)??;
+        Ok(Served { drives, mounted: Some(mounted), thread: Some(thread) })
     }
 
     /// The recorded drive.
-    pub fn recorded<T>(&self, work: impl FnOnce(&mut Recorded) -> T) -> T {
-        work(&mut lock(&self.drives.recorded))
+    ///
+    /// # Errors
+    /// Those of `work`, and where none is recorded.
+    pub fn recorded<T>(&self, work: impl FnOnce(&mut Recorded) -> io::Result<T>) -> io::Result<T> {
+        lock(&self.drives.recorded).as_mut().map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)
     }
 
-    /// Puts a state into a slot, or takes it out.
-    pub fn put(&self, slot: usize, view: Option<View>) {
+    /// Puts a state of the recording into a slot, or takes it out.
+    pub fn put(&self, slot: usize, state: Option<&State>) {
+        let recording = self.drives.recording.as_ref();
+        let view = recording.zip(state).map(|(recording, state)| View::new(Arc::clone(recording), state));
         let mut slot = lock(&self.drives.states[slot]);
         slot.view = view;
         slot.handle += u64::from(self.drives.opened_by == OpenedBy::Checks);
@@ -119,7 +166,7 @@ impl Drop for Served {
         if self.mounted.take().is_some_and(|mounted| mounted.abort().is_err()) {
             return;
         }
-        for thread in self.threads.drain(..) {
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
@@ -128,6 +175,15 @@ impl Drop for Served {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A thread that panicked was answering one request; the next one finds what the last one left.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives the calling thread, and those that it starts from now on, descriptors of their own. A killed process ends thread by thread: one that waits in the kernel for a state's filesystem waits for these
+/// threads' answers, and would keep their connection open, and so itself waiting, for ever.
+#[expect(unsafe_code, reason = "descriptors opened afterwards are unknown to other threads")]
+fn own_descriptors() {
+    // SAFETY: what these threads open, the connection, they keep for themselves. What they read and write through `Drives` was opened before, and is never exchanged: a recorded drive keeps its two files,
+    // and states are of one recording.
+    let _ = unsafe { unshare_unsafe(UnshareFlags::FILES) };
 }
 
 fn serve(drives: &Drives, mut kernel: &File) {
@@ -171,7 +227,7 @@ impl Files for Drives {
     fn find(&self, name: &[u8]) -> Option<u64> {
         let name = std::str::from_utf8(name).ok()?;
         if name == DRIVE {
-            return Some(RECORDED);
+            return self.recording.is_none().then_some(RECORDED);
         }
         let slot: usize = name.strip_prefix(STATE)?.parse().ok()?;
         (slot < self.states.len()).then_some(FIRST_STATE + slot as u64)
@@ -179,7 +235,8 @@ impl Files for Drives {
 
     fn listed(&self) -> Vec<(u64, String)> {
         let states = (0..self.states.len()).map(|slot| (FIRST_STATE + slot as u64, state_name(slot)));
-        std::iter::once((RECORDED, DRIVE.to_owned())).chain(states).collect()
+        let recorded = self.recording.is_none().then(|| (RECORDED, DRIVE.to_owned()));
+        recorded.into_iter().chain(states).collect()
     }
 
     fn facts(&self, node: u64) -> Option<Facts> {
@@ -196,7 +253,8 @@ impl Files for Drives {
 impl Drives {
     fn carry_out(&self, node: u64, handle: u64, wanted: Wanted<'_>, data: &mut Vec<u8>) -> Result<Done, Error> {
         if node == RECORDED {
-            return carry_out(&mut *lock(&self.recorded), self.capacity_bytes, wanted, data);
+            let mut recorded = lock(&self.recorded);
+            return carry_out(recorded.as_mut().ok_or(Error::NoEntry)?, self.capacity_bytes, wanted, data);
         }
         let slot = node.checked_sub(FIRST_STATE).and_then(|slot| self.states.get(slot as usize));
         let mut slot = lock(slot.ok_or(Error::NoEntry)?);
@@ -312,8 +370,6 @@ mod tests {
     use std::os::unix::fs::FileExt as _;
 
     use super::*;
-    use crate::state::State;
-    use crate::view::Recording;
 
     const CAPACITY: u64 = 1 << 20;
 
@@ -324,9 +380,9 @@ mod tests {
         Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY)
     }
 
-    fn served(states: usize) -> Option<(Served, tempfile::TempDir)> {
+    fn mounted(work: impl FnOnce(&Path) -> Result<Served, MountError>) -> Option<(Served, tempfile::TempDir)> {
         let directory = tempfile::tempdir().unwrap();
-        match Served::mount(directory.path(), recorded(), states, OpenedBy::Checks) {
+        match work(directory.path()) {
             Ok(served) => Some((served, directory)),
             Err(error) => {
                 eprintln!("skipped: {error}");
@@ -337,7 +393,8 @@ mod tests {
 
     #[test]
     fn writes_may_begin_and_end_anywhere() {
-        let Some((served, _directory)) = served(0) else { return };
+        let mounted = mounted(|directory| Served::of_recorded(directory, recorded()));
+        let Some((served, _directory)) = mounted else { return };
         served.recorded(Recorded::begin).unwrap();
         let file = File::options().read(true).write(true).open(served.path(DRIVE)).unwrap();
         file.write_all_at(&[7; 9000], 100).unwrap();
@@ -355,13 +412,12 @@ mod tests {
 
     #[test]
     fn whoever_still_has_a_state_open_is_not_let_at_the_next_one() {
-        let Some((served, _directory)) = served(1) else { return };
-        let recording = || {
-            let mut recorded = recorded();
-            recorded.begin().unwrap();
-            Arc::new(Recording::new(recorded.end().unwrap().unwrap()))
-        };
-        let put = || served.put(0, Some(View::new(recording(), &State::whole(0))));
+        let mut recorded = recorded();
+        recorded.begin().unwrap();
+        let recording = Arc::new(Recording::new(recorded.end().unwrap().unwrap()));
+        let mounted = mounted(|directory| Served::of_states(directory, recording, 1, OpenedBy::Checks));
+        let Some((served, _directory)) = mounted else { return };
+        let put = || served.put(0, Some(&State::whole(0)));
         let open = || File::options().read(true).write(true).open(served.path(&state_name(0))).unwrap();
         put();
         let stale = open();

@@ -10,6 +10,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use emulate::chain::Filesystem;
 
@@ -161,7 +162,7 @@ impl Session {
             let what = format!("it has {} entries of {}", entries.len(), plan.log_entries);
             return Err(SessionError::Damaged { path: self.directory.join("writes.log"), what });
         }
-        let mut tape = Tape::new(base, log, plan.capacity_bytes);
+        let mut tape = Tape::new(Arc::new(base), Arc::new(log), plan.capacity_bytes);
         entries.into_iter().for_each(|entry| tape.push(entry));
         Ok(Recording::new(tape))
     }

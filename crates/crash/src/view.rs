@@ -18,8 +18,8 @@ pub const BLOCK_BYTES: u64 = 4096;
 /// A drive that is or was recorded: what it held before, and everything that was written to it.
 #[derive(Debug)]
 pub struct Tape {
-    base: File,
-    log: File,
+    base: Arc<File>,
+    log: Arc<File>,
     entries: Vec<Entry>,
     /// Which entries wrote to each block, in order.
     writers: HashMap<u64, Vec<u32>>,
@@ -28,7 +28,7 @@ pub struct Tape {
 
 impl Tape {
     /// Of a base image and of a log's file; nothing has happened yet.
-    pub fn new(base: File, log: File, capacity_bytes: u64) -> Tape {
+    pub fn new(base: Arc<File>, log: Arc<File>, capacity_bytes: u64) -> Tape {
         Tape { base, log, entries: Vec::new(), writers: HashMap::new(), capacity_bytes }
     }
 
@@ -320,7 +320,7 @@ mod tests {
             let base = tempfile::tempfile().unwrap();
             base.write_all_at(&vec![0xbb; CAPACITY as usize], 0).unwrap();
             let log = tempfile::NamedTempFile::new().unwrap();
-            let mut recorder = Recorder::new(log.reopen().unwrap());
+            let mut recorder = Recorder::new(Arc::new(log.reopen().unwrap()));
             let mut entries = Vec::new();
             for did in &history {
                 entries.push(match *did {
@@ -330,7 +330,7 @@ mod tests {
                 });
             }
             recorder.finish().unwrap();
-            let mut tape = Tape::new(base, log.reopen().unwrap(), CAPACITY);
+            let mut tape = Tape::new(Arc::new(base), Arc::new(log.reopen().unwrap()), CAPACITY);
             entries.into_iter().for_each(|entry| tape.push(entry));
             let recording = Arc::new(Recording::new(tape));
             let number = pick.index(recording.epochs().len());

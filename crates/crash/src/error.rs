@@ -1,11 +1,13 @@
 //! What keeps a crash test from going on.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 
 use emulate::chain::ChainError;
 use emulate::fuse::mount::MountError;
 
+use crate::holders::Holders;
 use crate::session::SessionError;
 use crate::state::State;
 
@@ -25,7 +27,7 @@ pub enum CrashError {
     #[error("mounting a filesystem needs root; without it, --fs none gives the command the drive itself")]
     Root,
     /// The command cannot be run.
-    #[error("`{command}`: {source}")]
+    #[error("`{command}` cannot be run")]
     Command {
         /// The command.
         command: String,
@@ -41,15 +43,44 @@ pub enum CrashError {
         status: ExitStatus,
     },
     /// A check could not be run.
-    #[error("the state {state} could not be checked: {source}")]
+    #[error("the state {state} could not be checked")]
     Check {
         /// The state.
         state: State,
         /// What the system said.
         source: io::Error,
     },
+    /// A state's filesystem cannot be mounted.
+    #[error("the state {state} does not mount")]
+    DoesNotMount {
+        /// The state.
+        state: State,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Somebody keeps a filesystem that has to go: the next state would be mounted on what is left of it.
+    #[error(
+        "{who} has left its filesystem in use by {holders}; whatever it starts has to have ended with it, daemons as well"
+    )]
+    Held {
+        /// Who began what uses it.
+        who: String,
+        /// Who uses it.
+        holders: Holders,
+    },
+    /// The log is not whole: what was to be recorded could not be written down.
+    #[error("the recording in `{}` broke off, and is of no use; is the disk full? --session names another place", directory.display())]
+    Recording {
+        /// The session.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A person wished the end.
+    #[error("interrupted")]
+    Stopped,
     /// A call failed.
-    #[error("{what}: {source}")]
+    #[error("{what} failed")]
     System {
         /// What was done.
         what: &'static str,

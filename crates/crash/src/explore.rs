@@ -1,7 +1,6 @@
 //! Checking the states of a recording, several at a time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,9 +11,8 @@ use crate::check::{Place, Verdict};
 use crate::error::CrashError;
 use crate::minimise::minimise;
 use crate::owners::Owners;
-use crate::recorded::Recorded;
 use crate::sampling;
-use crate::served::{Served, state_name};
+use crate::served::{OpenedBy, Served, state_name};
 use crate::session::{Plan, ResultLog};
 use crate::state::State;
 use crate::view::{Recording, View};
@@ -35,6 +33,13 @@ pub fn states(recording: &Recording, plan: &Plan) -> Vec<State> {
     }
     boundaries.append(&mut between);
     boundaries
+}
+
+/// The binary logarithm of how many states there could be.
+pub fn possible_log2(recording: &Recording, plan: &Plan) -> f64 {
+    let tears = |(offset, bytes)| sampling::tears(offset, bytes, plan.atomic_bytes).len();
+    let of_epochs = recording.epochs().iter().map(|epoch| recording.ranges(epoch).into_iter().map(tears).collect());
+    sampling::possible_log2(&of_epochs.collect::<Vec<_>>())
 }
 
 /// How far it is.
@@ -65,18 +70,14 @@ impl Explorer {
     /// When they cannot be put up.
     pub fn new(recording: Arc<Recording>, plan: Plan, jobs: usize, work: &Path) -> Result<Explorer, CrashError> {
         let drives = work.join("states");
-        std::fs::create_dir_all(&drives).map_err(CrashError::call("a directory to mount on"))?;
-        let nothing = || std::fs::File::open("/dev/null").map_err(CrashError::call("/dev/null"));
-        let recorded = Recorded::new(nothing()?, nothing()?, recording.capacity_bytes());
-        let mut served = Served::mount(&drives, recorded, jobs)?;
-        for _ in 1..jobs {
-            served.add_thread();
-        }
+        std::fs::create_dir_all(&drives).map_err(CrashError::call("making a directory to mount on"))?;
         let mounts = plan.check.filesystem.is_some();
+        let opened_by = if mounts { OpenedBy::LoopDevices } else { OpenedBy::Checks };
+        let served = Served::of_states(&drives, Arc::clone(&recording), jobs, opened_by)?;
         let mut places = Vec::new();
         for job in 0..jobs {
             let directory = work.join(format!("mounted-{job}"));
-            std::fs::create_dir_all(&directory).map_err(CrashError::call("a directory to mount on"))?;
+            std::fs::create_dir_all(&directory).map_err(CrashError::call("making a directory to mount on"))?;
             places.push(Place::new(
                 served.path(&state_name(job)),
                 directory,
@@ -87,12 +88,12 @@ impl Explorer {
         Ok(Explorer { recording, plan, places, served })
     }
 
-    fn check(&self, job: usize, state: &State, view: View) -> Result<Verdict, CrashError> {
-        self.served.put(job, Some(view));
+    fn check(&self, job: usize, state: &State) -> Result<Verdict, CrashError> {
+        self.served.put(job, Some(state));
         let printed = self.recording.printed_by(&self.recording.epochs()[state.epoch]);
         let checked = self.places[job].check(&self.plan.check, state, &printed);
         self.served.put(job, None);
-        checked.map_err(|source| CrashError::Check { state: state.clone(), source })
+        checked
     }
 
     /// Checks one state.
@@ -100,23 +101,23 @@ impl Explorer {
     /// # Errors
     /// When it cannot be checked.
     pub fn check_one(&self, state: &State) -> Result<Verdict, CrashError> {
-        self.check(0, state, View::new(Arc::clone(&self.recording), state))
+        self.check(0, state)
     }
 
     /// Puts a state up and calls `work` with its drive, and with the directory where it is mounted, if it is.
     ///
     /// # Errors
-    /// When it cannot be mounted.
+    /// When it cannot be mounted, and when something is left that uses it.
     pub fn with_state<T>(
         &self,
         state: &State,
         filesystem: Option<Filesystem>,
         work: impl FnOnce(&Path, Option<&Path>) -> T,
-    ) -> io::Result<T> {
-        self.served.put(0, Some(View::new(Arc::clone(&self.recording), state)));
+    ) -> Result<T, CrashError> {
+        self.served.put(0, Some(state));
         let place = &self.places[0];
         let result = match filesystem {
-            Some(filesystem) => place.mounted(filesystem, |directory| work(place.drive(), Some(directory))),
+            Some(filesystem) => place.mounted(state, filesystem, |drive, directory| work(drive, Some(directory))),
             None => Ok(work(place.drive(), None)),
         };
         self.served.put(0, None);
@@ -200,7 +201,7 @@ impl Explorer {
                 return Ok(verdict);
             }
         }
-        let verdict = self.check(job, state, view)?;
+        let verdict = self.check(job, state)?;
         let mut shared = lock();
         shared.same.insert(fingerprint, verdict.clone());
         shared.log.add(state, &verdict)?;
@@ -210,9 +211,11 @@ impl Explorer {
     /// The smallest set of lost writes with which a failed state still fails, as a state.
     ///
     /// # Errors
-    /// When one cannot be checked.
-    pub fn smallest(&self, failed: &State) -> Result<State, CrashError> {
-        let fails = |state: &State| Ok::<bool, CrashError>(matches!(self.check_one(state)?, Verdict::Failed(_)));
+    /// When one cannot be checked, and when `stop` says so before it is found.
+    pub fn smallest(&self, failed: &State, stop: &dyn Fn() -> bool) -> Result<State, CrashError> {
+        let fails = |state: &State| {
+            if stop() { Err(CrashError::Stopped) } else { Ok(matches!(self.check_one(state)?, Verdict::Failed(_))) }
+        };
         let untorn = State { torn: None, ..failed.clone() };
         let start = if failed.torn.is_some() && fails(&untorn)? { untorn } else { failed.clone() };
         let lost =
@@ -221,25 +224,31 @@ impl Explorer {
     }
 
     /// What a state's lost and torn writes were: offset, length, and whose they were.
-    pub fn lost(&self, state: &State) -> Vec<Lost> {
+    ///
+    /// # Errors
+    /// When something is left that uses the filesystem.
+    pub fn lost(&self, state: &State) -> Result<Vec<Lost>, CrashError> {
         let epoch = &self.recording.epochs()[state.epoch];
         let whole = State::whole(state.epoch);
-        let owners = match self.plan.check.filesystem {
+        let owners = match self.plan.filesystem {
             Some(filesystem) => self.with_state(&whole, Some(filesystem), |device, directory| {
-                let ext4 = filesystem == Filesystem::Ext4;
-                directory.map(|directory| Owners::of(directory, device, ext4)).unwrap_or_default()
+                directory.and_then(|directory| Owners::of(directory, device, filesystem))
             }),
-            None => Ok(Owners::default()),
+            None => Ok(None),
         };
-        let owners = owners.unwrap_or_default();
+        let owners = match owners {
+            Err(CrashError::DoesNotMount { .. }) => None,
+            owners => owners?,
+        };
         let torn = state.torn.map(|(write, _)| write);
         let numbers = state.lost.iter().copied().chain(torn);
         let lost = numbers.filter_map(|number| {
             let (offset, bytes) = self.recording.entries()[*epoch.writes.get(number)?].range()?;
-            let owners = owners.of_range(offset, bytes).into_iter().map(str::to_owned).collect();
+            let owners =
+                owners.as_ref().map(|owners| owners.of_range(offset, bytes).into_iter().map(str::to_owned).collect());
             Some(Lost { write: number, offset, bytes, torn: torn == Some(number), owners })
         });
-        lost.collect()
+        Ok(lost.collect())
     }
 }
 
@@ -254,8 +263,8 @@ pub struct Lost {
     pub bytes: u64,
     /// Whether only a part of it was taken.
     pub torn: bool,
-    /// Whose it was, as far as anybody can tell.
-    pub owners: Vec<String>,
+    /// Whose it was; nobody's if it was the filesystem's own. `None` where there is no filesystem, or where it could not be asked.
+    pub owners: Option<Vec<String>>,
 }
 
 struct Shared<'a> {

@@ -10,6 +10,8 @@
 //! | [`view`] | a state as bytes |
 //! | [`served`] | states as files (FUSE) |
 //! | [`check`] | a person's check of one state |
+//! | [`group`] | a process with all that it starts |
+//! | [`mounted`], [`holders`] | a state's filesystem, and who keeps it from going |
 //! | [`explore`] | all of them, several at a time |
 //! | [`minimise`], [`owners`] | the first failure made small, and whose the lost writes were |
 //! | [`session`] | a test on disk, that can be gone on with |
@@ -22,8 +24,12 @@ pub mod check;
 pub mod epochs;
 pub mod error;
 pub mod explore;
+mod filesystem_name;
+pub mod group;
+pub mod holders;
 pub mod log;
 pub mod minimise;
+pub mod mounted;
 pub mod owners;
 pub mod record;
 pub mod recorded;

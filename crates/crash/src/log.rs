@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 /// Bytes before an entry's data.
 const HEADER_BYTES: u64 = 17;
@@ -45,26 +46,60 @@ impl Entry {
             Entry::Flush | Entry::Printed(_) => None,
         }
     }
+
+    /// What it takes in the log's file.
+    pub const fn log_bytes(&self) -> u64 {
+        HEADER_BYTES
+            + match self {
+                Entry::Write { bytes, .. } => *bytes,
+                Entry::Printed(line) => line.len() as u64,
+                Entry::Zeros { .. } | Entry::Flush => 0,
+            }
+    }
 }
 
 /// Writes a log.
 #[derive(Debug)]
 pub struct Recorder {
-    file: BufWriter<File>,
+    file: BufWriter<Arc<File>>,
     at: u64,
+    /// What went wrong: a part of an entry may be in the file, and nothing can be put behind it.
+    broken: Option<io::Error>,
 }
 
 impl Recorder {
     /// Into an empty file.
-    pub fn new(file: File) -> Recorder {
-        Recorder { file: BufWriter::with_capacity(1 << 20, file), at: 0 }
+    pub fn new(file: Arc<File>) -> Recorder {
+        Recorder { file: BufWriter::with_capacity(1 << 20, file), at: 0, broken: None }
+    }
+
+    /// Whether it still records. It does not after its first error.
+    ///
+    /// # Errors
+    /// That error.
+    pub fn is_whole(&self) -> io::Result<()> {
+        match &self.broken {
+            Some(error) => Err(again(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn guarded(&mut self, work: impl FnOnce(&mut BufWriter<Arc<File>>) -> io::Result<()>) -> io::Result<()> {
+        self.is_whole()?;
+        work(&mut self.file).map_err(|error| {
+            let told = again(&error);
+            self.broken = Some(error);
+            told
+        })
     }
 
     fn put(&mut self, kind: u8, offset: u64, bytes: u64, data: &[u8]) -> io::Result<u64> {
-        self.file.write_all(&[kind])?;
-        self.file.write_all(&offset.to_le_bytes())?;
-        self.file.write_all(&bytes.to_le_bytes())?;
-        self.file.write_all(data)?;
+        self.guarded(|file| {
+            file.write_all(&[kind])?;
+            file.write_all(&offset.to_le_bytes())?;
+            file.write_all(&bytes.to_le_bytes())?;
+            file.write_all(data)
+        })?;
         let data_at = self.at + HEADER_BYTES;
         self.at = data_at + data.len() as u64;
         Ok(data_at)
@@ -78,7 +113,7 @@ impl Recorder {
         let bytes = data.len() as u64;
         let data_at = self.put(1, offset, bytes, data)?;
         // It is read back through the file.
-        self.file.flush()?;
+        self.guarded(BufWriter::flush)?;
         Ok(Entry::Write { offset, bytes, data_at })
     }
 
@@ -114,9 +149,16 @@ impl Recorder {
     /// # Errors
     /// Those of the file.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.file.flush()?;
-        self.file.get_ref().sync_data()
+        self.guarded(|file| {
+            file.flush()?;
+            file.get_ref().sync_data()
+        })
     }
+}
+
+/// The same error, for one more person.
+fn again(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// Reads a log. What was cut off in the middle of an entry ends before it.
@@ -162,7 +204,7 @@ mod tests {
     fn reads_what_was_written_and_stops_at_a_cut() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
-        let mut recorder = Recorder::new(File::create(&path).unwrap());
+        let mut recorder = Recorder::new(Arc::new(File::create(&path).unwrap()));
         let entries = vec![
             recorder.write(4096, &[7; 1024]).unwrap(),
             recorder.zeros(0, 8192).unwrap(),
@@ -173,6 +215,7 @@ mod tests {
         recorder.finish().unwrap();
         let file = File::options().read(true).write(true).open(&path).unwrap();
         assert_eq!(read(&file).unwrap(), entries);
+        assert_eq!(entries.iter().map(Entry::log_bytes).sum::<u64>(), file.metadata().unwrap().len());
         let Entry::Write { data_at, bytes, .. } = entries[4] else { panic!() };
         let mut data = [0; 512];
         file.read_exact_at(&mut data, data_at).unwrap();
@@ -184,5 +227,21 @@ mod tests {
         }
         file.write_all_at(&[99], 0).unwrap();
         assert!(read(&file).is_err());
+    }
+
+    /// What stands behind a part of an entry would be taken for its rest.
+    #[test]
+    fn nothing_is_recorded_after_the_first_error() {
+        let mut recorder = Recorder::new(Arc::new(File::create("/dev/full").unwrap()));
+        recorder.flush().unwrap();
+        let full = io::ErrorKind::StorageFull;
+        assert_eq!(recorder.write(0, &[7; 512]).unwrap_err().kind(), full);
+        assert_eq!(recorder.is_whole().unwrap_err().kind(), full);
+        // The disk may have room again by now: too late.
+        recorder.file = BufWriter::new(Arc::new(tempfile::tempfile().unwrap()));
+        assert_eq!(recorder.zeros(0, 512).unwrap_err().kind(), full);
+        assert_eq!(recorder.finish().unwrap_err().kind(), full);
+        assert_eq!(recorder.finish().unwrap_err().kind(), full);
+        assert_eq!(recorder.file.get_ref().metadata().unwrap().len(), 0);
     }
 }

@@ -1,8 +1,13 @@
 //! Whose a lost write was: the file that has it, or the filesystem itself.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use emulate::chain::Filesystem;
 
 /// Files asked at once.
 const FILES_AT_ONCE: usize = 200;
@@ -16,27 +21,27 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Of a mounted filesystem, as `filefrag` tells (FIEMAP), and of ext4's journal, as `debugfs` does. What neither tells belongs to nobody.
-    pub fn of(directory: &Path, device: &Path, ext4: bool) -> Owners {
+    /// Of a mounted filesystem, as `filefrag` tells (FIEMAP), and of ext4's journal, as `debugfs` does. What neither tells belongs to nobody. `None` where there is no `filefrag`.
+    pub fn of(directory: &Path, device: &Path, filesystem: Filesystem) -> Option<Owners> {
         let mut owners = Owners::default();
+        // Where ordinary users' paths do not lead.
+        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
         let mut files = Vec::new();
         walk(directory, &mut files);
         for files in files.chunks(FILES_AT_ONCE) {
             // Of a file that cannot be asked it says so on stderr, and goes on.
-            let output = Command::new("filefrag").args(["-b1", "-e", "-v", "--"]).args(files).output();
-            if let Ok(output) = output {
-                owners.add_filefrag(&String::from_utf8_lossy(&output.stdout), directory);
-            }
+            let output =
+                Command::new("filefrag").args(["-b1", "-e", "-v", "--"]).args(files).env("PATH", &path).output();
+            owners.add_filefrag(&String::from_utf8_lossy(&output.ok()?.stdout), directory);
         }
-        if ext4 {
+        if filesystem == Filesystem::Ext4 {
             owners.ranges.entry(0).or_insert_with(|| (2048, "the superblock".to_owned()));
-            let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-            let output = Command::new("debugfs").args(["-R", "ex <8>"]).arg(device).env("PATH", path).output();
-            if let Ok(output) = output {
-                owners.add_journal(&String::from_utf8_lossy(&output.stdout), 4096);
+            let output = Command::new("debugfs").args(["-R", "ex <8>"]).arg(device).env("PATH", &path).output();
+            if let (Ok(output), Ok(block_bytes)) = (output, ext4_block_bytes(device)) {
+                owners.add_journal(&String::from_utf8_lossy(&output.stdout), block_bytes);
             }
         }
-        owners
+        Some(owners)
     }
 
     /// Adds what `filefrag -b1 -e -v` printed.
@@ -91,6 +96,13 @@ impl Owners {
     }
 }
 
+/// What ext4 counts in: `s_log_block_size` of the superblock, which begins at 1024 (`fs/ext4/ext4.h`).
+fn ext4_block_bytes(device: &Path) -> io::Result<u64> {
+    let mut log = [0; 4];
+    File::open(device)?.read_exact_at(&mut log, 1024 + 24)?;
+    1024u64.checked_shl(u32::from_le_bytes(log)).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
 fn walk(directory: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -129,5 +141,16 @@ mod tests {
         assert_eq!(owners.of_range(140_517_000, 100_000), ["a b.db"]);
         assert_eq!(owners.of_range(34816 * 4096 - 4096, 8192), ["a b.db", "the journal"][1..]);
         assert_eq!(owners.of_range(24576, 4096), [""; 0]);
+    }
+
+    #[test]
+    fn small_filesystems_count_in_small_blocks() {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        for (log, bytes) in [(0u32, 1024), (2, 4096)] {
+            image.as_file().write_all_at(&log.to_le_bytes(), 1048).unwrap();
+            assert_eq!(ext4_block_bytes(image.path()).unwrap(), bytes);
+        }
+        image.as_file().write_all_at(&[0xff; 4], 1048).unwrap();
+        assert!(ext4_block_bytes(image.path()).is_err());
     }
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 use crate::log::Recorder;
 use crate::view::Tape;
@@ -10,7 +11,7 @@ use crate::view::Tape;
 /// A drive on its way into a recording.
 #[derive(Debug)]
 pub struct Recorded {
-    base: File,
+    base: Arc<File>,
     capacity_bytes: u64,
     stage: Stage,
 }
@@ -18,7 +19,7 @@ pub struct Recorded {
 #[derive(Debug)]
 enum Stage {
     /// Written straight into the base.
-    Preparing { log: File },
+    Preparing { log: Arc<File> },
     /// Written into the log.
     Recording { recorder: Recorder, tape: Tape },
     /// What is written now is forgotten: the drive was taken away.
@@ -27,8 +28,8 @@ enum Stage {
 
 impl Recorded {
     /// On a sparse base of that size and an empty log, both open for reading and writing.
-    pub const fn new(base: File, log: File, capacity_bytes: u64) -> Recorded {
-        Recorded { base, capacity_bytes, stage: Stage::Preparing { log } }
+    pub fn new(base: File, log: File, capacity_bytes: u64) -> Recorded {
+        Recorded { base: Arc::new(base), capacity_bytes, stage: Stage::Preparing { log: Arc::new(log) } }
     }
 
     /// Its size.
@@ -39,11 +40,11 @@ impl Recorded {
     /// From now on everything is recorded.
     ///
     /// # Errors
-    /// When the files cannot be opened once more.
+    /// When the base cannot be made durable.
     pub fn begin(&mut self) -> io::Result<()> {
         self.base.sync_data()?;
         if let Stage::Preparing { log } = std::mem::replace(&mut self.stage, Stage::Over) {
-            let tape = Tape::new(self.base.try_clone()?, log.try_clone()?, self.capacity_bytes);
+            let tape = Tape::new(Arc::clone(&self.base), Arc::clone(&log), self.capacity_bytes);
             self.stage = Stage::Recording { recorder: Recorder::new(log), tape };
         }
         Ok(())
@@ -59,6 +60,17 @@ impl Recorded {
             tape.push(entry);
         }
         Ok(())
+    }
+
+    /// Whether all of it could be written down until now.
+    ///
+    /// # Errors
+    /// The first one of the log.
+    pub fn is_whole(&self) -> io::Result<()> {
+        match &self.stage {
+            Stage::Recording { recorder, .. } => recorder.is_whole(),
+            Stage::Preparing { .. } | Stage::Over => Ok(()),
+        }
     }
 
     /// The end; what was recorded.
@@ -98,7 +110,7 @@ impl Recorded {
         match &mut self.stage {
             Stage::Preparing { .. } => {
                 let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
-                Ok(rustix::fs::fallocate(&self.base, flags, offset, bytes)?)
+                Ok(rustix::fs::fallocate(&*self.base, flags, offset, bytes)?)
             }
             Stage::Recording { recorder, tape } => {
                 let entry = recorder.zeros(offset, bytes)?;

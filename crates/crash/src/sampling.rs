@@ -75,10 +75,16 @@ pub fn tears(offset: u64, bytes: u64, atomic_bytes: u64) -> Vec<u64> {
     (first..last).map(|unit| (unit * atomic_bytes - offset) / SECTOR_BYTES).collect()
 }
 
-/// The binary logarithm of how many states there could be, without tears: the subsets of what stands between two flushes, for all epochs together.
-pub fn possible_log2(epochs: &[Epoch]) -> f64 {
-    let largest = epochs.iter().map(|epoch| epoch.writes.len()).max().unwrap_or(0) as f64;
-    largest + epochs.iter().map(|epoch| (epoch.writes.len() as f64 - largest).exp2()).sum::<f64>().log2()
+/// The binary logarithm of how many states there could be. `tears` says of each epoch's writes at how many places each may be torn. A write is there, gone, or torn at one of these, whatever the others are;
+/// with all of its writes there, an epoch is the beginning of the next one.
+pub fn possible_log2(tears: &[Vec<usize>]) -> f64 {
+    let of_epochs: Vec<f64> =
+        tears.iter().map(|epoch| epoch.iter().map(|&tears| (tears as f64 + 2.0).log2()).sum()).collect();
+    let largest = of_epochs.iter().copied().fold(0.0, f64::max);
+    // In units of the largest, which may be beyond any number.
+    let one = (-largest).exp2();
+    let sum: f64 = of_epochs.iter().map(|epoch| (epoch - largest).exp2() - one).sum();
+    largest + (sum + one).log2()
 }
 
 #[cfg(test)]
@@ -122,7 +128,13 @@ mod tests {
 
     #[test]
     fn how_many_there_could_be() {
-        assert!((possible_log2(&[epoch(3), epoch(3)]) - 4.0).abs() < 1e-9);
-        assert!((possible_log2(&[epoch(2000), epoch(0)]) - 2000.0).abs() < 1e-9);
+        let possible = |tears: &[Vec<usize>]| possible_log2(tears).exp2();
+        // Eight, and seven that are none of those.
+        assert!((possible(&[vec![0; 3], vec![0; 3]]) - 15.0).abs() < 1e-9);
+        // Each of two writes is there, gone, or torn in one of two places; then nothing more comes.
+        assert!((possible(&[vec![2; 2], vec![]]) - 16.0).abs() < 1e-9);
+        assert!((possible(&[]) - 1.0).abs() < 1e-9);
+        assert!((possible_log2(&[vec![0; 2000], vec![]]) - 2000.0).abs() < 1e-9);
+        assert!((possible_log2(&[vec![6; 2000], vec![0; 10]]) - 6000.0).abs() < 1e-9);
     }
 }

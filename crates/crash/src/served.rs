@@ -3,78 +3,155 @@
 use std::fs::File;
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use emulate::fuse::files::{FIRST_FILE, Facts, Files, Next, Wanted, dispatch, whole_sectors};
 use emulate::fuse::mount::{self, MountError, Mounted};
-use emulate::fuse::wire::{
-    self, Attributes, Error, FALLOCATE_KEEP_SIZE, FALLOCATE_PUNCH_HOLE, FALLOCATE_ZERO_RANGE, Op, REQUEST_BYTES_MOST,
-    ROOT, Request,
-};
+use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MOST};
 use rustix::io::Errno;
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use simdrive::device::SECTOR_BYTES;
 
 use crate::recorded::Recorded;
-use crate::view::View;
+use crate::state::State;
+use crate::view::{Recording, View};
 
 /// Nodes after the directory: the recorded drive, then the states.
-const RECORDED: u64 = 2;
-const FIRST_STATE: u64 = 3;
+const RECORDED: u64 = FIRST_FILE;
+const FIRST_STATE: u64 = RECORDED + 1;
+/// Zeros that are written to a state at once.
+const ZEROS_BYTES: usize = 1 << 20;
 
 /// The name of the recorded drive's file.
 pub const DRIVE: &str = "drive";
 
+/// How the names of states' files begin.
+const STATE: &str = "state-";
+
 /// The name of a state's file.
 pub fn state_name(slot: usize) -> String {
-    format!("state-{slot}")
+    format!("{STATE}{slot}")
+}
+
+/// Who opens the files of states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenedBy {
+    /// A check, for its state alone: whoever has the file open when the next state comes is not let at that one.
+    Checks,
+    /// A loop device, for one state after the other: it sees to it that nothing is left of a state when the next one comes.
+    LoopDevices,
 }
 
 /// What the files lead to.
 #[derive(Debug)]
 struct Drives {
-    recorded: Mutex<Recorded>,
-    states: Vec<Mutex<Option<View>>>,
+    recorded: Mutex<Option<Recorded>>,
+    /// Of which the states are.
+    recording: Option<Arc<Recording>>,
+    states: Vec<Mutex<Slot>>,
+    opened_by: OpenedBy,
     capacity_bytes: u64,
+}
+
+/// Where one state after the other is put.
+#[derive(Debug, Default)]
+struct Slot {
+    view: Option<View>,
+    /// What those get as a handle who open it now.
+    handle: u64,
 }
 
 /// The directory. Dropping it takes it away.
 #[derive(Debug)]
 pub struct Served {
     drives: Arc<Drives>,
-    kernel: Arc<File>,
     mounted: Option<Mounted>,
-    threads: Vec<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Served {
-    /// Mounts it, with so many files for states. One thread answers.
+    /// Mounts it with the recorded drive alone. One thread answers: then whatever was written before a flush came has been acknowledged before it came, and the log's order is the order of promises.
     ///
     /// # Errors
     /// When the machine does not allow it.
-    pub fn mount(directory: &Path, recorded: Recorded, states: usize) -> Result<Served, MountError> {
-        let (kernel, mounted) = mount::attach(directory)?;
+    pub fn of_recorded(directory: &Path, recorded: Recorded) -> Result<Served, MountError> {
         let capacity_bytes = recorded.capacity_bytes();
-        let states = std::iter::repeat_with(|| Mutex::new(None)).take(states).collect();
-        let drives = Arc::new(Drives { recorded: Mutex::new(recorded), states, capacity_bytes });
-        let mut served = Served { drives, kernel: Arc::new(kernel), mounted: Some(mounted), threads: Vec::new() };
-        served.add_thread();
-        Ok(served)
+        let drives = Drives {
+            recorded: Mutex::new(Some(recorded)),
+            recording: None,
+            states: Vec::new(),
+            opened_by: OpenedBy::Checks,
+            capacity_bytes,
+        };
+        Served::mount(directory, drives, 1)
     }
 
-    /// One more thread that answers. While something is recorded there is one alone: then whatever was written before a flush came has been acknowledged before it came, and the log's order is the order of
-    /// promises.
-    pub fn add_thread(&mut self) {
-        let (drives, kernel) = (Arc::clone(&self.drives), Arc::clone(&self.kernel));
-        self.threads.push(std::thread::spawn(move || serve(&drives, &kernel)));
+    /// Mounts it, with so many files for states of a recording, and as many threads that answer.
+    ///
+    /// # Errors
+    /// When the machine does not allow it.
+    pub fn of_states(
+        directory: &Path,
+        recording: Arc<Recording>,
+        states: usize,
+        opened_by: OpenedBy,
+    ) -> Result<Served, MountError> {
+        let capacity_bytes = recording.capacity_bytes();
+        let drives = Drives {
+            recorded: Mutex::new(None),
+            recording: Some(recording),
+            states: std::iter::repeat_with(Mutex::default).take(states).collect(),
+            opened_by,
+            capacity_bytes,
+        };
+        Served::mount(directory, drives, states)
+    }
+
+    fn mount(directory: &Path, drives: Drives, threads: usize) -> Result<Served, MountError> {
+        let drives = Arc::new(drives);
+        let (served, place) = (Arc::clone(&drives), directory.to_owned());
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            own_descriptors();
+            let kernel = match mount::attach(&place) {
+                Ok((kernel, mounted)) => {
+                    let _ = tell.send(Ok(mounted));
+                    kernel
+                }
+                Err(error) => {
+                    let _ = tell.send(Err(error));
+                    return;
+                }
+            };
+            std::thread::scope(|scope| {
+                for _ in 1..threads {
+                    scope.spawn(|| serve(&served, &kernel));
+                }
+                serve(&served, &kernel);
+            });
+        });
+        let ended = |_| MountError::Failed { directory: directory.to_owned(), because: "its thread ended".to_owned() };
+        let mounted = told.recv().map_err(ended)??;
+        Ok(Served { drives, mounted: Some(mounted), thread: Some(thread) })
     }
 
     /// The recorded drive.
-    pub fn recorded<T>(&self, work: impl FnOnce(&mut Recorded) -> T) -> T {
-        work(&mut lock(&self.drives.recorded))
+    ///
+    /// # Errors
+    /// Those of `work`, and where none is recorded.
+    pub fn recorded<T>(&self, work: impl FnOnce(&mut Recorded) -> io::Result<T>) -> io::Result<T> {
+        lock(&self.drives.recorded).as_mut().map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)
     }
 
-    /// Puts a state into a slot, or takes it out. Nobody may have the slot's file open for anything but its loop device.
-    pub fn put(&self, slot: usize, view: Option<View>) {
-        *lock(&self.drives.states[slot]) = view;
+    /// Puts a state of the recording into a slot, or takes it out.
+    pub fn put(&self, slot: usize, state: Option<&State>) {
+        let recording = self.drives.recording.as_ref();
+        let view = recording.zip(state).map(|(recording, state)| View::new(Arc::clone(recording), state));
+        let mut slot = lock(&self.drives.states[slot]);
+        slot.view = view;
+        slot.handle += u64::from(self.drives.opened_by == OpenedBy::Checks);
     }
 
     /// The path of a file.
@@ -85,16 +162,28 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.mounted = None;
-        for thread in self.threads.drain(..) {
+        // Where the connection cannot be ended, whoever still has a file open keeps it, and its threads, until this process ends.
+        if self.mounted.take().is_some_and(|mounted| mounted.abort().is_err()) {
+            return;
+        }
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A thread that panicked was answering one request; the next one finds what the last one left.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives the calling thread, and those that it starts from now on, descriptors of their own. A killed process ends thread by thread: one that waits in the kernel for a state's filesystem waits for these
+/// threads' answers, and would keep their connection open, and so itself waiting, for ever.
+#[expect(unsafe_code, reason = "descriptors opened afterwards are unknown to other threads")]
+fn own_descriptors() {
+    // SAFETY: what these threads open, the connection, they keep for themselves. What they read and write through `Drives` was opened before, and is never exchanged: a recorded drive keeps its two files,
+    // and states are of one recording.
+    let _ = unsafe { unshare_unsafe(UnshareFlags::FILES) };
 }
 
 fn serve(drives: &Drives, mut kernel: &File) {
@@ -110,149 +199,237 @@ fn serve(drives: &Drives, mut kernel: &File) {
             },
         };
         let Some(request) = wire::parse(&input[..bytes]) else { continue };
-        if let Op::Read { offset, bytes } = request.op {
-            let bytes = u64::from(bytes).min(drives.capacity_bytes.saturating_sub(offset));
-            data.resize(bytes as usize, 0);
-            match drives.read(request.node, offset, &mut data) {
-                Ok(()) => {
-                    let mut header = wire::answer(request.unique, |_| ());
-                    header[..4].copy_from_slice(&(16 + bytes as u32).to_ne_bytes());
-                    let _ = kernel.write_vectored(&[IoSlice::new(&header), IoSlice::new(&data)]);
+        // An answer that nobody waits for any more is no error.
+        let _ = match dispatch(&request, drives) {
+            Next::Silence => continue,
+            Next::Answer(answer) => kernel.write(&answer),
+            Next::Do(wanted) => match drives.carry_out(request.node, request.handle, wanted, &mut data) {
+                Ok(Done::Read) => {
+                    let header = wire::data_header(request.unique, data.len() as u32);
+                    kernel.write_vectored(&[IoSlice::new(&header), IoSlice::new(&data)])
                 }
-                Err(error) => drop(kernel.write(&wire::refusal(request.unique, error))),
-            }
-            continue;
+                Ok(Done::Written(bytes)) => kernel.write(&wire::written(request.unique, bytes as u32)),
+                Ok(Done::Nothing) => kernel.write(&wire::answer(request.unique, |_| ())),
+                Err(error) => kernel.write(&wire::refusal(request.unique, error)),
+            },
+        };
+    }
+}
+
+/// What was done.
+enum Done {
+    Read,
+    Written(usize),
+    Nothing,
+}
+
+impl Files for Drives {
+    fn find(&self, name: &[u8]) -> Option<u64> {
+        let name = std::str::from_utf8(name).ok()?;
+        if name == DRIVE {
+            return self.recording.is_none().then_some(RECORDED);
         }
-        if let Some(answer) = drives.answer(&request) {
-            // An answer that nobody waits for any more is no error.
-            let _ = kernel.write(&answer);
-        }
+        let slot: usize = name.strip_prefix(STATE)?.parse().ok()?;
+        (slot < self.states.len()).then_some(FIRST_STATE + slot as u64)
+    }
+
+    fn listed(&self) -> Vec<(u64, String)> {
+        let states = (0..self.states.len()).map(|slot| (FIRST_STATE + slot as u64, state_name(slot)));
+        let recorded = self.recording.is_none().then(|| (RECORDED, DRIVE.to_owned()));
+        recorded.into_iter().chain(states).collect()
+    }
+
+    fn facts(&self, node: u64) -> Option<Facts> {
+        let handle = if node == RECORDED {
+            0
+        } else {
+            let slot = self.states.get(node.checked_sub(FIRST_STATE)? as usize)?;
+            lock(slot).handle
+        };
+        Some(Facts { bytes: self.capacity_bytes, handle })
     }
 }
 
 impl Drives {
-    fn answer(&self, request: &Request<'_>) -> Option<Vec<u8>> {
-        let unique = request.unique;
-        let result = match request.op {
-            Op::Silence => return None,
-            Op::Init { flags, .. } => Ok(wire::init(unique, flags)),
-            Op::Nod => Ok(wire::answer(unique, |_| ())),
-            Op::OpenDirectory => Ok(wire::opened_directory(unique)),
-            Op::Open => Ok(wire::opened(unique, 0)),
-            Op::StatFs => Ok(wire::stat_fs(unique, self.capacity_bytes)),
-            Op::Lookup(name) => {
-                let node = std::str::from_utf8(name).ok().and_then(|name| self.node(name));
-                node.and_then(|node| self.attributes(node))
-                    .map(|found| wire::entry(unique, &found))
-                    .ok_or(Error::NoEntry)
-            }
-            Op::GetAttributes | Op::SetAttributes { size: false } => {
-                self.attributes(request.node).map(|found| wire::attributes(unique, &found)).ok_or(Error::NoEntry)
-            }
-            Op::SetAttributes { size: true } => Err(Error::Permission),
-            Op::ReadDirectory { offset, bytes } => {
-                let names: Vec<(u64, String)> = std::iter::once((RECORDED, DRIVE.to_owned()))
-                    .chain((0..self.states.len()).map(|slot| (FIRST_STATE + slot as u64, state_name(slot))))
-                    .collect();
-                let names: Vec<(u64, &str)> = names.iter().map(|(node, name)| (*node, name.as_str())).collect();
-                Ok(wire::directory(unique, &names, offset, bytes))
-            }
-            Op::Write { offset, data } => {
-                self.write(request.node, offset, data).map(|()| wire::written(unique, data.len() as u32))
-            }
-            Op::Fsync => self.flush(request.node).map(|()| wire::answer(unique, |_| ())),
-            Op::Fallocate { offset, bytes, mode } => {
-                let zeros =
-                    mode & FALLOCATE_KEEP_SIZE != 0 && mode & (FALLOCATE_PUNCH_HOLE | FALLOCATE_ZERO_RANGE) != 0;
-                if zeros {
-                    self.zero(request.node, offset, bytes).map(|()| wire::answer(unique, |_| ()))
-                } else {
-                    Err(Error::Unsupported)
-                }
-            }
-            Op::Read { .. } | Op::Unknown => Err(Error::NotImplemented),
-        };
-        Some(result.unwrap_or_else(|error| wire::refusal(unique, error)))
-    }
-
-    fn node(&self, name: &str) -> Option<u64> {
-        if name == DRIVE {
-            return Some(RECORDED);
-        }
-        let slot: usize = name.strip_prefix("state-")?.parse().ok()?;
-        (slot < self.states.len()).then_some(FIRST_STATE + slot as u64)
-    }
-
-    fn attributes(&self, node: u64) -> Option<Attributes> {
-        let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        match node {
-            ROOT => Some(Attributes { node, bytes: 4096, mode: 0o040_700, owner }),
-            node if node < FIRST_STATE + self.states.len() as u64 => {
-                Some(Attributes { node, bytes: self.capacity_bytes, mode: 0o100_600, owner })
-            }
-            _ => None,
-        }
-    }
-
-    fn state(&self, node: u64) -> Result<&Mutex<Option<View>>, Error> {
-        node.checked_sub(FIRST_STATE).and_then(|slot| self.states.get(slot as usize)).ok_or(Error::NoEntry)
-    }
-
-    fn read(&self, node: u64, offset: u64, data: &mut [u8]) -> Result<(), Error> {
-        let read = if node == RECORDED {
-            lock(&self.recorded).read(offset, data)
-        } else {
-            let slot = lock(self.state(node)?);
-            // An empty one is zeros.
-            data.fill(0);
-            slot.as_ref().map_or(Ok(()), |view| view.read(offset, data))
-        };
-        read.map_err(|error| error_of(&error))
-    }
-
-    fn within(&self, offset: u64, bytes: u64) -> Result<(), Error> {
-        let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.capacity_bytes);
-        match (fits, (offset | bytes).is_multiple_of(512)) {
-            (true, true) => Ok(()),
-            (false, _) => Err(Error::NoSpace),
-            (true, false) => Err(Error::Invalid),
-        }
-    }
-
-    fn write(&self, node: u64, offset: u64, data: &[u8]) -> Result<(), Error> {
-        self.within(offset, data.len() as u64)?;
-        let written = if node == RECORDED {
-            lock(&self.recorded).write(offset, data)
-        } else {
-            match &mut *lock(self.state(node)?) {
-                Some(view) => view.write(offset, data),
-                None => Ok(()),
-            }
-        };
-        written.map_err(|error| error_of(&error))
-    }
-
-    fn zero(&self, node: u64, offset: u64, bytes: u64) -> Result<(), Error> {
-        self.within(offset, bytes)?;
+    fn carry_out(&self, node: u64, handle: u64, wanted: Wanted<'_>, data: &mut Vec<u8>) -> Result<Done, Error> {
         if node == RECORDED {
-            return lock(&self.recorded).zero(offset, bytes).map_err(|error| error_of(&error));
+            let mut recorded = lock(&self.recorded);
+            return carry_out(recorded.as_mut().ok_or(Error::NoEntry)?, self.capacity_bytes, wanted, data);
         }
-        let zeros = vec![0; 1 << 20];
+        let slot = node.checked_sub(FIRST_STATE).and_then(|slot| self.states.get(slot as usize));
+        let mut slot = lock(slot.ok_or(Error::NoEntry)?);
+        // The state may have been exchanged since the handle was looked at.
+        if slot.handle != handle {
+            return Err(Error::Io);
+        }
+        carry_out(&mut slot.view, self.capacity_bytes, wanted, data)
+    }
+}
+
+/// What stands behind a file.
+trait Content {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
+    fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()>;
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+impl Content for Recorded {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.read(offset, buffer)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.write(offset, data)
+    }
+
+    fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.zero(offset, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.flush()
+    }
+}
+
+/// A state; an empty slot is zeros.
+impl Content for Option<View> {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        if let Some(view) = self {
+            return view.read(offset, buffer);
+        }
+        buffer.fill(0);
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.as_mut().map_or(Ok(()), |view| view.write(offset, data))
+    }
+
+    fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        let zeros = vec![0; ZEROS_BYTES];
+        let end = offset + bytes;
         let mut at = offset;
-        while at < offset + bytes {
-            let length = (offset + bytes - at).min(zeros.len() as u64);
-            self.write(node, at, &zeros[..length as usize])?;
+        while at < end {
+            let length = (end - at).min(ZEROS_BYTES as u64);
+            Content::write(self, at, &zeros[..length as usize])?;
             at += length;
         }
         Ok(())
     }
 
-    fn flush(&self, node: u64) -> Result<(), Error> {
-        // A state that is being checked loses nothing.
-        if node == RECORDED { lock(&self.recorded).flush().map_err(|error| error_of(&error)) } else { Ok(()) }
+    /// A state that is being checked loses nothing.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
-fn error_of(error: &io::Error) -> Error {
+fn carry_out(
+    content: &mut impl Content,
+    capacity_bytes: u64,
+    wanted: Wanted<'_>,
+    data: &mut Vec<u8>,
+) -> Result<Done, Error> {
+    match wanted {
+        Wanted::Read { offset, bytes } => {
+            data.resize(bytes as usize, 0);
+            content.read(offset, data).map_err(error_of)?;
+            Ok(Done::Read)
+        }
+        Wanted::Write { offset, data } => {
+            let held = |first, length| {
+                let mut held = vec![0; length as usize];
+                content.read(first, &mut held).map_err(error_of).map(|()| held)
+            };
+            let (first, whole) = whole_sectors(offset, data, capacity_bytes, held)?;
+            content.write(first, &whole).map_err(error_of)?;
+            Ok(Done::Written(data.len()))
+        }
+        Wanted::Trim { offset, bytes } | Wanted::Zero { offset, bytes } => {
+            if offset.checked_add(bytes).is_none_or(|end| end > capacity_bytes) {
+                return Err(Error::NoSpace);
+            }
+            // As a block device answers.
+            if !(offset | bytes).is_multiple_of(SECTOR_BYTES) {
+                return Err(Error::Invalid);
+            }
+            content.zero(offset, bytes).map_err(error_of)?;
+            Ok(Done::Nothing)
+        }
+        Wanted::Flush => content.flush().map_err(error_of).map(|()| Done::Nothing),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
+fn error_of(error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::StorageFull { Error::NoSpace } else { Error::Io }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use super::*;
+
+    const CAPACITY: u64 = 1 << 20;
+
+    fn recorded() -> Recorded {
+        let base = tempfile::tempfile().unwrap();
+        base.set_len(CAPACITY).unwrap();
+        base.write_all_at(&[0xbb; 4096], 0).unwrap();
+        Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY)
+    }
+
+    fn mounted(work: impl FnOnce(&Path) -> Result<Served, MountError>) -> Option<(Served, tempfile::TempDir)> {
+        let directory = tempfile::tempdir().unwrap();
+        match work(directory.path()) {
+            Ok(served) => Some((served, directory)),
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn writes_may_begin_and_end_anywhere() {
+        let mounted = mounted(|directory| Served::of_recorded(directory, recorded()));
+        let Some((served, _directory)) = mounted else { return };
+        served.recorded(Recorded::begin).unwrap();
+        let file = File::options().read(true).write(true).open(served.path(DRIVE)).unwrap();
+        file.write_all_at(&[7; 9000], 100).unwrap();
+        file.write_all_at(b"x", CAPACITY - 1).unwrap();
+        assert!(file.write_all_at(b"xy", CAPACITY - 1).is_err());
+        let mut held = vec![0; 9200];
+        file.read_exact_at(&mut held, 0).unwrap();
+        let expected = [vec![0xbb; 100], vec![7; 9000], vec![0; 100]].concat();
+        assert!(held == expected);
+        let tape = served.recorded(Recorded::end).unwrap().unwrap();
+        let ranges: Vec<(u64, u64)> = tape.entries().iter().filter_map(crate::log::Entry::range).collect();
+        assert!(ranges.iter().all(|(offset, bytes)| (offset | bytes).is_multiple_of(SECTOR_BYTES)), "{ranges:?}");
+        assert_eq!(ranges.last(), Some(&(CAPACITY - 512, 512)));
+    }
+
+    #[test]
+    fn whoever_still_has_a_state_open_is_not_let_at_the_next_one() {
+        let mut recorded = recorded();
+        recorded.begin().unwrap();
+        let recording = Arc::new(Recording::new(recorded.end().unwrap().unwrap()));
+        let mounted = mounted(|directory| Served::of_states(directory, recording, 1, OpenedBy::Checks));
+        let Some((served, _directory)) = mounted else { return };
+        let put = || served.put(0, Some(&State::whole(0)));
+        let open = || File::options().read(true).write(true).open(served.path(&state_name(0))).unwrap();
+        put();
+        let stale = open();
+        stale.write_all_at(&[7; 512], 0).unwrap();
+        put();
+        assert!(stale.write_all_at(&[7; 512], 0).is_err());
+        assert!(stale.read_exact_at(&mut [0; 512], 0).is_err());
+        let mut held = [0; 512];
+        open().read_exact_at(&mut held, 0).unwrap();
+        assert_eq!(held, [0xbb; 512]);
+        // An open file does not keep the directory from going.
+        drop(served);
+        assert!(stale.write_all_at(&[7; 512], 0).is_err());
+    }
 }

@@ -10,6 +10,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use emulate::chain::Filesystem;
 
 use crate::check::{Check, Verdict};
 use crate::log;
@@ -23,6 +26,13 @@ pub struct Plan {
     pub command: Vec<String>,
     /// The drive's size.
     pub capacity_bytes: u64,
+    /// The filesystem on it; none: the command got the drive itself.
+    #[serde(with = "crate::filesystem_name")]
+    pub filesystem: Option<Filesystem>,
+    /// How long the log is: what is missing of it would pass for states that are fine.
+    pub log_bytes: u64,
+    /// Entries of the log.
+    pub log_entries: usize,
     /// How states are checked.
     pub check: Check,
     /// States between two flushes that are tried, at most.
@@ -62,8 +72,16 @@ pub enum SessionError {
         /// Why.
         because: io::Error,
     },
+    /// What was recorded is not there any more.
+    #[error("`{}` is not as it was recorded: {what}; record the command once more", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
     /// The system said no.
-    #[error("`{}`: {source}", path.display())]
+    #[error("`{}` cannot be used", path.display())]
     System {
         /// The file.
         path: PathBuf,
@@ -111,20 +129,16 @@ impl Session {
         SessionError::System { path: self.directory.join(name), source }
     }
 
-    fn file(&self, name: &str) -> Result<File, SessionError> {
-        let open =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(self.directory.join(name));
-        open.map_err(|error| self.system(name, error))
-    }
-
     /// The files of a drive that is going to be recorded: base and log.
     ///
     /// # Errors
     /// When they cannot be made.
     pub fn blank(&self, capacity_bytes: u64) -> Result<(File, File), SessionError> {
-        let base = self.file("base.img")?;
-        base.set_len(capacity_bytes).map_err(|error| self.system("base.img", error))?;
-        Ok((base, self.file("writes.log")?))
+        let blank = |name: &str, bytes: u64| {
+            let made = OpenOptions::new().read(true).write(true).create_new(true).open(self.directory.join(name));
+            made.and_then(|file| file.set_len(bytes).map(|()| file)).map_err(|error| self.system(name, error))
+        };
+        Ok((blank("base.img", capacity_bytes)?, blank("writes.log", 0)?))
     }
 
     /// Writes the plan down: from now on the session can be gone on with.
@@ -141,11 +155,28 @@ impl Session {
     /// # Errors
     /// When it cannot be read.
     pub fn recording(&self, plan: &Plan) -> Result<Recording, SessionError> {
-        let (base, log) = (self.file("base.img")?, self.file("writes.log")?);
+        let base = self.recorded("base.img", plan.capacity_bytes)?;
+        let log = self.recorded("writes.log", plan.log_bytes)?;
         let entries = log::read(&log).map_err(|error| self.system("writes.log", error))?;
-        let mut tape = Tape::new(base, log, plan.capacity_bytes);
+        if entries.len() != plan.log_entries {
+            let what = format!("it has {} entries of {}", entries.len(), plan.log_entries);
+            return Err(SessionError::Damaged { path: self.directory.join("writes.log"), what });
+        }
+        let mut tape = Tape::new(Arc::new(base), Arc::new(log), plan.capacity_bytes);
         entries.into_iter().for_each(|entry| tape.push(entry));
         Ok(Recording::new(tape))
+    }
+
+    /// A file of the recording, of which it is known how long it is.
+    fn recorded(&self, name: &str, bytes: u64) -> Result<File, SessionError> {
+        let path = self.directory.join(name);
+        let damaged = |what| SessionError::Damaged { path: path.clone(), what };
+        let file = File::open(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => damaged("it is gone".to_owned()),
+            _ => self.system(name, error),
+        })?;
+        let found = file.metadata().map_err(|error| self.system(name, error))?.len();
+        if found == bytes { Ok(file) } else { Err(damaged(format!("it has {found} bytes of {bytes}"))) }
     }
 
     /// The states that were checked. A line that was cut off counts as none.
@@ -153,7 +184,12 @@ impl Session {
     /// # Errors
     /// When they cannot be read.
     pub fn results(&self) -> Result<Vec<(State, Verdict)>, SessionError> {
-        let lines = BufReader::new(self.file("results.jsonl")?).lines();
+        let file = match File::open(self.directory.join("results.jsonl")) {
+            // It ended before its first result.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened.map_err(|error| self.system("results.jsonl", error))?,
+        };
+        let lines = BufReader::new(file).lines();
         let mut results = Vec::new();
         for line in lines {
             let line = line.map_err(|error| self.system("results.jsonl", error))?;
@@ -202,6 +238,7 @@ impl ResultLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recorded::Recorded;
 
     #[test]
     fn a_session_is_gone_on_with() {
@@ -215,11 +252,15 @@ mod tests {
         let plan = Plan {
             command: vec!["a".to_owned()],
             capacity_bytes: 1 << 20,
+            filesystem: Some(Filesystem::Ext4),
+            log_bytes: 0,
+            log_entries: 0,
             check,
             samples: 3,
             seed: 4,
             atomic_bytes: 4096,
         };
+        assert_eq!(session.results().unwrap(), []);
         session.keep(&plan).unwrap();
         let mut log = session.log_results().unwrap();
         log.add(&State::whole(3), &Verdict::Passed).unwrap();
@@ -234,5 +275,46 @@ mod tests {
         session.log_results().unwrap().add(&State::whole(6), &Verdict::Passed).unwrap();
         let states: Vec<String> = session.results().unwrap().iter().map(|(state, _)| state.to_string()).collect();
         assert_eq!(states, ["3", "4-0..1", "6"]);
+    }
+
+    /// What is missing of a recording would make its states look fine, or broken.
+    #[test]
+    fn a_recording_that_is_not_whole_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("crash");
+        let session = Session::create(&directory).unwrap();
+        let (base, log) = session.blank(1 << 20).unwrap();
+        let mut recorded = Recorded::new(base, log, 1 << 20);
+        recorded.begin().unwrap();
+        recorded.printed(b"one").unwrap();
+        recorded.printed(b"two").unwrap();
+        let tape = recorded.end().unwrap().unwrap();
+        let plan = Plan {
+            command: vec![],
+            capacity_bytes: 1 << 20,
+            filesystem: None,
+            log_bytes: tape.log_bytes(),
+            log_entries: tape.entries().len(),
+            check: Check { command: String::new(), expect: None, filesystem: None, timeout_s: 1 },
+            samples: 1,
+            seed: 0,
+            atomic_bytes: 4096,
+        };
+        assert_eq!(session.recording(&plan).unwrap().entries().len(), 2);
+        let said = |plan: &Plan| {
+            let error = session.recording(plan).unwrap_err().to_string();
+            error.replace(directory.to_str().unwrap(), "DIR")
+        };
+        insta::assert_snapshot!(said(&Plan { log_entries: 3, ..plan.clone() }), @"`DIR/writes.log` is not as it was recorded: it has 2 entries of 3; record the command once more");
+        let log = directory.join("writes.log");
+        let whole = std::fs::read(&log).unwrap();
+        std::fs::write(&log, &whole[..whole.len() - 1]).unwrap();
+        insta::assert_snapshot!(said(&plan), @"`DIR/writes.log` is not as it was recorded: it has 39 bytes of 40; record the command once more");
+        std::fs::remove_file(&log).unwrap();
+        insta::assert_snapshot!(said(&plan), @"`DIR/writes.log` is not as it was recorded: it is gone; record the command once more");
+        assert!(!log.exists());
+        std::fs::write(&log, &whole).unwrap();
+        std::fs::remove_file(directory.join("base.img")).unwrap();
+        insta::assert_snapshot!(said(&plan), @"`DIR/base.img` is not as it was recorded: it is gone; record the command once more");
     }
 }

@@ -18,8 +18,8 @@ pub const BLOCK_BYTES: u64 = 4096;
 /// A drive that is or was recorded: what it held before, and everything that was written to it.
 #[derive(Debug)]
 pub struct Tape {
-    base: File,
-    log: File,
+    base: Arc<File>,
+    log: Arc<File>,
     entries: Vec<Entry>,
     /// Which entries wrote to each block, in order.
     writers: HashMap<u64, Vec<u32>>,
@@ -28,7 +28,7 @@ pub struct Tape {
 
 impl Tape {
     /// Of a base image and of a log's file; nothing has happened yet.
-    pub fn new(base: File, log: File, capacity_bytes: u64) -> Tape {
+    pub fn new(base: Arc<File>, log: Arc<File>, capacity_bytes: u64) -> Tape {
         Tape { base, log, entries: Vec::new(), writers: HashMap::new(), capacity_bytes }
     }
 
@@ -44,6 +44,11 @@ impl Tape {
     /// What happened.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// What that takes in the log's file.
+    pub fn log_bytes(&self) -> u64 {
+        self.entries.iter().map(Entry::log_bytes).sum()
     }
 
     /// What the drive holds after all of it.
@@ -127,6 +132,11 @@ impl Recording {
         &self.tape.entries
     }
 
+    /// What that takes in the log's file.
+    pub fn log_bytes(&self) -> u64 {
+        self.tape.log_bytes()
+    }
+
     /// The drive's size.
     pub const fn capacity_bytes(&self) -> u64 {
         self.tape.capacity_bytes
@@ -152,9 +162,13 @@ impl Recording {
     /// Whether a state can be made of it.
     pub fn has(&self, state: &State) -> bool {
         self.epochs.get(state.epoch).is_some_and(|epoch| {
-            let count = epoch.writes.len();
-            let torn = state.torn.is_none_or(|(write, _)| write < count && !state.lost.contains(&write));
-            torn && state.lost.last().is_none_or(|last| *last < count)
+            let torn = state.torn.is_none_or(|(write, sectors)| {
+                let range = epoch.writes.get(write).and_then(|&index| self.tape.entries[index].range());
+                // A part of it is there, and a part is gone.
+                let parts = range.is_some_and(|(_, bytes)| (1..bytes / SECTOR_BYTES).contains(&sectors));
+                parts && !state.lost.contains(&write)
+            });
+            torn && state.lost.last().is_none_or(|last| *last < epoch.writes.len())
         })
     }
 }
@@ -306,7 +320,7 @@ mod tests {
             let base = tempfile::tempfile().unwrap();
             base.write_all_at(&vec![0xbb; CAPACITY as usize], 0).unwrap();
             let log = tempfile::NamedTempFile::new().unwrap();
-            let mut recorder = Recorder::new(log.reopen().unwrap());
+            let mut recorder = Recorder::new(Arc::new(log.reopen().unwrap()));
             let mut entries = Vec::new();
             for did in &history {
                 entries.push(match *did {
@@ -316,15 +330,24 @@ mod tests {
                 });
             }
             recorder.finish().unwrap();
-            let mut tape = Tape::new(base, log.reopen().unwrap(), CAPACITY);
+            let mut tape = Tape::new(Arc::new(base), Arc::new(log.reopen().unwrap()), CAPACITY);
             entries.into_iter().for_each(|entry| tape.push(entry));
             let recording = Arc::new(Recording::new(tape));
             let number = pick.index(recording.epochs().len());
             let epoch = recording.epochs()[number].clone();
             let lost: BTreeSet<usize> = (0..epoch.writes.len()).filter(|&write| !keep[write]).collect();
-            let torn = tear.filter(|(write, _)| *write < epoch.writes.len() && !lost.contains(write));
+            let ranges = recording.ranges(&epoch);
+            let has_it = |write: usize, sectors: u64| ranges.get(write).is_some_and(|(_, bytes)| sectors < bytes / 512);
+            let torn = tear.filter(|(write, sectors)| has_it(*write, *sectors) && !lost.contains(write));
             let state = State { epoch: number, lost, torn };
             prop_assert!(recording.has(&state));
+            for write in 0..=ranges.len() {
+                let whole = ranges.get(write).map_or(0, |(_, bytes)| bytes / 512);
+                for sectors in [0, whole, whole + 1, 1 << 55, u64::MAX] {
+                    let torn = State { torn: Some((write, sectors)), ..State::whole(number) };
+                    prop_assert!(!recording.has(&torn), "{}", torn);
+                }
+            }
             // The copy.
             let mut expected = vec![0xbb; CAPACITY as usize];
             let before = number.checked_sub(1).map_or(0, |last| recording.epochs()[last].end);

@@ -24,6 +24,14 @@ impl Filesystem {
         }
     }
 
+    /// The smallest drive that one is made on: mke2fs finds no room for a journal of its least size below, mkfs.xfs refuses (`calculate_initial_geometry`: 300 MB).
+    pub const fn capacity_bytes_least(self) -> u64 {
+        match self {
+            Filesystem::Ext4 => 16 << 20,
+            Filesystem::Xfs => 300 << 20,
+        }
+    }
+
     /// With which options one is mounted that lies on an emulated drive.
     pub const fn mount_options(self) -> &'static str {
         match self {
@@ -244,15 +252,24 @@ fn make(device: &Path, filesystem: Filesystem) -> Result<(), ChainError> {
         // The tables of inodes are not written now, and not in the background later (`noinit_itable`), where it would be measured with everything else. The journal is no larger than needed,
         // because all of it is written here.
         Filesystem::Ext4 => {
-            let journal = if size_bytes(device)? >= 8 << 30 { "size=128" } else { "size=16" };
+            let journal = format!("size={}", ext4_journal_mib(size_bytes(device)?));
             run(
                 "mkfs.ext4",
-                words!["-q", "-E", "lazy_itable_init=1,lazy_journal_init=0,nodiscard", "-J", journal, "--", device],
+                words!["-q", "-E", "lazy_itable_init=1,lazy_journal_init=0,nodiscard", "-J", &journal, "--", device],
             )
         }
         Filesystem::Xfs => run("mkfs.xfs", words!["-q", "-K", device]),
     }
     .map(drop)
+}
+
+/// How large a journal is made. On a small drive it must leave room for files.
+const fn ext4_journal_mib(capacity_bytes: u64) -> u64 {
+    match capacity_bytes >> 20 {
+        0..64 => capacity_bytes.div_ceil(4 << 20),
+        64..8192 => 16,
+        _ => 128,
+    }
 }
 
 fn size_bytes(device: &Path) -> Result<u64, ChainError> {

@@ -173,11 +173,18 @@ fn what_cannot_be_tested_is_said() {
         format!("{} {}", run.code.unwrap(), run.said(place, "DIR"))
     };
     insta::assert_snapshot!(refused(&["--resume", "DIR/none"]), @"2 flushmark: `DIR/none` holds no crash test (No such file or directory (os error 2))");
-    insta::assert_snapshot!(refused(&["--check", "true", "--size", "1MiB", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 16 MiB");
+    insta::assert_snapshot!(refused(&["--check", "true", "--size", "1MiB", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 16 MiB for ext4");
+    insta::assert_snapshot!(refused(&["--check", "true", "--size", "128MiB", "--fs", "xfs", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 300 MiB for xfs");
+    insta::assert_snapshot!(refused(&["--check", "true", "--size", "1000", "--fs", "none", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 4 KiB");
     insta::assert_snapshot!(refused(&["--check", "true", "--atomic", "1000", "--", "true"]), @"2 flushmark: --atomic has to be 512 or more, and a power of two");
     insta::assert_snapshot!(refused(&["--check", "true", "--session", "DIR", "--", "true"]), @"2 flushmark: `DIR` exists; go on with it by `flushmark crash --resume DIR`, or name another directory");
-    insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: `no-such-command`: No such file or directory (os error 2): No such file or directory (os error 2)");
+    insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: `no-such-command` cannot be run: No such file or directory (os error 2)");
     assert!(!directory.path().join("x").exists(), "nothing is left of what was not recorded");
+    // What a test was begun with stays as it was.
+    for option in [&["--check", "true"][..], &["--expect", "ok"], &["--fs", "none"], &["--", "true"]] {
+        let said = refused(&[&["--resume", "DIR"], option].concat());
+        assert!(said.starts_with("2 error: the argument '--resume <DIR>' cannot be used with"), "{said}");
+    }
     let Some(nobody) = Nobody::new("what_cannot_be_tested_is_said") else { return };
     let place = tempfile::tempdir().unwrap();
     common::system("chmod", &["777", place.path().to_str().unwrap()]).unwrap();
@@ -185,4 +192,137 @@ fn what_cannot_be_tested_is_said() {
     let refused =
         nobody.shell(&format!("XDG_RUNTIME_DIR= \"$0\" crash --check true --session {} -- true", session.display()));
     insta::assert_snapshot!(format!("{:?} {}", refused.code, refused.stderr), @"Some(2) flushmark: mounting a filesystem needs root; without it, --fs none gives the command the drive itself");
+}
+
+#[test]
+fn a_lost_write_is_named_also_where_the_check_mounts_nothing() {
+    const TEST: &str = "a_lost_write_is_named_also_where_the_check_mounts_nothing";
+    if !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // Acknowledged before it is safe.
+    let put = "printf '%04096d' 7 | tr 0 X | dd bs=4096 seek=1 conv=notrunc,nocreat oflag=direct status=none";
+    let check = "test ! -s \"$CRASH_PRINTED\" || grep -q XXXXXXXX \"$CRASH_DRIVE\"";
+    let prepare = "head -c 65536 /dev/zero > log; sync log";
+    let script = format!("{put} of=log; echo done; sync log");
+    let found = crash(directory.path(), &["--prepare", prepare, "--check-unmounted", "--check", check], &script);
+    assert_eq!(found.code, Some(1), "{}{}", found.stdout, found.stderr);
+    let report = found.document();
+    assert_eq!(report["filesystem"], "ext4");
+    assert_eq!(report["first_failure"]["lost"][0]["owners"], serde_json::json!(["log"]), "{report}");
+    fs::remove_dir_all(directory.path().join("session")).unwrap();
+    let script = format!("{put} of=\"$CRASH_DRIVE\"; echo done; sync \"$CRASH_DRIVE\"");
+    let found = crash(directory.path(), &["--fs", "none", "--check", check], &script);
+    let report = found.document();
+    assert_eq!(report["filesystem"], serde_json::Value::Null);
+    assert_eq!(report["first_failure"]["lost"][0]["owners"], serde_json::Value::Null, "{report}");
+    let session = directory.path().join("session");
+    let page = run(&["crash", "--resume", session.to_str().unwrap()]).stdout;
+    assert!(page.contains("there is no filesystem on the drive"), "{page}");
+}
+
+#[test]
+fn a_shell_looks_around_in_a_state_and_changes_nothing() {
+    const TEST: &str = "a_shell_looks_around_in_a_state_and_changes_nothing";
+    if !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let passed =
+        crash(directory.path(), &["--check", "true"], "echo one > file; sync file .; echo two > file; sync file");
+    assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
+    let shell = directory.path().join("shell");
+    let script = "#!/bin/sh\ncat file; echo three > file; sync file; echo $CRASH_STATE; test \"$PWD\" = \"$CRASH_DIR\"; test -b $CRASH_DRIVE";
+    fs::write(&shell, script).unwrap();
+    common::system("chmod", &["+x", shell.to_str().unwrap()]).unwrap();
+    let session = directory.path().join("session");
+    let results = fs::read_to_string(session.join("results.jsonl")).unwrap();
+    let states = results.lines().filter(|line| !line.is_empty()).map(|line| {
+        let checked: serde_json::Value = serde_json::from_str(line).unwrap();
+        checked["state"].as_str().unwrap().to_owned()
+    });
+    let epochs = states.map(|state| state.split(['-', '~']).next().unwrap().parse::<u64>().unwrap());
+    let last = epochs.max().unwrap().to_string();
+    let look = || {
+        let mut command = flushmark();
+        command.env("SHELL", &shell).args(["crash", "--resume"]).arg(&session).args(["--state", &last, "--shell"]);
+        Run::of(command.output().unwrap())
+    };
+    for looked in [look(), look()] {
+        assert_eq!((looked.code, looked.stdout), (Some(0), format!("two\n{last}\n")), "{}", looked.stderr);
+    }
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_jobs() {
+    const TEST: &str = "the_result_does_not_depend_on_the_number_of_jobs";
+    if !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let script = "for n in $(seq 10); do echo $n >> file; echo $n; sleep 0.02; sync file; done";
+    let args = ["--prepare", "echo 0 > file; sync file", "--check", KEPT, "--jobs", "1"];
+    let one = crash(directory.path(), &args, script).document();
+    let session = directory.path().join("session");
+    fs::remove_file(session.join("results.jsonl")).unwrap();
+    let more = run(&["crash", "--resume", session.to_str().unwrap(), "--jobs", "5", "--format", "json"]).document();
+    for field in ["tried", "failed", "first_failure", "possible_log2"] {
+        assert_eq!(one[field], more[field], "{field}");
+    }
+    assert_ne!(one["failed"], serde_json::json!([]));
+    // Never more than there are.
+    assert!(one["tried"].as_f64().unwrap().log2() <= one["possible_log2"].as_f64().unwrap());
+}
+
+#[test]
+fn small_drives_and_xfs_are_tested_as_well() {
+    const TEST: &str = "small_drives_and_xfs_are_tested_as_well";
+    if !needs_rigs(TEST) || !needs_fuse(TEST) {
+        return;
+    }
+    for (filesystem, size) in [("ext4", "16MiB"), ("ext4", "24MiB"), ("xfs", "300MiB")] {
+        let directory = tempfile::tempdir().unwrap();
+        let args = ["--fs", filesystem, "--size", size, "--prepare", "echo 0 > file; sync file", "--check", KEPT];
+        let session = directory.path().join("session");
+        let right = "for n in $(seq 5); do echo $n >> file; sync file; echo $n; done";
+        let test = |script: &str| {
+            let mut command = flushmark();
+            command.args(["crash", "--format", "json", "--quiet", "--settle", "1s", "--session"]).arg(&session);
+            Run::of(command.args(args).args(["--", "bash", "-c", script]).output().unwrap())
+        };
+        let passed = test(right);
+        assert_eq!(passed.code, Some(0), "{filesystem} {size}: {}{}", passed.stdout, passed.stderr);
+        fs::remove_dir_all(&session).unwrap();
+        let found = test("for n in $(seq 5); do echo $n >> file; echo $n; sleep 0.02; sync file; done");
+        assert_eq!(found.code, Some(1), "{filesystem} {size}: {}{}", found.stdout, found.stderr);
+    }
+}
+
+#[test]
+fn an_ordinary_user_tests_a_drive_without_filesystem() {
+    const TEST: &str = "an_ordinary_user_tests_a_drive_without_filesystem";
+    let Some(nobody) = Nobody::new(TEST) else { return };
+    if !needs_fuse(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    common::system("chown", &["65534", place]).unwrap();
+    let test = |put: &str| {
+        let _ = fs::remove_dir_all(directory.path().join("session"));
+        nobody.shell(&format!(
+            "XDG_RUNTIME_DIR={place} \"$0\" crash --fs none --size 1MiB --session {place}/session --quiet --format json \
+             --check 'grep -q \"^$(tail -n 1 \"$CRASH_PRINTED\")\" \"$CRASH_DRIVE\"' -- \
+             sh -c 'for n in 1 2 3; do {put}; done'"
+        ))
+    };
+    // Wherever it begins and ends.
+    let write = "echo record $n. | dd of=$CRASH_DRIVE bs=1000 seek=$n conv=notrunc,fsync status=none";
+    let passed = test(&format!("{write}; echo record $n."));
+    assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
+    assert_eq!(passed.document()["writes"], 3);
+    let found = test(&format!("echo record $n.; {write}"));
+    assert_eq!(found.code, Some(1), "{}{}", found.stdout, found.stderr);
+    assert_eq!(common::entries(directory.path()), ["session"], "nothing else is left");
 }

@@ -13,9 +13,11 @@ use crate::prose::hanging;
 pub struct CrashReport {
     /// Where the recording and all results are.
     pub session: String,
+    /// The filesystem on the recorded drive, if there was one.
+    pub filesystem: Option<&'static str>,
     /// Writes of the command.
     pub writes: usize,
-    /// Flushes with something to flush.
+    /// Flushes that came, also those that found nothing to do.
     pub flushes: usize,
     /// States that were tried.
     pub tried: usize,
@@ -85,20 +87,24 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
             add("lost", "nothing that had been written by then: it fails although every write is there");
         }
         for (index, lost) in failure.lost.iter().take(12).enumerate() {
-            let owners = if lost.owners.is_empty() {
-                "the filesystem itself, or a file that was removed".to_owned()
-            } else {
-                lost.owners.join(", ")
+            let owners = match lost.owners.as_deref() {
+                Some([]) => ", the filesystem itself, or a file that was removed".to_owned(),
+                Some(owners) => format!(", {}", owners.join(", ")),
+                None => String::new(),
             };
             let how = if lost.torn { "torn" } else { "lost" };
-            let words = format!(
-                "write {} of {}: {} bytes at {}, {owners}",
-                lost.write, failure.writes, lost.bytes, lost.offset
-            );
+            let words =
+                format!("write {} of {}: {} bytes at {}{owners}", lost.write, failure.writes, lost.bytes, lost.offset);
             add(if index == 0 || lost.torn { how } else { "" }, &words);
         }
         if failure.lost.len() > 12 {
             add("", &format!("and {} more", failure.lost.len() - 12));
+        }
+        if failure.lost.iter().any(|lost| lost.owners.is_none()) {
+            match report.filesystem {
+                None => add("", "there is no filesystem on the drive whose files these could be"),
+                Some(name) => add("", &format!("the {name} on the drive could not be asked whose these are")),
+            }
         }
         add("again", &format!("flushmark crash --resume {} --state '{}'", report.session, failure.state));
         add("look", &format!("flushmark crash --resume {} --state '{}' --shell", report.session, failure.state));
@@ -145,10 +151,11 @@ mod tests {
             offset: 20480,
             bytes: 4096,
             torn,
-            owners: owners.iter().map(|&owner| owner.to_owned()).collect(),
+            owners: Some(owners.iter().map(|&owner| owner.to_owned()).collect()),
         };
         let report = CrashReport {
             session: "/tmp/session".to_owned(),
+            filesystem: Some("ext4"),
             writes: 1234,
             flushes: 56,
             tried: 400,
@@ -177,10 +184,33 @@ mod tests {
           look       flushmark crash --resume /tmp/session --state '3-1~4.2' --shell
         1 min 15 s; the recording and all results are in /tmp/session
         ");
-        let clean = CrashReport { failed: vec![], first_failure: None, tried: 420, possible_log2: 5.0, ..report };
+        // Nobody could be asked.
+        for filesystem in [Some("ext4"), None] {
+            let mut report = CrashReport { filesystem, ..report.clone() };
+            for lost in &mut report.first_failure.as_mut().unwrap().lost {
+                lost.owners = None;
+            }
+            let page = crash_page(&report, &Look::plain());
+            assert!(!page.contains("filesystem itself"), "{page}");
+            let said: Vec<&str> = page.lines().skip(6).take(3).collect();
+            if filesystem.is_some() {
+                insta::assert_snapshot!(said.join("\n"), @"
+                lost       write 1 of 12: 4096 bytes at 20480
+                torn       write 4 of 12: 4096 bytes at 20480
+                           the ext4 on the drive could not be asked whose these are
+                ");
+            } else {
+                insta::assert_snapshot!(said.join("\n"), @"
+                lost       write 1 of 12: 4096 bytes at 20480
+                torn       write 4 of 12: 4096 bytes at 20480
+                           there is no filesystem on the drive whose files these could be
+                ");
+            }
+        }
+        let clean = CrashReport { failed: vec![], first_failure: None, tried: 420, possible_log2: 9.0, ..report };
         insta::assert_snapshot!(crash_page(&clean, &Look::plain()), @"
-        1,234 writes and 56 flushes were recorded. 420 states that a power cut could leave were tried, of 32
-        possible; 0 failed.
+        1,234 writes and 56 flushes were recorded. 420 states that a power cut could leave were tried, of
+        512 possible; 0 failed.
         1 min 15 s; the recording and all results are in /tmp/session
         ");
         let progress = crash::explore::Progress { done: 10, same: 2, failed: 1, of: 400 };

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::io::IoSliceMut;
+use std::io::{IoSliceMut, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -140,6 +140,19 @@ impl Mounted {
     /// The directory.
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Takes it away, and whatever somebody still does with its files fails from now on: whoever has one open does not keep the connection alive.
+    ///
+    /// # Errors
+    /// When the connection cannot be ended, as without root where `/sys/fs/fuse/connections` is not mounted. The directory is taken away all the same.
+    pub fn abort(self) -> io::Result<()> {
+        if rustix::process::geteuid().is_root() {
+            return Ok(unmount(&self.directory, UnmountFlags::FORCE | UnmountFlags::DETACH)?);
+        }
+        let device = rustix::fs::stat(&self.directory)?.st_dev;
+        let connection = format!("/sys/fs/fuse/connections/{}/abort", rustix::fs::minor(device));
+        std::fs::OpenOptions::new().write(true).open(connection)?.write_all(b"1")
     }
 }
 

@@ -267,18 +267,27 @@ pub fn stat_fs(unique: u64, bytes: u64) -> Vec<u8> {
     })
 }
 
-/// The answer to READDIR: the names from the one numbered `offset` on, as far as they fit.
-pub fn directory(unique: u64, names: &[(u64, &str)], offset: u64, bytes: u32) -> Vec<u8> {
+/// The header of the answer to READ; so much data follows it.
+pub fn data_header(unique: u64, bytes: u32) -> Vec<u8> {
+    let mut out = answer(unique, |_| ());
+    out[..4].copy_from_slice(&(16 + bytes).to_ne_bytes());
+    out
+}
+
+/// The answer to READDIR: the directory itself and the files, from the name numbered `offset` on, as far as they fit.
+pub fn directory(unique: u64, files: &[(u64, String)], offset: u64, bytes: u32) -> Vec<u8> {
+    // As `dirent.h` numbers them: a directory, a regular file.
+    let directories = [(ROOT, ".", 4), (ROOT, "..", 4)];
+    let names = directories.into_iter().chain(files.iter().map(|(node, name)| (*node, name.as_str(), 8)));
     answer(unique, |out| {
-        for ((node, name), next) in names.iter().zip(1u64..).skip(offset as usize) {
+        for ((node, name, kind), next) in names.zip(1u64..).skip(offset as usize) {
             let length = (24 + name.len()).next_multiple_of(8);
             if out.len() - 16 + length > bytes as usize {
                 return;
             }
             let end = out.len() + length;
-            // 8: a regular file.
-            out.extend([*node, next].into_iter().flat_map(u64::to_ne_bytes));
-            out.extend([name.len() as u32, 8].into_iter().flat_map(u32::to_ne_bytes));
+            out.extend([node, next].into_iter().flat_map(u64::to_ne_bytes));
+            out.extend([name.len() as u32, kind].into_iter().flat_map(u32::to_ne_bytes));
             out.extend(name.bytes());
             out.resize(end, 0);
         }
@@ -325,10 +334,26 @@ mod tests {
         assert_eq!(opened_directory(1).len(), 16 + 16);
         assert_eq!(written(1, 0).len(), 16 + 8);
         assert_eq!(stat_fs(1, 4096).len(), 16 + 80);
-        assert_eq!(directory(1, &[(2, "drive")], 0, 4096).len(), 16 + 32);
-        assert_eq!(directory(1, &[(2, "drive")], 1, 4096).len(), 16);
+        assert_eq!(data_header(1, 512)[..4], (16 + 512u32).to_ne_bytes());
         let refused = refusal(7, Error::Io);
         assert_eq!((refused.len(), refused[4..8].to_vec()), (16, (-5i32).to_ne_bytes().to_vec()));
+    }
+
+    #[test]
+    fn a_directory_lists_itself_and_its_files() {
+        let files = [(2, "drive".to_owned())];
+        let listed = directory(1, &files, 0, 4096);
+        let names: Vec<(u64, &[u8], u32)> = listed[16..]
+            .chunks(32)
+            .map(|entry| {
+                let length = u32_at(entry, 16).unwrap() as usize;
+                (u64_at(entry, 0).unwrap(), &entry[24..24 + length], u32_at(entry, 20).unwrap())
+            })
+            .collect();
+        assert_eq!(names, [(1, &b"."[..], 4), (1, b"..", 4), (2, b"drive", 8)]);
+        assert_eq!(directory(1, &files, 2, 4096).len(), 16 + 32);
+        assert_eq!(directory(1, &files, 3, 4096).len(), 16);
+        assert_eq!(directory(1, &files, 0, 64).len(), 16 + 64);
     }
 
     proptest! {

@@ -28,11 +28,11 @@ A state's name is EPOCH, EPOCH-LOST, EPOCH~WRITE.SECTORS: the power went before 
 the epoch, without those of its writes, and with that write torn after so many sectors.")]
 pub struct CrashArgs {
     /// A command of the shell that judges a state
-    #[arg(long, value_name = "COMMAND", required_unless_present = "resume")]
+    #[arg(long, value_name = "COMMAND", required_unless_present = "resume", conflicts_with = "resume")]
     pub check: Option<String>,
 
     /// The state is good only if the check says just this
-    #[arg(long, value_name = "TEXT", requires = "check")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "resume")]
     pub expect: Option<String>,
 
     /// A command of the shell that lays out what COMMAND finds; what it writes cannot be lost
@@ -83,7 +83,7 @@ pub struct CrashArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub session: Option<PathBuf>,
 
-    /// Go on with an earlier test
+    /// Go on with an earlier test, as it was begun
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
 
@@ -104,7 +104,7 @@ pub struct CrashArgs {
     pub quiet: bool,
 
     /// What is recorded
-    #[arg(value_name = "COMMAND", last = true, required_unless_present = "resume")]
+    #[arg(value_name = "COMMAND", last = true, required_unless_present = "resume", conflicts_with = "resume")]
     pub command: Vec<String>,
 }
 

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use crash::check::{Check, Verdict as Judged};
-use crash::explore::{Explorer, Progress, states};
+use crash::error::CrashError;
+use crash::explore::{Explorer, Progress, possible_log2, states};
 use crash::log::Entry;
 use crash::record::{Scene, record};
-use crash::sampling::possible_log2;
-use crash::session::{Plan, Session};
+use crash::session::{Plan, Session, SessionError};
 use crash::state::State;
 use crash::view::Recording;
 use emulate::chain::Filesystem;
@@ -25,8 +25,8 @@ use crate::args::crash::{CrashArgs, CrashFs};
 use crate::exit::{Verdict, WrongUse, complain};
 use crate::signals::{self, STOP};
 
-/// The smallest drive that filesystems can be made on.
-const SIZE_LEAST: u64 = 16 << 20;
+/// What sizes are a multiple of.
+const SIZE_GRAIN: u64 = 4096;
 
 /// Records and checks, or goes on with checking.
 ///
@@ -37,11 +37,17 @@ pub fn run(args: &CrashArgs) -> anyhow::Result<Verdict> {
     let work = tempfile::Builder::new().prefix("flushmark-crash-").tempdir_in(emulate::runtime::directory())?;
     let (session, plan, recording) = match &args.resume {
         Some(directory) => {
-            let (session, plan) = Session::open(directory).map_err(|error| WrongUse(error.to_string()))?;
+            let (session, plan) = Session::open(directory).map_err(wrong_use)?;
             let recording = session.recording(&plan)?;
             (session, plan, recording)
         }
-        None => begin(args, work.path())?,
+        None => match begin(args, work.path()) {
+            Err(error) if matches!(error.downcast_ref(), Some(CrashError::Stopped)) => {
+                complain("ended before the recording was whole; nothing is kept of it");
+                return Ok(signals::received().map_or(Verdict::Failed, Verdict::Interrupted));
+            }
+            begun => begun?,
+        },
     };
     let recording = Arc::new(recording);
     if let Some(state) = &args.state {
@@ -57,12 +63,12 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
         CrashFs::None => None,
     };
     let capacity_bytes = args.size.0;
-    if capacity_bytes < SIZE_LEAST || !capacity_bytes.is_multiple_of(4096) {
-        return Err(WrongUse(format!(
-            "--size has to be a multiple of 4 KiB, and at least {}",
-            workload::format_bytes(SIZE_LEAST)
-        ))
-        .into());
+    let least = filesystem.map_or(SIZE_GRAIN, Filesystem::capacity_bytes_least);
+    if capacity_bytes < least || !capacity_bytes.is_multiple_of(SIZE_GRAIN) {
+        let name = filesystem.map_or(String::new(), |filesystem| format!(" for {}", filesystem.name()));
+        let least = workload::format_bytes(least);
+        let grain = workload::format_bytes(SIZE_GRAIN);
+        return Err(WrongUse(format!("--size has to be a multiple of {grain}, and at least {least}{name}")).into());
     }
     let check = Check {
         command: args.check.clone().unwrap_or_default(),
@@ -74,19 +80,11 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
     if atomic_bytes < 512 || !atomic_bytes.is_power_of_two() {
         return Err(WrongUse("--atomic has to be 512 or more, and a power of two".to_owned()).into());
     }
-    let plan = Plan {
-        command: args.command.clone(),
-        capacity_bytes,
-        check,
-        samples: args.samples,
-        seed: args.seed,
-        atomic_bytes,
-    };
     let directory = match &args.session {
         Some(directory) => directory.clone(),
         None => own_directory()?,
     };
-    let session = Session::create(&directory).map_err(|error| WrongUse(error.to_string()))?;
+    let session = Session::create(&directory).map_err(wrong_use)?;
     let scene = Scene {
         command: args.command.clone(),
         prepare: args.prepare.clone(),
@@ -94,12 +92,32 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
         capacity_bytes,
         settle: args.settle,
     };
-    let recorded = record(&scene, &session, work).inspect_err(|_| drop(std::fs::remove_dir_all(&directory)))?;
+    let stop = || STOP.is_requested();
+    let recorded = record(&scene, &session, work, &stop).inspect_err(|_| drop(std::fs::remove_dir_all(&directory)))?;
+    let plan = Plan {
+        command: args.command.clone(),
+        capacity_bytes,
+        filesystem,
+        log_bytes: recorded.recording.log_bytes(),
+        log_entries: recorded.recording.entries().len(),
+        check,
+        samples: args.samples,
+        seed: args.seed,
+        atomic_bytes,
+    };
     session.keep(&plan)?;
     if !recorded.status.success() {
         complain(&format!("the command ended with {}; what it wrote until then is checked", recorded.status));
     }
     Ok((session, plan, recorded.recording))
+}
+
+/// A directory that is not what was named is the user's to name again.
+fn wrong_use(error: SessionError) -> anyhow::Error {
+    match error {
+        SessionError::Exists(_) | SessionError::None { .. } => WrongUse(error.to_string()).into(),
+        SessionError::Damaged { .. } | SessionError::System { .. } => error.into(),
+    }
 }
 
 /// A new directory's path where a user's state belongs.
@@ -141,7 +159,7 @@ fn one(
             }
             command.status()
         });
-        status.context("the state cannot be put up")??;
+        status?.context("the shell cannot be run")?;
         return Ok(Verdict::Done);
     }
     let verdict = explorer.check_one(state)?;
@@ -163,6 +181,8 @@ fn explore(
     let planned = states(recording, &plan);
     let known: BTreeMap<State, Judged> = session.results()?.into_iter().collect();
     let mut log = session.log_results()?;
+    let filesystem = plan.filesystem.map(Filesystem::name);
+    let possible_log2 = possible_log2(recording, &plan);
     let explorer = Explorer::new(Arc::clone(recording), plan, jobs(args), work)?;
     let bar = Bar::new(args.quiet);
     let results = explorer.run(&planned, &known, &mut log, args.first, &|progress| {
@@ -173,18 +193,20 @@ fn explore(
     // In the order in which they were planned, so that the first is the same with any number of jobs.
     let failed: Vec<&State> =
         planned.iter().filter(|state| matches!(results.get(state), Some(Judged::Failed(_)))).collect();
-    let first_failure = match failed.first() {
-        Some(state) if !STOP.is_requested() => Some(first(&explorer, recording, state)?),
-        _ => None,
+    let first_failure = match failed.first().map(|state| first(&explorer, recording, state)) {
+        // Whoever goes on with the test is told of it then.
+        None | Some(Err(CrashError::Stopped)) => None,
+        Some(failure) => Some(failure?),
     };
     let entries = recording.entries();
     let report = CrashReport {
         session: session.directory().display().to_string(),
+        filesystem,
         writes: entries.iter().filter(|entry| entry.range().is_some()).count(),
         flushes: entries.iter().filter(|entry| matches!(entry, Entry::Flush)).count(),
         tried: planned.iter().filter(|state| results.contains_key(state)).count(),
         planned: planned.len(),
-        possible_log2: possible_log2(recording.epochs()),
+        possible_log2,
         failed: failed.iter().map(ToString::to_string).collect(),
         first_failure,
         elapsed_s: begun.elapsed().as_secs_f64(),
@@ -199,15 +221,15 @@ fn explore(
     Ok(if report.failed.is_empty() { Verdict::Done } else { Verdict::Unfit })
 }
 
-fn first(explorer: &Explorer, recording: &Recording, found: &State) -> anyhow::Result<Failure> {
-    let smallest = explorer.smallest(found)?;
+fn first(explorer: &Explorer, recording: &Recording, found: &State) -> Result<Failure, CrashError> {
+    let smallest = explorer.smallest(found, &|| STOP.is_requested())?;
     let said = match explorer.check_one(&smallest)? {
         Judged::Failed(said) => said,
         Judged::Passed => "it passed when it was checked once more: the check does not always say the same".to_owned(),
     };
     Ok(Failure {
         found_in: found.to_string(),
-        lost: explorer.lost(&smallest),
+        lost: explorer.lost(&smallest)?,
         writes: recording.epochs()[smallest.epoch].writes.len(),
         state: smallest.to_string(),
         said,

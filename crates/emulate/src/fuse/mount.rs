@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -16,6 +17,9 @@ use super::wire::PAYLOAD_BYTES_MOST;
 
 /// What a mount of ours is called in the list of mounts.
 pub const FILESYSTEM: &str = "fuse.flushmark";
+
+/// A process that serves a directory says at once how full it is.
+const ANSWER_MOST: Duration = Duration::from_secs(1);
 
 /// A mounted directory. Dropping it takes it away.
 #[derive(Debug)]
@@ -102,7 +106,8 @@ fn by_helper(directory: &Path) -> Result<File, String> {
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0; 1];
-    recvmsg(&ours, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::empty())
+    // Not for children: a command that outlives this process would keep the mount waiting for answers.
+    recvmsg(&ours, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
         .map_err(|error| said(&error))?;
     let mut files = ancillary.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
@@ -113,8 +118,18 @@ fn by_helper(directory: &Path) -> Result<File, String> {
 }
 
 /// Whether what is mounted there has lost its process. The kernel answers for attributes by itself, where somebody asked for them before; how full a filesystem is it always asks.
+///
+/// A process that is there and does not answer is not waited for: it has not lost its mount.
 pub fn has_lost_its_process(directory: &Path) -> bool {
-    rustix::fs::statvfs(directory).is_err_and(|error| error == rustix::io::Errno::NOTCONN)
+    let directory = directory.to_owned();
+    let (tell, told) = std::sync::mpsc::channel();
+    let asks = move || {
+        let is_lost = rustix::fs::statvfs(&directory).is_err_and(|error| error == rustix::io::Errno::NOTCONN);
+        // Whoever asked may have stopped waiting.
+        let _ = tell.send(is_lost);
+    };
+    std::thread::Builder::new().name("left behind".to_owned()).spawn(asks).is_ok()
+        && told.recv_timeout(ANSWER_MOST).unwrap_or(false)
 }
 
 /// Takes a mount away; `lazily`, although something still uses it.

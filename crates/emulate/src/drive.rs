@@ -1,5 +1,8 @@
 //! A modelled drive with data in it, and with a plug that can be pulled. It owns no clock: whoever serves it says what time it is, real or virtual.
 
+mod command;
+mod status;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 
@@ -9,11 +12,14 @@ use simdrive::device::{Activity, Completion, Device, Identity, Op, Request, SECT
 use simdrive::slab::Slab;
 use simdrive::time::Ns;
 
-use crate::faults::{Faults, Injected};
+use crate::faults::Faults;
 use crate::history::{Before, History};
 use crate::honesty::{Fault, Honesty};
 use crate::image::Image;
 use crate::promises::Promises;
+
+pub use command::{Command, Done, Refused};
+pub use status::{Cut, Power, Status};
 
 /// What may be forgotten is looked for each time the log of writes has grown by so much.
 const FORGET_EVERY_BYTES: u64 = 256 << 10;
@@ -21,140 +27,6 @@ const FORGET_EVERY_BYTES: u64 = 256 << 10;
 const HISTORY_BYTES_MOST: u64 = 512 << 20;
 /// Of a larger range of zeros this is done first, and the rest when that is done.
 const ZEROS_BYTES_MOST: u64 = 8 << 20;
-
-/// What a host asks of a drive. Offsets and lengths are multiples of [`SECTOR_BYTES`].
-#[derive(Debug, Clone, Copy)]
-pub enum Command<'a> {
-    /// Reads; the data is fetched with [`Drive::fetch`] when the command is done.
-    Read {
-        /// Where.
-        offset: u64,
-        /// How much.
-        bytes: u64,
-    },
-    /// Writes.
-    Write {
-        /// Where.
-        offset: u64,
-        /// What.
-        data: &'a [u8],
-        /// Safe when acknowledged.
-        fua: bool,
-    },
-    /// Writes zeros, which takes a drive as long as writing anything else.
-    Zero {
-        /// Where.
-        offset: u64,
-        /// How much.
-        bytes: u64,
-        /// Safe when acknowledged.
-        fua: bool,
-        /// The range keeps its place in the file that holds the data.
-        keeps_space: bool,
-    },
-    /// Says that a range is not needed any more; it is zeros afterwards, until a power cut brings back what it likes. Takes no time.
-    Trim {
-        /// Where.
-        offset: u64,
-        /// How much.
-        bytes: u64,
-        /// Safe when acknowledged: takes as long as a flush.
-        fua: bool,
-    },
-    /// What was acknowledged before is safe afterwards.
-    Flush,
-}
-
-/// Why a command fails at once.
-#[derive(Debug, thiserror::Error)]
-pub enum Refused {
-    /// The drive is off, or dead.
-    #[error("the drive has no power")]
-    NoPower,
-    /// The drive takes no writes any more.
-    #[error("the drive is read-only since its last power cut")]
-    ReadOnly,
-    /// The command goes beyond the drive's end.
-    #[error("the drive ends at {capacity_bytes} bytes")]
-    BeyondEnd {
-        /// Its size.
-        capacity_bytes: u64,
-    },
-    /// The command is not of whole sectors.
-    #[error("the drive has sectors of {SECTOR_BYTES} bytes")]
-    Alignment,
-    /// There is no flash in it.
-    #[error("this drive has no flash that would wear")]
-    DoesNotWear,
-    /// What holds the data failed.
-    #[error("the file that holds the data: {0}")]
-    Image(#[from] io::Error),
-}
-
-/// A command that is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
-    /// The tag with which it came.
-    pub tag: u64,
-    /// When it was, by the model.
-    pub at: Ns,
-    /// Why it failed, when what holds the data did not do it.
-    pub failed: Option<io::ErrorKind>,
-}
-
-/// Whether the drive runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Power {
-    /// It runs.
-    On,
-    /// It was cut and can be switched on again.
-    Off,
-    /// It did not survive its last cut.
-    Dead,
-}
-
-/// What a power cut did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Cut {
-    /// Writes of which something is gone that were never acknowledged.
-    pub lost_unacknowledged: u64,
-    /// Those that were acknowledged, and no flush had covered: what a volatile cache may lose.
-    pub lost_unflushed: u64,
-    /// Those that the drive had called safe: lies.
-    pub lost_promised: u64,
-    /// What else went wrong.
-    pub injected: Vec<Injected>,
-}
-
-/// What a drive is and does.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Status {
-    /// Whether it runs.
-    pub power: Power,
-    /// Whether it refuses writes.
-    pub read_only: bool,
-    /// Its lies.
-    pub honesty: String,
-    /// Bytes.
-    pub capacity_bytes: u64,
-    /// Reads completed.
-    pub reads: u64,
-    /// Writes completed.
-    pub writes: u64,
-    /// Bytes of those.
-    pub written_bytes: u64,
-    /// Flushes acknowledged, also those that were ignored.
-    pub flushes: u64,
-    /// Bytes acknowledged and not on the medium.
-    pub dirty_bytes: u64,
-    /// Bytes written to the medium for each that the host wrote.
-    pub write_amplification: f64,
-    /// Power cuts so far.
-    pub cuts: u64,
-    /// What the last one did.
-    pub last_cut: Option<Cut>,
-}
 
 /// A command under way.
 #[derive(Debug, Clone, Copy)]

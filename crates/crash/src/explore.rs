@@ -47,8 +47,6 @@ pub fn possible_log2(recording: &Recording, plan: &Plan) -> f64 {
 pub struct Progress {
     /// States that are done, of those that are tried.
     pub done: usize,
-    /// Of those that did not have to be checked, because another one leaves the same bytes.
-    pub same: usize,
     /// Those that failed.
     pub failed: usize,
     /// All that are tried.
@@ -196,7 +194,6 @@ impl Explorer {
         {
             let mut shared = lock();
             if let Some(verdict) = shared.same.get(&fingerprint).cloned() {
-                shared.progress.same += 1;
                 shared.log.add(state, &verdict)?;
                 return Ok(verdict);
             }

@@ -51,8 +51,8 @@ impl Row {
 const ROWS: [Row; 8] = [
     Row::new("nbd randread 4k depth 1", "randread", "4k", "1"),
     Row::new("nbd randwrite 4k depth 1", "randwrite", "4k", "1"),
-    Row::together("nbd randread 4k depth 1, one cpu", "randread"),
-    Row::together("nbd randwrite 4k depth 1, one cpu", "randwrite"),
+    Row::together("nbd randread 4k, one cpu", "randread"),
+    Row::together("nbd randwrite 4k, one cpu", "randwrite"),
     Row::new("nbd randread 4k depth 32", "randread", "4k", "32"),
     Row::new("nbd randwrite 4k depth 32", "randwrite", "4k", "32"),
     Row::new("nbd read 1m", "read", "1m", "1"),

@@ -7,9 +7,9 @@ use super::floor::Cost;
 /// More than this is not caught up with: it was no matter of the transport.
 const LATE_NS_MOST: Ns = 200_000;
 /// The share of gaps that are below the estimate.
-const QUANTILE: f64 = 0.25;
+const QUANTILE: f64 = 0.4;
 /// What a client needs at least between an answer and its next request: fio about so much.
-const THOUGHT_NS: f64 = 5_000.0;
+const THOUGHT_NS: f64 = 3_000.0;
 /// How far one gap moves the estimate.
 const STEP_NS: f64 = 1_000.0;
 

@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fs::{Mode, OFlags};
+
 use crate::fuse::mount::has_lost_its_process;
 
 /// Filesystems that can be made.
@@ -53,6 +55,8 @@ pub enum ChainError {
         command: String,
         /// What it said.
         said: String,
+        /// How it ended, unless by a signal.
+        code: Option<i32>,
     },
     /// A command is not there.
     #[error("`{0}` is not installed")]
@@ -70,8 +74,13 @@ pub enum ChainError {
         "the drive holds a partition table ({0}), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want"
     )]
     Partitions(String),
-    /// The drive holds nothing that could be mounted.
-    #[error("the drive holds no filesystem any more: what a power cut left of it is not recognised")]
+    /// The drive holds something.
+    #[error("what the drive holds is not recognised; it is not overwritten: give another --image")]
+    Unknown,
+    /// The drive holds nothing that could be mounted, and was written to.
+    #[error(
+        "the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image"
+    )]
     Nothing,
     /// Somebody uses it.
     #[error("{0} is in use")]
@@ -95,7 +104,7 @@ fn run(program: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, ChainErr
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr).trim().lines().next().unwrap_or("no word").to_owned();
-            Err(ChainError::Failed { command: command(), said })
+            Err(ChainError::Failed { command: command(), said, code: output.status.code() })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ChainError::Missing(program.to_owned())),
         Err(source) => Err(ChainError::System { what: command(), source }),
@@ -190,6 +199,7 @@ impl MountedFilesystem {
             (Holds::Filesystem(held), _) if held == name => {}
             (Holds::Filesystem(held), _) => return Err(ChainError::OtherFilesystem { held, wanted: name }),
             (Holds::Partitions(kind), _) => return Err(ChainError::Partitions(kind)),
+            (Holds::Unknown, _) => return Err(ChainError::Unknown),
         }
         run("mount", words!["-t", name, "-o", options, "--", device, directory])?;
         Ok(MountedFilesystem { directory: directory.to_owned(), mounted: true })
@@ -200,9 +210,18 @@ impl MountedFilesystem {
     /// # Errors
     /// When somebody does.
     pub fn unmount(&mut self) -> Result<(), ChainError> {
-        run("umount", words!["--", &self.directory])?;
+        match run("umount", words!["--", &self.directory]) {
+            // Somebody else has taken it away.
+            Err(_) if !self.is_there() => {}
+            other => drop(other?),
+        }
         self.mounted = false;
         Ok(())
+    }
+
+    fn is_there(&self) -> bool {
+        let table = drive::MountTable::read(&drive::SystemRoot::default());
+        table.is_ok_and(|table| table.mounts().iter().any(|mount| mount.mount_point == self.directory))
     }
 
     /// Takes it away from the tree of directories; whoever uses it keeps it.
@@ -226,13 +245,15 @@ enum Holds {
     Nothing,
     Filesystem(String),
     Partitions(String),
+    /// Something that has a name, and none of these.
+    Unknown,
 }
 
 fn signature(device: &Path) -> Result<Holds, ChainError> {
-    // -p looks at the device itself, not at what was cached; exit code 2, without a word: nothing found.
+    // -p looks at the device itself, not at what was cached; exit code 2: nothing found.
     match run("blkid", words!["-p", "-o", "export", "--", device]) {
         Ok(found) => Ok(held(&found)),
-        Err(ChainError::Failed { said, .. }) if said == "no word" => Ok(Holds::Nothing),
+        Err(ChainError::Failed { code: Some(2), .. }) => Ok(Holds::Nothing),
         Err(error) => Err(error),
     }
 }
@@ -242,9 +263,11 @@ fn held(found: &str) -> Holds {
         let lines = found.lines().filter_map(|line| line.split_once('='));
         lines.filter(|(name, _)| *name == key).map(|(_, value)| value.to_owned()).next()
     };
-    // What is there without a name that is known here is no reason to write over it.
-    let unknown = || Holds::Partitions(value("PTTYPE").unwrap_or_else(|| "of an unknown kind".to_owned()));
-    value("TYPE").map_or_else(unknown, Holds::Filesystem)
+    match (value("TYPE"), value("PTTYPE")) {
+        (Some(filesystem), _) => Holds::Filesystem(filesystem),
+        (None, Some(table)) => Holds::Partitions(table),
+        (None, None) => Holds::Unknown,
+    }
 }
 
 fn make(device: &Path, filesystem: Filesystem) -> Result<(), ChainError> {
@@ -289,9 +312,14 @@ pub fn user_of(directory: &Path, own: Option<&Path>) -> Option<String> {
     if let Some(other) = loops.iter().find(|device| own != Some(device.as_path())) {
         return Some(format!("the drive's file, by {}", other.display()));
     }
-    let table = drive::MountTable::read(&drive::SystemRoot::default()).ok()?;
-    let mount = table.mounts().iter().find(|mount| own == Some(mount.source.as_path()))?;
-    Some(format!("{}, mounted on {}", mount.source.display(), mount.mount_point.display()))
+    let own = own?;
+    let table = drive::MountTable::read(&drive::SystemRoot::default()).ok();
+    if let Some(mount) = table.iter().flat_map(drive::MountTable::mounts).find(|mount| mount.source == own) {
+        return Some(format!("{}, mounted on {}", own.display(), mount.mount_point.display()));
+    }
+    // Swap, part of another device, mounted where this process does not see it: the kernel gives nobody else a device that one of them holds.
+    let held = rustix::fs::open(own, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty());
+    held.is_err_and(|error| error == rustix::io::Errno::BUSY).then(|| own.display().to_string())
 }
 
 /// A mount whose process was killed, with what stands on it.
@@ -362,8 +390,9 @@ mod tests {
     fn what_lies_on_a_device() {
         let ext4 = "DEVNAME=/dev/loop0\nUUID=1\nBLOCK_SIZE=4096\nTYPE=ext4\nUSAGE=filesystem\n";
         assert_eq!(held(ext4), Holds::Filesystem("ext4".to_owned()));
+        assert_eq!(held("DEVNAME=/dev/loop0\nLABEL=x\n"), Holds::Unknown);
         assert_eq!(held("DEVNAME=/dev/loop0\nPTUUID=1\nPTTYPE=dos\n"), Holds::Partitions("dos".to_owned()));
         insta::assert_snapshot!(ChainError::Partitions("dos".to_owned()), @"the drive holds a partition table (dos), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
-        insta::assert_snapshot!(ChainError::Nothing, @"the drive holds no filesystem any more: what a power cut left of it is not recognised");
+        insta::assert_snapshot!(ChainError::Nothing, @"the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
     }
 }

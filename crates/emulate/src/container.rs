@@ -4,6 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -64,11 +65,11 @@ impl ContainerError {
     }
 }
 
-/// Opens or makes the file of a drive.
+/// Opens or makes the file of a drive. Whether it is blank comes with it: nothing was ever written to it, or what was may be lost.
 ///
 /// # Errors
 /// When it is not ours, in use, of another size, or cannot be opened.
-pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<Image, ContainerError> {
+pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<(Image, bool), ContainerError> {
     let system = |source| ContainerError::System { path: path.to_owned(), source };
     let beside = note_path(path);
     let held: Option<Note> = match std::fs::read(&beside) {
@@ -91,7 +92,10 @@ pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<Image, Conta
         Err(error) => return Err(system(error)),
     };
     lock(&file, path)?;
-    let length = file.metadata().map_err(system)?.len();
+    let metadata = file.metadata().map_err(system)?;
+    let length = metadata.len();
+    // A file of holes only, or one that may be overwritten.
+    let is_blank = metadata.blocks() == 0 || (held.is_none() && destroy_data);
     match held {
         // A note of a drive that is gone, and somebody's file under its name.
         Some(held) if ![0, held.capacity_bytes].contains(&length) && !destroy_data => {
@@ -112,7 +116,7 @@ pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<Image, Conta
     if length != note.capacity_bytes {
         file.set_len(note.capacity_bytes).map_err(system)?;
     }
-    Ok(Image::in_file(file, note.capacity_bytes))
+    Ok((Image::in_file(file, note.capacity_bytes), is_blank))
 }
 
 fn lock(file: &File, path: &Path) -> Result<(), ContainerError> {
@@ -137,7 +141,7 @@ mod tests {
         Note { model: "consumer-nvme".to_owned(), capacity_bytes }
     }
 
-    fn refused(result: Result<Image, ContainerError>, directory: &Path) -> String {
+    fn refused(result: Result<(Image, bool), ContainerError>, directory: &Path) -> String {
         result.unwrap_err().to_string().replace(directory.to_str().unwrap(), "DIR")
     }
 
@@ -145,11 +149,13 @@ mod tests {
     fn a_drive_goes_on_where_it_was() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("drive.img");
-        let mut image = open(&path, &note(1 << 20), false).unwrap();
+        let (mut image, is_blank) = open(&path, &note(1 << 20), false).unwrap();
+        assert!(is_blank);
         image.write(512, &[7; 512]).unwrap();
         insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"`DIR/drive.img` is in use by another emulated drive");
         drop(image);
-        let image = open(&path, &note(1 << 20), false).unwrap();
+        let (image, is_blank) = open(&path, &note(1 << 20), false).unwrap();
+        assert!(!is_blank);
         let mut held = [0; 512];
         image.read(512, &mut held).unwrap();
         assert_eq!(held, [7; 512]);

@@ -69,6 +69,8 @@ pub struct Drive {
     read_only: bool,
     next_stamp: Stamp,
     under_way: Slab<UnderWay>,
+    /// Of ranges of zeros that take several pieces: the stamps of those that are done.
+    pieces_done: BTreeMap<u32, Vec<(Stamp, Stamp)>>,
     /// Commands that the drive's queue has no place for.
     waiting: VecDeque<Request>,
     in_flight: u32,
@@ -105,6 +107,7 @@ impl Drive {
             read_only: false,
             next_stamp: 1,
             under_way: Slab::new(),
+            pieces_done: BTreeMap::new(),
             waiting: VecDeque::new(),
             in_flight: 0,
             finished: Vec::new(),
@@ -263,6 +266,7 @@ impl Drive {
         self.clock = now;
         self.cuts += 1;
         self.under_way = Slab::new();
+        self.pieces_done.clear();
         self.waiting.clear();
         self.in_flight = 0;
         self.finished.clear();
@@ -281,11 +285,15 @@ impl Drive {
         let newest = self.history.newest();
         let left = self.left(&newest);
         let mut cut = Cut::default();
-        let lost: BTreeSet<Stamp> = newest
+        let mut lost: BTreeSet<Stamp> = newest
             .iter()
             .filter(|(sector, newest)| left.get(sector) != Some(newest))
             .map(|(_, newest)| *newest)
             .collect();
+        // What was called safe and overwritten by what was not is lost all the same when something older comes back.
+        let promised = self.history.newest_of(|stamp| self.promises.is_made(stamp));
+        let is_gone = |(sector, stamp): &(u64, Stamp)| left.get(sector).is_none_or(|left| left < stamp);
+        lost.extend(promised.into_iter().filter(is_gone).map(|(_, stamp)| stamp));
         for stamp in lost {
             if self.promises.is_open(stamp) {
                 cut.lost_unacknowledged += 1;
@@ -434,11 +442,9 @@ impl Drive {
     /// Writes into the image, and remembers what was there.
     fn store(&mut self, offset: u64, data: &[u8]) -> Result<Stamp, Refused> {
         let stamp = self.remember(offset, data.len() as u64)?;
-        if !self.faults.are_none() {
-            self.faults.write(&self.image, offset, data)?;
-        }
-        let written = self.image.write(offset, data);
-        self.unless_refused(offset, written)?;
+        let told = if self.faults.are_none() { Ok(()) } else { self.faults.write(&self.image, offset, data) };
+        let written = told.and_then(|()| self.image.write(offset, data));
+        self.unless_refused(stamp, written)?;
         Ok(stamp)
     }
 
@@ -446,28 +452,30 @@ impl Drive {
     fn store_zeros(&mut self, zeros: Zeros) -> Result<Stamp, Refused> {
         let first = self.next_stamp;
         for (offset, bytes) in self.parts(zeros.offset, zeros.bytes) {
-            self.remember(offset, bytes)?;
-            if !self.faults.are_none() {
-                self.faults.write(&self.image, offset, &vec![0; bytes as usize])?;
-            }
-            let cleared =
-                if zeros.keeps_space { self.image.zero(offset, bytes) } else { self.image.clear(offset, bytes) };
-            self.unless_refused(offset, cleared)?;
+            let stored = self.remember(offset, bytes).and_then(|_| self.clear(offset, bytes, zeros.keeps_space));
+            self.unless_refused(first, stored)?;
         }
         Ok(first)
     }
 
-    /// What the image refused was never written, and is not lost at a cut.
-    fn unless_refused(&mut self, offset: u64, written: io::Result<()>) -> Result<(), Refused> {
+    fn clear(&mut self, offset: u64, bytes: u64, keeps_space: bool) -> io::Result<()> {
+        if !self.faults.are_none() {
+            self.faults.write(&self.image, offset, &vec![0; bytes as usize])?;
+        }
+        if keeps_space { self.image.zero(offset, bytes) } else { self.image.clear(offset, bytes) }
+    }
+
+    /// What the image refused was never written, none of it from the write `first` on, and is not lost at a cut.
+    fn unless_refused(&mut self, first: Stamp, written: io::Result<()>) -> Result<(), Refused> {
         let Err(error) = written else { return Ok(()) };
-        if let Some(before) = self.history.take_back_newest() {
+        while let Some(before) = self.history.take_back_newest(first) {
             // A part of it may be there. What cannot even be put back stays undefined, as on a drive that failed to write.
-            let _ = self.image.restore(offset, &before);
+            let _ = self.image.restore(before.offset, &before.data);
         }
         Err(Refused::Image(error))
     }
 
-    fn remember(&mut self, offset: u64, bytes: u64) -> Result<Stamp, Refused> {
+    fn remember(&mut self, offset: u64, bytes: u64) -> io::Result<Stamp> {
         if self.keeps_history {
             let before = if self.image.is_untouched(offset, bytes) {
                 Before::Zeros(bytes)
@@ -501,7 +509,7 @@ impl Drive {
             self.promises.write_came(first..=last);
         }
         let write = self.under_way.get_mut(id);
-        write.stamps = Some((write.stamps.map_or(first, |(first, _)| first), last));
+        write.stamps = Some((first, last));
         let forced = write.fua && self.identity.fua && !self.honesty.ignores_fua && !self.promises.are_early();
         self.send_parts(now, id, Request { id, op: Op::Write, offset, bytes, fua: forced, stamp: first });
     }
@@ -549,7 +557,7 @@ impl Drive {
         };
         let UnderWay { tag, kind, stamps, fua, .. } = self.under_way.remove(id);
         match kind {
-            Op::Write => self.writes += 1,
+            Op::Write => self.writes += u64::from(failed.is_none()),
             Op::Flush => {
                 self.flushes += 1;
                 self.promises.flush_done(id);
@@ -558,7 +566,10 @@ impl Drive {
         }
         if let (true, Some((first, last))) = (self.keeps_history, stamps) {
             let as_safe = failed.is_none() && (fua || !self.identity.volatile_cache);
-            self.promises.write_done(first..=last, as_safe, at);
+            let pieces = self.pieces_done.remove(&id).unwrap_or_default();
+            for (first, last) in pieces.into_iter().chain([(first, last)]) {
+                self.promises.write_done(first..=last, as_safe, at);
+            }
         }
         self.finished.push(Done { tag, at, failed });
     }
@@ -570,7 +581,12 @@ impl Drive {
             _ => io::ErrorKind::Other,
         })?;
         let (offset, bytes) = (rest.offset + now.bytes, rest.bytes - now.bytes);
-        self.under_way.get_mut(id).zeros = (bytes > 0).then_some(Zeros { offset, bytes, ..rest });
+        let command = self.under_way.get_mut(id);
+        command.zeros = (bytes > 0).then_some(Zeros { offset, bytes, ..rest });
+        // Others have written meanwhile: their stamps lie between those of the pieces.
+        if let (true, Some(done)) = (self.keeps_history, command.stamps) {
+            self.pieces_done.entry(id).or_default().push(done);
+        }
         self.send_write(at, id, now.offset, now.bytes, first);
         Ok(())
     }
@@ -587,15 +603,13 @@ impl Drive {
     }
 
     fn forget_safe(&mut self, now: Ns) {
-        let by_model = || self.device.at_risk_from(now).unwrap_or(Stamp::MAX);
-        let at_risk = match (self.promises.are_early(), self.identity.volatile_cache) {
-            (false, _) => by_model(),
-            (true, true) => by_model().max(self.promises.true_before()),
-            (true, false) => self.promises.true_before(),
-        };
-        let at_risk = at_risk.min(self.promises.oldest_open().unwrap_or(self.next_stamp));
-        self.history.forget_before(at_risk);
-        self.promises.forget_before(at_risk);
+        // What the model knows to be safe; in a drive that makes early promises and has no volatile cache it knows nothing.
+        let knows = self.identity.volatile_cache || !self.promises.are_early();
+        let at_risk = if knows { self.device.at_risk_from(now).unwrap_or(Stamp::MAX) } else { 0 };
+        let open = self.promises.oldest_open().unwrap_or(self.next_stamp);
+        let promises = &self.promises;
+        self.history.forget_while(|stamp| stamp < open && (stamp < at_risk || promises.came_true(stamp)));
+        self.promises.forget_before(self.history.oldest().unwrap_or(self.next_stamp).min(open));
     }
 }
 

@@ -142,6 +142,14 @@ pub enum EmulateError {
     /// The mount point is in use.
     #[error("`{}` is not empty, and what is in it would be hidden; name an empty directory", .0.display())]
     NotEmpty(PathBuf),
+    /// A filesystem does not fit.
+    #[error("{} needs a drive of at least {} MiB, and this one has {}; name a larger one: `,capacity=1GiB`", filesystem.name(), filesystem.capacity_bytes_least() >> 20, capacity_bytes >> 20)]
+    TooSmall {
+        /// Which.
+        filesystem: Filesystem,
+        /// How large the drive is.
+        capacity_bytes: u64,
+    },
     /// Root is needed.
     #[error("{0} needs root; without it, --nbd and --fuse work")]
     Root(&'static str),
@@ -171,7 +179,12 @@ impl EmulateError {
         match self {
             EmulateError::Container(error) => error.is_refusal(),
             EmulateError::NotEmpty(_)
-            | EmulateError::Chain(ChainError::OtherFilesystem { .. } | ChainError::Partitions(_))
+            | EmulateError::Chain(
+                ChainError::OtherFilesystem { .. }
+                | ChainError::Partitions(_)
+                | ChainError::Unknown
+                | ChainError::Nothing,
+            )
             | EmulateError::Mount(MountError::Left(_)) => true,
             _ => false,
         }
@@ -179,7 +192,13 @@ impl EmulateError {
 
     /// Whether something that was typed is wrong.
     pub const fn is_wrong_use(&self) -> bool {
-        matches!(self, EmulateError::Impossible(_) | EmulateError::Root(_) | EmulateError::NothingToLieAbout { .. })
+        matches!(
+            self,
+            EmulateError::Impossible(_)
+                | EmulateError::Root(_)
+                | EmulateError::TooSmall { .. }
+                | EmulateError::NothingToLieAbout { .. }
+        )
     }
 }
 
@@ -291,13 +310,19 @@ impl Emulation {
         let identity = device.identity();
         check_lies(&wishes.honesty, &identity, wishes.model.name())?;
         let capacity_bytes = identity.capacity_bytes;
-        let image = match &wishes.image {
-            None => Image::in_memory(capacity_bytes),
+        let (image, is_blank) = match &wishes.image {
+            None => (Image::in_memory(capacity_bytes), true),
             Some(path) => {
                 let note = Note { model: wishes.model.name().to_owned(), capacity_bytes };
                 container::open(path, &note, wishes.destroy_data)?
             }
         };
+        let blank = if is_blank { Blank::GetsAFilesystem } else { Blank::IsRefused };
+        if let (Files::Mounted(_, filesystem), true) = (&wishes.files, is_blank)
+            && capacity_bytes < filesystem.capacity_bytes_least()
+        {
+            return Err(EmulateError::TooSmall { filesystem: *filesystem, capacity_bytes });
+        }
         let mut drive =
             Drive::new(device, image, wishes.honesty.clone(), wishes.model.request_bytes_most(), wishes.seed);
         if matches!(wishes.model, Model::Ideal { .. }) && wishes.honesty.ack_early.is_none() {
@@ -361,8 +386,8 @@ impl Emulation {
         };
         told("measuring what the transport costs");
         emulation.measure(wishes).map_err(system("what the transport costs could not be measured"))?;
-        emulation.build(&wishes.files, Blank::GetsAFilesystem, told)?;
-        emulation.handle.ready(Ok(()));
+        emulation.build(&wishes.files, blank, told)?;
+        emulation.handle.ready(0, Ok(()));
         Ok(emulation)
     }
 
@@ -428,21 +453,26 @@ impl Emulation {
     }
 
     /// What happens within this time, if anything does.
-    pub fn news(&self, within: Duration) -> News {
+    pub fn news(&mut self, within: Duration) -> News {
         match self.events.recv_timeout(within) {
+            Ok(Event::Unmounted) => {
+                // What is mounted there from now on is somebody else's.
+                self.directory.take().into_iter().for_each(Mounted::forget);
+                News::Drive(Event::Unmounted)
+            }
             Ok(event) => News::Drive(event),
             Err(RecvTimeoutError::Timeout) => News::Nothing,
             Err(RecvTimeoutError::Disconnected) => News::Ended,
         }
     }
 
-    /// Puts the loop device and the filesystem back after the drive was switched on again: what the kernel remembers of it is from before the cut.
+    /// Puts the loop device and the filesystem back after the drive was switched on again, after so many cuts in all: what the kernel remembers of it is from before the cut.
     ///
     /// # Errors
     /// When a step fails, such as mounting what the cut left. The drive is served on, and is told of it.
-    pub fn rebuild(&mut self, files: &Files) -> Result<(), EmulateError> {
+    pub fn rebuild(&mut self, files: &Files, cuts: u64) -> Result<(), EmulateError> {
         let rebuilt = self.build_anew(files);
-        self.handle.ready(rebuilt.as_ref().copied().map_err(ToString::to_string));
+        self.handle.ready(cuts, rebuilt.as_ref().copied().map_err(ToString::to_string));
         rebuilt
     }
 

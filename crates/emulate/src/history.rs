@@ -74,14 +74,21 @@ impl History {
         self.changes.push_back(Change { stamp, offset, before });
     }
 
-    /// The latest write was none: what was in its place before.
-    pub fn take_back_newest(&mut self) -> Option<Vec<u8>> {
+    /// The oldest write that could be taken back.
+    pub fn oldest(&self) -> Option<Stamp> {
+        self.changes.front().map(|change| change.stamp)
+    }
+
+    /// The latest write, if it is this one or a later one, was none: what was in its place before.
+    pub fn take_back_newest(&mut self, from: Stamp) -> Option<Restored> {
+        self.changes.back().filter(|change| change.stamp >= from)?;
         let change = self.changes.pop_back()?;
         self.bytes -= change.before.len();
-        Some(match change.before {
+        let data = match change.before {
             Before::Zeros(bytes) => vec![0; bytes as usize],
             Before::Bytes(bytes) => bytes.into_vec(),
-        })
+        };
+        Some(Restored { offset: change.offset, data })
     }
 
     /// Bytes of the writes that it could take back.
@@ -89,9 +96,9 @@ impl History {
         self.bytes
     }
 
-    /// Forgets the writes before `stamp`: nothing takes them back any more.
-    pub fn forget_before(&mut self, stamp: Stamp) {
-        while self.changes.front().is_some_and(|change| change.stamp < stamp) {
+    /// Forgets the oldest writes as long as they are safe: nothing takes them back any more.
+    pub fn forget_while(&mut self, is_safe: impl Fn(Stamp) -> bool) {
+        while self.changes.front().is_some_and(|change| is_safe(change.stamp)) {
             if let Some(change) = self.changes.pop_front() {
                 self.bytes -= change.before.len();
             }
@@ -189,7 +196,7 @@ mod tests {
     #[test]
     fn what_is_forgotten_stays() {
         let mut history = history();
-        history.forget_before(2);
+        history.forget_while(|stamp| stamp < 2);
         assert_eq!(history.bytes(), SECTOR_BYTES);
         // Sector 1 was written by the forgotten one and is not touched; sector 0 goes back to the forgotten one's data.
         let restored = history.take_back(&BTreeMap::from([(0, 1)]));

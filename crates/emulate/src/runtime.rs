@@ -1,6 +1,8 @@
 //! Where sockets and mounts of a user lie that were given no place: names that tell whose they are, so that those of killed processes are found.
 
 use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// What all names begin with.
@@ -40,15 +42,30 @@ pub fn is_private(path: &Path) -> bool {
     path.parent() == Some(&directory()) && name.is_some_and(|name| process_of(name).is_some())
 }
 
-/// Sockets and empty directories of processes that are gone.
+/// Sockets and directories of this user's processes that are gone.
 ///
 /// # Errors
 /// When the directory cannot be read.
 pub fn left_behind() -> io::Result<Vec<PathBuf>> {
-    let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
-    let entries = std::fs::read_dir(directory())?.flatten();
-    let left = entries.filter(|entry| entry.file_name().to_str().and_then(process_of).is_some_and(is_gone));
-    Ok(left.map(|entry| entry.path()).collect())
+    let entries = std::fs::read_dir(directory())?.flatten().map(|entry| entry.path());
+    Ok(entries.filter(|path| is_left(path).unwrap_or(false)).collect())
+}
+
+/// A name alone proves nothing: somebody's notes may be called so. Nor does a number that no process has here, where processes of another container share the directory.
+fn is_left(path: &Path) -> io::Result<bool> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let Some(process) = process_of(name) else { return Ok(false) };
+    let metadata = std::fs::symlink_metadata(path)?;
+    let is_gone = !Path::new("/proc").join(process.to_string()).exists();
+    let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
+    let is_dead = if name.contains('.') {
+        // Nobody listens there any more.
+        let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        metadata.file_type().is_socket() && UnixStream::connect(path).is_err_and(refused)
+    } else {
+        metadata.is_dir() && std::fs::read_dir(path)?.next().is_none()
+    };
+    Ok(is_gone && is_ours && is_dead)
 }
 
 /// The process whose name this is.
@@ -72,5 +89,27 @@ mod tests {
         for other in ["flushmark", "flushmark-ideal", "flushmark-a-17.txt", "other-17", "flushmark-.ctl"] {
             assert_eq!(process_of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn only_what_is_dead_and_ours_is_left() {
+        use std::os::unix::net::UnixListener;
+        let directory = tempfile::tempdir().unwrap();
+        // No process has that number: it is above the kernel's limit.
+        let path = |name: &str| directory.path().join(name.replace("PID", "4194999"));
+        let dead = path("flushmark-ideal-PID.sock");
+        drop(UnixListener::bind(&dead).unwrap());
+        let live = path("flushmark-ideal-PID.ctl");
+        let listener = UnixListener::bind(&live).unwrap();
+        std::fs::write(path("flushmark-notes-PID.ctl"), "mine").unwrap();
+        std::fs::create_dir(path("flushmark-PID")).unwrap();
+        assert!(is_left(&dead).unwrap() && is_left(&path("flushmark-PID")).unwrap());
+        assert!(!is_left(&live).unwrap() && !is_left(&path("flushmark-notes-PID.ctl")).unwrap());
+        std::fs::write(path("flushmark-PID").join("file"), "mine").unwrap();
+        assert!(!is_left(&path("flushmark-PID")).unwrap());
+        drop(listener);
+        let own = directory.path().join(format!("flushmark-{}", std::process::id()));
+        std::fs::create_dir(&own).unwrap();
+        assert!(!is_left(&own).unwrap());
     }
 }

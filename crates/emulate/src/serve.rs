@@ -212,8 +212,13 @@ impl Server {
         let mut events = Vec::with_capacity(64);
         loop {
             self.deliver();
-            self.send_all();
             self.pull_plug_if_due();
+            self.send_all();
+            // Before anything is waited for: what these have sent already gives no event.
+            if self.serve_those_with_room() {
+                continue;
+            }
+            self.watch_directory()?;
             self.wait(&mut events)?;
             for event in &events {
                 match event.data.u64() {
@@ -234,13 +239,21 @@ impl Server {
                     token => self.serve_client(token, event.flags),
                 }
             }
-            if !self.full.is_empty() {
-                for token in std::mem::take(&mut self.full) {
-                    self.serve_client(token, epoll::EventFlags::empty());
-                }
-            }
-            self.watch_directory()?;
         }
+    }
+
+    /// Goes on with clients that had sent more than there was room for. Whether there were any.
+    fn serve_those_with_room(&mut self) -> bool {
+        let has_room = |token: &u64| match self.clients.get(token) {
+            Some(Client::Nbd { connection, drive, .. }) => connection.has_room(&self.drives[*drive]),
+            _ => true,
+        };
+        let with_room: Vec<u64> = self.full.iter().copied().filter(has_room).collect();
+        for token in &with_room {
+            self.full.remove(token);
+            self.serve_client(*token, epoll::EventFlags::empty());
+        }
+        !with_room.is_empty()
     }
 
     /// Lets the drives' time go on to now, and answers what is done.
@@ -293,7 +306,6 @@ impl Server {
             *watched = wanted;
             let _ = epoll::modify(&self.epoll, &connection.socket, epoll::EventData::new_u64(token), wanted);
         }
-        // What it has sent already gives no further event.
         if !wanted.contains(epoll::EventFlags::IN) {
             self.full.insert(token);
         }
@@ -371,7 +383,7 @@ impl Server {
                     let _ = rustix::thread::sched_setaffinity(None, &cpus);
                     let _ = done.send(());
                 }
-                Note::Ready(stands) => self.stands_above(stands),
+                Note::Ready { cuts, stands } => self.stands_above(cuts, stands),
                 Note::Order(order, answer) => drop(answer.send(self.obey(order))),
                 Note::Stop => return false,
             }
@@ -379,7 +391,11 @@ impl Server {
         true
     }
 
-    fn stands_above(&mut self, stands: Result<(), String>) {
+    fn stands_above(&mut self, cuts: u64, stands: Result<(), String>) {
+        // What was put there for a drive that has lost its power since is gone.
+        if self.drives[SERVED].power() != Power::On || self.drives[SERVED].cuts() != cuts {
+            return;
+        }
         self.above = match stands {
             Ok(()) => {
                 // A cut while it was being put there would meet nobody's data.
@@ -572,7 +588,7 @@ impl Server {
         let drive = &mut self.drives[SERVED];
         if drive.power() != Power::On {
             drive.power_on()?;
-            let _ = self.events.send(Event::PoweredOn);
+            let _ = self.events.send(Event::PoweredOn { cuts: drive.cuts() });
         }
         Ok(())
     }

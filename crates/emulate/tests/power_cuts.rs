@@ -412,3 +412,54 @@ fn a_large_range_of_zeros_is_one_command() {
     witness.drive.power_on().unwrap();
     assert_eq!(witness.held((50 << 20) / 512), [0; 512]);
 }
+
+/// What others write while a large range becomes zeros, piece by piece, is not safe for that.
+#[test]
+fn zeros_vouch_for_nobody_else() {
+    let mut lost_unflushed = 0;
+    for seed in 0..10 {
+        let mut witness = Witness::new("disk-7200rpm-cache-on", &[], false, seed);
+        let zero = Command::Zero { offset: 0, bytes: 40 << 20, fua: false, keeps_space: false };
+        witness.drive.submit(witness.now, 1, zero).unwrap();
+        let (mut done, mut tag) = (Vec::new(), 2);
+        while !done.iter().any(|done: &Done| done.tag == 1) {
+            // One write for each thing that happens.
+            let write = Command::Write { offset: (1 << 30) + tag * 7919 % 1000 * 4096, data: &[7; 4096], fua: false };
+            witness.drive.submit(witness.now, tag, write).unwrap();
+            tag += 1;
+            witness.now = witness.drive.next_event().unwrap();
+            witness.drive.advance(witness.now, &mut done);
+        }
+        let cut = witness.drive.cut(witness.now).unwrap();
+        assert_eq!(cut.lost_promised, 0);
+        lost_unflushed += cut.lost_unflushed;
+    }
+    assert!(lost_unflushed > 0);
+}
+
+/// A drive whose promises are early remembers no more than a cache may hold, whether it has a volatile one or none.
+#[test]
+fn early_promises_are_forgotten_in_time() {
+    for model in ["consumer-nvme", "enterprise-nvme"] {
+        let mut witness = Witness::new(model, &["ack-early=1s".parse().unwrap()], false, 1);
+        let data = vec![7; 1 << 20];
+        for tag in 0..700 {
+            let mut done = Vec::new();
+            let write = Command::Write { offset: tag % 500 * (1 << 20), data: &data, fua: false };
+            witness.drive.submit(witness.now, tag, write).unwrap();
+            while done.is_empty() {
+                witness.now = witness.drive.next_event().unwrap();
+                witness.drive.advance(witness.now, &mut done);
+            }
+            if tag % 10 == 0 && witness.drive.wants_flushes() {
+                witness.drive.submit(witness.now, 10_000 + tag, Command::Flush).unwrap();
+                witness.drive.advance(witness.now, &mut done);
+            }
+        }
+        witness.drive.submit(witness.now, 5000, Command::Read { offset: 0, bytes: 4096 }).unwrap();
+        assert!(!witness.drive.is_crowded(), "{model}");
+        // Long before the cut: everything that was promised is there.
+        witness.drive.advance(witness.now + 2_000_000_000, &mut Vec::new());
+        assert_eq!(witness.drive.cut(witness.now + 2_000_000_000).unwrap().lost_promised, 0);
+    }
+}

@@ -34,6 +34,8 @@ const COMMIT_NS_LEAST: u64 = 100_000;
 const COMMIT_ERROR_MOST: f64 = 0.05;
 /// How far a row may be from what was published.
 const ROW_ERROR_MOST: f64 = 0.10;
+/// What FUSE and a loop device carry, in MiB a second.
+const TRANSPORT_MIB_MOST: f64 = 1000.0;
 /// What is worked on.
 const AREA_BYTES: u64 = 1 << 30;
 /// How large the emulated drives are.
@@ -129,14 +131,20 @@ fn commit_us(machine: &Machine) -> anyhow::Result<f64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum NotReplayed {
     TooFast,
+    TooMuch,
     NoBlocks,
     NoSwitch,
+    CoarseTime,
 }
 
 impl NotReplayed {
     const fn because(self) -> &'static str {
         match self {
             NotReplayed::TooFast => "more operations a second than the transport carries",
+            NotReplayed::TooMuch => "more bytes a second than the transport carries",
+            NotReplayed::CoarseTime => {
+                "ext4 commits its journal with an fsync only when the file's time of change moved, which this kernel's clock does less often than the row's operations come"
+            }
             NotReplayed::NoBlocks => "a step program, which fio does not run",
             NotReplayed::NoSwitch => "the model tells of no cache that could be switched",
         }
@@ -160,6 +168,15 @@ fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome)
         };
         if 1e9 / published < COMMIT_NS_LEAST as f64 {
             not_replayed.push(NotReplayed::TooFast);
+            continue;
+        }
+        if published * block_mib > TRANSPORT_MIB_MOST {
+            not_replayed.push(NotReplayed::TooMuch);
+            continue;
+        }
+        let on_ext4 = model.host.filesystem != Filesystem::None;
+        if on_ext4 && workload.sync == SyncMethod::Fsync && 1e9 / published < tick_ns() {
+            not_replayed.push(NotReplayed::CoarseTime);
             continue;
         }
         let wants_on = sample.test.write_cache.wants_on();
@@ -187,6 +204,12 @@ fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome)
         );
     }
     Ok(not_replayed)
+}
+
+/// How often this kernel's coarse clock moves, from which files get their times.
+fn tick_ns() -> f64 {
+    let tick = rustix::time::clock_getres(rustix::time::ClockId::RealtimeCoarse);
+    tick.tv_nsec as f64
 }
 
 fn modelled(model: &Model, sample: &Sample) -> anyhow::Result<TestResult> {

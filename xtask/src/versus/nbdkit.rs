@@ -183,10 +183,7 @@ impl Pair {
 
     /// Lets both servers run on this processor only, or wherever they like.
     fn run_on(&self, cpu: Option<u32>) -> anyhow::Result<()> {
-        let cpus = match cpu {
-            Some(cpu) => cpu.to_string(),
-            None => format!("0-{}", std::thread::available_parallelism()?.get() - 1),
-        };
+        let cpus = cpu.map_or_else(allowed_cpus, |cpu| Ok(cpu.to_string()))?;
         for server in &self.servers {
             output("taskset", &["--all-tasks", "--cpu-list", "--pid", &cpus, &server.child.id().to_string()])?;
         }
@@ -209,6 +206,13 @@ impl Pair {
         let submit_ns = direction["slat_ns"]["mean"].as_f64().unwrap_or(0.0);
         Ok(Sample { iops, p50_us: (p50_ns + submit_ns) / 1e3 })
     }
+}
+
+/// Where this process may run, in the words in which the kernel says it.
+fn allowed_cpus() -> anyhow::Result<String> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    Ok(allowed.context("the kernel does not say where this process may run")?.trim().to_owned())
 }
 
 /// Measures both sides in turn.

@@ -25,6 +25,8 @@ const ANSWER_MOST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Mounted {
     directory: PathBuf,
+    /// It is not there any more.
+    gone: bool,
 }
 
 /// Why nothing could be mounted.
@@ -82,7 +84,7 @@ pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     } else {
         by_helper(&directory).map_err(failed)?
     };
-    Ok((connection, Mounted { directory }))
+    Ok((connection, Mounted { directory, gone: false }))
 }
 
 /// `fusermount3` may mount for ordinary users, and sends the open file back.
@@ -91,7 +93,7 @@ fn by_helper(directory: &Path) -> Result<File, String> {
     let (ours, theirs) = UnixStream::pair().map_err(|error| said(&error))?;
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(|error| said(&error))?;
     let helper = Command::new("fusermount3")
-        .args(["-o", "fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read=1048576", "--"])
+        .args(["-o", &format!("fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read={PAYLOAD_BYTES_MOST}"), "--"])
         .arg(directory)
         .env("_FUSE_COMMFD", theirs.as_raw_fd().to_string())
         .output();
@@ -161,8 +163,9 @@ impl Mounted {
     ///
     /// # Errors
     /// When the connection cannot be ended, as without root where `/sys/fs/fuse/connections` is not mounted. The directory is taken away all the same.
-    pub fn abort(self) -> io::Result<()> {
+    pub fn abort(mut self) -> io::Result<()> {
         if rustix::process::geteuid().is_root() {
+            self.gone = true;
             return Ok(unmount(&self.directory, UnmountFlags::FORCE | UnmountFlags::DETACH)?);
         }
         let device = rustix::fs::stat(&self.directory)?.st_dev;
@@ -171,9 +174,18 @@ impl Mounted {
     }
 }
 
+impl Mounted {
+    /// Somebody has taken it away.
+    pub fn forget(mut self) {
+        self.gone = true;
+    }
+}
+
 impl Drop for Mounted {
     fn drop(&mut self) {
         // In use or not: whoever serves it is about to go.
-        let _ = detach(&self.directory, true);
+        if !self.gone {
+            let _ = detach(&self.directory, true);
+        }
     }
 }

@@ -60,8 +60,8 @@ pub(super) enum Note {
     DirectoryFloor(Floors),
     /// Run on these processors.
     RunOn(CpuSet, Sender<()>),
-    /// Whatever stands above the drive is there, or could not be put there.
-    Ready(Result<(), String>),
+    /// Whatever stands above the drive is there, or could not be put there, as it was switched on after so many cuts.
+    Ready { cuts: u64, stands: Result<(), String> },
     /// Carry this out.
     Order(Order, Sender<serde_json::Value>),
     /// End.
@@ -74,7 +74,10 @@ pub enum Event {
     /// The plug was pulled.
     Cut(Cut),
     /// It was put in again.
-    PoweredOn,
+    PoweredOn {
+        /// After so many cuts in all.
+        cuts: u64,
+    },
     /// The image failed at a cut: what the drive holds is undefined, and it is dead.
     Broken(String),
     /// Somebody has unmounted the directory.
@@ -122,9 +125,9 @@ impl Handle {
         self.tell(Note::DirectoryFloor(floors));
     }
 
-    /// Whatever stands above the drive is there, at the start or after a cut; or it is not, for this reason. From then on the plug may be pulled by itself.
-    pub fn ready(&self, stands: Result<(), String>) {
-        self.tell(Note::Ready(stands));
+    /// Whatever stands above the drive is there, as it was switched on after so many cuts, 0 at the start; or it is not, for this reason. From then on the plug may be pulled by itself.
+    pub fn ready(&self, cuts: u64, stands: Result<(), String>) {
+        self.tell(Note::Ready { cuts, stands });
     }
 
     /// Gives an order; `None` when the server has ended.

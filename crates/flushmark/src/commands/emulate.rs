@@ -113,9 +113,9 @@ fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, l
                 power_on_at = options.power_on_after.map(|after| Instant::now() + after);
             }
             News::Drive(Event::Broken(why)) => live.line(&format!("flushmark: the drive is dead: {why}")),
-            News::Drive(Event::PoweredOn) => {
+            News::Drive(Event::PoweredOn { cuts }) => {
                 // What a cut leaves need not be mountable; the drive is there all the same, to be looked at, or cut again.
-                match emulation.rebuild(&wishes.files).map_err(anyhow::Error::from) {
+                match emulation.rebuild(&wishes.files, cuts).map_err(anyhow::Error::from) {
                     Ok(()) => live.line("power on"),
                     Err(error) => {
                         live.line(&format!("power on; flushmark: {}; the drive is still served", sentence(&error)));
@@ -192,6 +192,9 @@ fn ctl(socket: &Path, words: &[String], format: Format) -> anyhow::Result<Verdic
         // What stands above the drive is put back by the process that serves it.
         let begun = Instant::now();
         while answer.get("ready").and_then(serde_json::Value::as_bool) == Some(false) && trouble(&answer).is_none() {
+            if answer.get("power").and_then(|power| power.as_str()) != Some("on") {
+                anyhow::bail!("the drive has lost its power again");
+            }
             if begun.elapsed() > READY_MOST {
                 anyhow::bail!(
                     "the drive is on, and what stands above it is not there after {} s",
@@ -238,9 +241,10 @@ fn clean_up(directory: Option<&Path>) -> anyhow::Result<Verdict> {
     }
     let others = if wanted.is_none() { runtime::left_behind()? } else { Vec::new() };
     for path in &others {
-        let removed = if path.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) };
-        removed.with_context(|| format!("{} cannot be removed", path.display()))?;
-        print(&format!("taken away: {}\n", path.display()))?;
+        match if path.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) } {
+            Ok(()) => print(&format!("taken away: {}\n", path.display()))?,
+            Err(error) => complain(&format!("{} cannot be removed: {error}", path.display())),
+        }
     }
     if chosen.is_empty() && others.is_empty() {
         print("nothing was left by a killed process\n")?;

@@ -1,6 +1,7 @@
 //! Through FUSE, loop devices and filesystems, and what is left of them.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -237,13 +238,16 @@ fn what_cannot_be_mounted_any_more_is_not_written_over() {
     }
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().to_str().unwrap();
-    let served = Served::start("enterprise-nvme,capacity=2GiB", &["--mount", place]);
+    let image = tempfile::tempdir().unwrap();
+    let image = image.path().join("drive.img");
+    let args = ["--mount", place, "--image", image.to_str().unwrap()];
+    let served = Served::start("enterprise-nvme,capacity=2GiB", &args);
     let file = served.fact("file").to_owned();
     scribble(&file, 64 << 20);
     served.ctl(&["cut"]);
     let on = served.ctl(&["power-on"]);
     assert_eq!(on.code, Some(4));
-    insta::assert_snapshot!(on.stderr, @"flushmark: the drive is on, and what stands above it could not be put back: the drive holds no filesystem any more: what a power cut left of it is not recognised");
+    insta::assert_snapshot!(on.stderr, @"flushmark: the drive is on, and what stands above it could not be put back: the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
     // It is served on, as the cut left it.
     let status = served.ctl(&["status"]).document();
     assert_eq!((&status["power"], &status["ready"]), (&"on".into(), &false.into()));
@@ -253,6 +257,15 @@ fn what_cannot_be_mounted_any_more_is_not_written_over() {
     let stopped = served.stop();
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     assert!(!mounts().contains(place));
+    // Nor when it is started anew.
+    let again = run(&[&["emulate", "enterprise-nvme,capacity=2GiB", "--quiet"], &args[..]].concat());
+    assert_eq!(again.code, Some(3));
+    insta::assert_snapshot!(again.stderr, @"flushmark: the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
+    fs::File::open(&image).unwrap().read_exact_at(&mut held, 0).unwrap();
+    assert_eq!(held, [0x5a; 512]);
+    let small = run(&["emulate", "ideal,capacity=200MiB", "--mount", place, "--fs", "xfs", "--quiet"]);
+    assert_eq!(small.code, Some(2));
+    insta::assert_snapshot!(small.stderr, @"flushmark: xfs needs a drive of at least 300 MiB, and this one has 200; name a larger one: `,capacity=1GiB`");
 }
 
 #[test]
@@ -327,16 +340,16 @@ fn what_stands_on_the_file_is_waited_for() {
     system("mkfs.ext4", &["-q", "-E", "nodiscard", &device]).unwrap();
     system("mount", &[&device, mount]).unwrap();
     system("kill", &["-TERM", &served.child.id().to_string()]).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    assert!(served.child.try_wait().unwrap().is_none(), "it waits");
+    // It says so, and does.
+    let mut lines = BufReader::new(served.child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let waits =
+        lines.find(|line| line.contains("waiting until")).unwrap().replace(mount, "DIR").replace(&device, "/dev/loopN");
+    insta::assert_snapshot!(waits, @"flushmark: /dev/loopN, mounted on DIR is in use; waiting until nobody uses it. A second Ctrl-C ends it at once, and `flushmark emulate clean-up` takes away what that leaves");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(served.child.try_wait().unwrap().is_none());
     fs::write(Path::new(mount).join("file"), "still there").unwrap();
     system("umount", &[mount]).unwrap();
     assert_eq!(served.child.wait().unwrap().code(), Some(0));
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut served.child.stderr.take().unwrap(), &mut said).unwrap();
-    // Other tests leave things behind at the same time, which is told, too.
-    let last = said.lines().last().unwrap().replace(mount, "DIR").replace(&device, "/dev/loopN");
-    insta::assert_snapshot!(last, @"flushmark: /dev/loopN, mounted on DIR is in use; waiting until nobody uses it. A second Ctrl-C ends it at once, and `flushmark emulate clean-up` takes away what that leaves");
 }
 
 #[test]

@@ -292,6 +292,23 @@ fn clients_that_do_not_listen_are_waited_for_asleep() {
     assert_eq!(answer(&mut deaf), 0);
 }
 
+/// More than are taken at a time, in one breath.
+#[test]
+fn thousands_of_requests_at_once_are_all_answered() {
+    let served = Served::nbd("ideal,capacity=1MiB", &[]);
+    let mut client = served.client();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    for _ in 0..3 {
+        let mut writer = client.try_clone().unwrap();
+        let asking = std::thread::spawn(move || writer.write_all(&request(READ, 0, 0, 512).repeat(9000)).unwrap());
+        for _ in 0..9000 {
+            assert_eq!(answer(&mut client), 0);
+            client.read_exact(&mut [0; 512]).unwrap();
+        }
+        asking.join().unwrap();
+    }
+}
+
 /// More zeros than the drive remembers at once, over something else.
 #[test]
 fn four_gigabytes_of_zeros_stall_nobody() {

@@ -38,6 +38,8 @@ const ROW_ERROR_MOST: f64 = 0.10;
 const TRANSPORT_MIB_MOST: f64 = 1000.0;
 /// What is worked on.
 const AREA_BYTES: u64 = 1 << 30;
+/// How much of the drives is laid out: what is worked on.
+const FILL_PERCENT: &str = "25";
 /// How large the emulated drives are.
 const CAPACITY: &str = "4GiB";
 
@@ -247,6 +249,7 @@ impl Way {
 struct Served {
     child: Child,
     facts: Value,
+    program: PathBuf,
     _directory: tempfile::TempDir,
 }
 
@@ -267,7 +270,8 @@ impl Served {
         let settings = if settings.is_empty() { String::new() } else { format!(",{settings}") };
         let target = format!("{name},capacity={CAPACITY}{settings}");
         // Laid out as far as it is worked on, as the model's own tests do.
-        let mut args = vec!["emulate", &target, "--quiet", "--format", "json", "--control", &control, "--fill", "25"];
+        let mut args =
+            vec!["emulate", &target, "--quiet", "--format", "json", "--control", &control, "--fill", FILL_PERCENT];
         match way {
             Way::Nbd => args.extend(["--nbd", &socket]),
             Way::Device => args.extend(["--fuse", &mount, "--loop"]),
@@ -283,7 +287,7 @@ impl Served {
             }
         }
         let facts = serde_json::from_str(&text);
-        let mut served = Served { child, facts: Value::Null, _directory: directory };
+        let mut served = Served { child, facts: Value::Null, program: program.to_owned(), _directory: directory };
         served.facts = facts.with_context(|| format!("{target} could not be emulated"))?;
         Ok(served)
     }
@@ -317,12 +321,16 @@ impl Served {
         Ok(document["jobs"][0].clone())
     }
 
+    /// Writes through the area once, and lets the drive forget that. The memory that holds the data is there then; and on ext4 fio's own layout would leave extents that count as unwritten, of which each
+    /// first write commits the journal.
     fn lay_out(&self) -> anyhow::Result<()> {
         let size = format!("--size={AREA_BYTES}");
         let target = self.target()?;
         let fixed = ["--name=x", &size, "--rw=write", "--bs=1m", "--fallocate=none", "--end_fsync=1"];
         let args: Vec<&str> = fixed.into_iter().chain(target.iter().map(String::as_str)).collect();
-        output("fio", &args).map(drop)
+        output("fio", &args)?;
+        let control = self.facts["control"].as_str().context("the drive takes no orders")?;
+        output(&self.program.to_string_lossy(), &["emulate", "ctl", control, "fill", FILL_PERCENT]).map(drop)
     }
 
     fn commit_us(&self, flushes: bool, seconds: u32) -> anyhow::Result<f64> {
@@ -347,10 +355,7 @@ impl Served {
             SyncMethod::ODsync | SyncMethod::RwfDsync => args.push("--sync=dsync".to_owned()),
             _ => args.push("--sync=1".to_owned()),
         }
-        if self.facts["mounted"].is_string() {
-            // Written through once: fio's own layout leaves extents that count as unwritten, and each first write would commit the journal.
-            self.lay_out()?;
-        }
+        self.lay_out()?;
         if workload.depth.get() > 1 {
             args.extend(["--ioengine=libaio".to_owned(), format!("--iodepth={}", workload.depth.get())]);
         }

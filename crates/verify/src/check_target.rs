@@ -59,7 +59,8 @@ impl CheckTarget {
         refuse_what_is_no_storage(given)?;
         let mut path = PathBuf::from(given);
         let there = Place::of(root, &path).map_err(|error| match error {
-            DriveError::NoSuchPath { .. } => VerifyError::Missing { path: path.clone() },
+            DriveError::NoSuchPath { .. } if path.starts_with("/dev") => VerifyError::Missing { path: path.clone() },
+            DriveError::NoSuchPath { .. } => VerifyError::NoTarget { path: path.clone() },
             error => error.into(),
         })?;
         if there.kind == PlaceKind::Directory {
@@ -93,6 +94,11 @@ impl CheckTarget {
             unreadable: Some(Arc::new(io::ErrorKind::NotFound.into())),
             lock: None,
         }
+    }
+
+    /// Whether nothing is there under its name.
+    pub const fn is_missing(&self) -> bool {
+        self.place.is_none()
     }
 
     fn read_superblocks(mut self) -> Result<CheckTarget, VerifyError> {

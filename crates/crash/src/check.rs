@@ -8,7 +8,7 @@ use emulate::chain::{ChainError, Filesystem, LoopDevice};
 
 use crate::error::CrashError;
 use crate::group::{Group, Stream};
-use crate::mounted::Mounted;
+use crate::mounted::{Mounted, NotMounted};
 use crate::state::State;
 
 /// What is kept of a check's words.
@@ -66,7 +66,7 @@ impl Place {
     /// Checks the state that stands in the file.
     ///
     /// # Errors
-    /// When the check cannot be started, and when it leaves something running that uses the filesystem.
+    /// When the machine cannot mount it, whatever it holds, when the check cannot be started, and when it leaves something running that uses the filesystem.
     pub fn check(&self, check: &Check, state: &State, printed: &[u8]) -> Result<Verdict, CrashError> {
         let failed = |source| CrashError::Check { state: state.clone(), source };
         std::fs::write(&self.printed, printed).map_err(failed)?;
@@ -75,7 +75,8 @@ impl Place {
         };
         let mounted = match Mounted::new(self.drive(), &self.directory, filesystem) {
             Ok(mounted) => mounted,
-            Err(error) => return Ok(Verdict::Failed(format!("it does not mount: {error}"))),
+            Err(NotMounted::Content(error)) => return Ok(Verdict::Failed(format!("it does not mount: {error}"))),
+            Err(NotMounted::Machine(source)) => return Err(CrashError::CannotMount { state: state.clone(), source }),
         };
         let verdict = self.run(check, state, Some(&self.directory)).map_err(failed)?;
         let held = |holders| CrashError::Held { who: format!("the check of the state {state}"), holders };
@@ -99,8 +100,10 @@ impl Place {
             None => Some(LoopDevice::attach(&self.file, true, false)?),
         };
         let device = own.as_ref().map_or(self.drive(), LoopDevice::path);
-        let mounted = Mounted::new(device, &self.directory, filesystem)
-            .map_err(|source| CrashError::DoesNotMount { state: state.clone(), source })?;
+        let mounted = Mounted::new(device, &self.directory, filesystem).map_err(|error| match error {
+            NotMounted::Content(source) => CrashError::DoesNotMount { state: state.clone(), source },
+            NotMounted::Machine(source) => CrashError::CannotMount { state: state.clone(), source },
+        })?;
         let result = work(device, &self.directory);
         let held = |holders| CrashError::Held { who: format!("the look at the state {state}"), holders };
         mounted.unmount().map_err(held)?;
@@ -145,5 +148,28 @@ impl Place {
                 _ => Verdict::Passed,
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_machine_cannot_do_is_no_verdict() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        // Neither is a block device, and one is not even there.
+        std::fs::write(path("there"), [0; 4096]).unwrap();
+        std::fs::create_dir(path("mounted")).unwrap();
+        let check =
+            Check { command: "true".to_owned(), expect: None, filesystem: Some(Filesystem::Ext4), timeout_s: 60 };
+        for file in ["there", "gone"] {
+            let place = Place::new(path(file), path("mounted"), path("printed"), false).unwrap();
+            let checked = place.check(&check, &State::whole(3), &[]);
+            assert!(matches!(checked, Err(CrashError::CannotMount { .. })), "{checked:?}");
+        }
+        let error = CrashError::CannotMount { state: State::whole(3), source: rustix::io::Errno::MFILE.into() };
+        insta::assert_snapshot!(error, @"the state 3 cannot be mounted for a reason that is not in its content, so nothing is said of it; --resume goes on when that is mended");
     }
 }

@@ -58,6 +58,16 @@ pub enum CrashError {
         /// What the system said.
         source: io::Error,
     },
+    /// The machine cannot mount a state's filesystem, whatever it holds.
+    #[error(
+        "the state {state} cannot be mounted for a reason that is not in its content, so nothing is said of it; --resume goes on when that is mended"
+    )]
+    CannotMount {
+        /// The state.
+        state: State,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Somebody keeps a filesystem that has to go: the next state would be mounted on what is left of it.
     #[error(
         "{who} has left its filesystem in use by {holders}; whatever it starts has to have ended with it, daemons as well"

@@ -90,14 +90,22 @@ impl Explorer {
         self.served.put(job, Some(state));
         let printed = self.recording.printed_by(&self.recording.epochs()[state.epoch]);
         let checked = self.places[job].check(&self.plan.check, state, &printed);
-        self.served.put(job, None);
+        self.take_out(job)?;
         checked
+    }
+
+    /// Takes a state out of a place.
+    ///
+    /// # Errors
+    /// When it could not be served as it was recorded: what was seen there is no state.
+    fn take_out(&self, job: usize) -> Result<(), CrashError> {
+        self.served.put(job, None).map_or(Ok(()), |error| Err(CrashError::call("reading the recording")(error)))
     }
 
     /// Checks one state.
     ///
     /// # Errors
-    /// When it cannot be checked.
+    /// When it cannot be checked, or the recording not be read.
     pub fn check_one(&self, state: &State) -> Result<Verdict, CrashError> {
         self.check(0, state)
     }
@@ -118,7 +126,7 @@ impl Explorer {
             Some(filesystem) => place.mounted(state, filesystem, |drive, directory| work(drive, Some(directory))),
             None => Ok(work(place.drive(), None)),
         };
-        self.served.put(0, None);
+        self.take_out(0)?;
         result
     }
 
@@ -271,4 +279,46 @@ struct Shared<'a> {
     progress: Progress,
     log: &'a mut ResultLog,
     error: Option<CrashError>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Check;
+    use crate::recorded::Recorded;
+
+    #[test]
+    fn a_recording_that_cannot_be_read_is_no_verdict() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = tempfile::tempfile().unwrap();
+        base.set_len(1 << 20).unwrap();
+        let shortened = base.try_clone().unwrap();
+        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), 1 << 20);
+        recorded.begin().unwrap();
+        let recording = Arc::new(Recording::new(recorded.end().unwrap().unwrap()));
+        // It sees the error, and is content.
+        let command = "cat \"$CRASH_DRIVE\" > /dev/null 2>&1; true".to_owned();
+        let plan = Plan {
+            command: Vec::new(),
+            capacity_bytes: 1 << 20,
+            filesystem: None,
+            log_bytes: 0,
+            log_entries: 0,
+            check: Check { command, expect: None, filesystem: None, timeout_s: 60 },
+            samples: 0,
+            seed: 1,
+            atomic_bytes: 4096,
+        };
+        let explorer = match Explorer::new(recording, plan, 1, directory.path()) {
+            Ok(explorer) => explorer,
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
+        let state = State::whole(0);
+        assert_eq!(explorer.check_one(&state).unwrap(), Verdict::Passed);
+        shortened.set_len(4096).unwrap();
+        let checked = explorer.check_one(&state);
+        assert!(matches!(checked, Err(CrashError::System { what: "reading the recording", .. })), "{checked:?}");
+        shortened.set_len(1 << 20).unwrap();
+        assert_eq!(explorer.check_one(&state).unwrap(), Verdict::Passed, "the place is as good as before");
+    }
 }

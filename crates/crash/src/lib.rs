@@ -15,6 +15,7 @@
 //! | [`explore`] | all of them, several at a time |
 //! | [`minimise`], [`owners`] | the first failure made small, and whose the lost writes were |
 //! | [`session`] | a test on disk, that can be gone on with |
+//! | [`work`] | the directory in which a test mounts |
 //! | [`error`] | what keeps it from going on |
 //!
 //! What a volatile cache may lose follows from what a flush promises: everything that was acknowledged before it came is safe, and of what came after any part may be there. A write is torn only
@@ -38,3 +39,4 @@ pub mod served;
 pub mod session;
 pub mod state;
 pub mod view;
+pub mod work;

@@ -16,6 +16,39 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A busy machine may need longer; nobody is to blame then.
 const PATIENCE_WITH_NOBODY: Duration = Duration::from_secs(20);
 
+/// What filesystems say of content that they cannot read. Whatever else keeps them from being mounted is the machine's: memory, descriptors, rights, a device that is busy.
+///
+/// EUCLEAN and EBADMSG are damage that a structure or its checksum shows; EINVAL no magic number, or fields that contradict each other; EIO a tree or journal that leads nowhere, and ENODATA a block
+/// that the drive does not have; ESTALE an inode that was deleted; EFBIG, EOVERFLOW, ENOSYS and EOPNOTSUPP sizes and features that nobody made.
+const OF_CONTENT: [Errno; 10] = [
+    Errno::UCLEAN,
+    Errno::BADMSG,
+    Errno::INVAL,
+    Errno::IO,
+    Errno::NODATA,
+    Errno::STALE,
+    Errno::FBIG,
+    Errno::OVERFLOW,
+    Errno::NOSYS,
+    Errno::OPNOTSUPP,
+];
+
+/// Why a filesystem is not mounted.
+#[derive(Debug)]
+pub enum NotMounted {
+    /// The kernel finds none that it can read.
+    Content(io::Error),
+    /// The machine cannot, whatever there is.
+    Machine(io::Error),
+}
+
+impl NotMounted {
+    /// What the kernel's answer to `mount` means.
+    fn by(errno: Errno) -> NotMounted {
+        if OF_CONTENT.contains(&errno) { NotMounted::Content(errno.into()) } else { NotMounted::Machine(errno.into()) }
+    }
+}
+
 /// A mounted filesystem.
 #[derive(Debug)]
 pub struct Mounted<'a> {
@@ -28,14 +61,15 @@ impl Mounted<'_> {
     /// Mounts what the device holds now.
     ///
     /// # Errors
-    /// The kernel's.
-    pub fn new<'a>(device: &'a Path, directory: &'a Path, filesystem: Filesystem) -> io::Result<Mounted<'a>> {
+    /// The kernel's, told apart.
+    pub fn new<'a>(device: &'a Path, directory: &'a Path, filesystem: Filesystem) -> Result<Mounted<'a>, NotMounted> {
         // Whoever has the device open, as udev for a moment, keeps its page cache: with blocks of the state before.
-        let opened = open(device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        fadvise(&opened, 0, None, Advice::DontNeed)?;
-        drop(opened);
-        let options = std::ffi::CString::new(filesystem.mount_options())?;
-        mount(device, directory, filesystem.name(), MountFlags::empty(), options.as_c_str())?;
+        open(device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .and_then(|opened| fadvise(&opened, 0, None, Advice::DontNeed))
+            .map_err(|error| NotMounted::Machine(error.into()))?;
+        let options =
+            std::ffi::CString::new(filesystem.mount_options()).map_err(|error| NotMounted::Machine(error.into()))?;
+        mount(device, directory, filesystem.name(), MountFlags::empty(), options.as_c_str()).map_err(NotMounted::by)?;
         Ok(Mounted { device, directory, taken_away: false })
     }
 
@@ -86,6 +120,37 @@ impl Drop for Mounted<'_> {
     fn drop(&mut self) {
         if !self.taken_away {
             let _ = unmount(self.directory, UnmountFlags::DETACH);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_content_speaks_against_a_state() {
+        let is_content = |errno| matches!(NotMounted::by(errno), NotMounted::Content(_));
+        for errno in [Errno::UCLEAN, Errno::BADMSG, Errno::INVAL, Errno::IO, Errno::STALE, Errno::FBIG] {
+            assert!(is_content(errno), "{errno}");
+        }
+        let machine = [
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOMEM,
+            Errno::PERM,
+            Errno::ACCESS,
+            Errno::BUSY,
+            Errno::NODEV,
+            Errno::NXIO,
+            Errno::NOTBLK,
+            Errno::NOENT,
+            Errno::INTR,
+            Errno::NOSPC,
+            Errno::ROFS,
+        ];
+        for errno in machine {
+            assert!(!is_content(errno), "{errno}");
         }
     }
 }

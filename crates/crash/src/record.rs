@@ -21,7 +21,7 @@ use crate::view::Recording;
 pub struct Scene {
     /// The command, word by word.
     pub command: Vec<String>,
-    /// A command of the shell that lays out what the command finds; what it writes is safe before the recording begins.
+    /// A command of the shell that lays out what the command finds; what it has written by its end is safe before the recording begins.
     pub prepare: Option<String>,
     /// The filesystem; none: the command gets the drive itself.
     pub filesystem: Option<Filesystem>,
@@ -70,6 +70,8 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
         _ => None,
     };
     let place = mounted.is_some().then_some(directory.as_path());
+    // What it leaves running, a server perhaps, is there for the command, and ends with it.
+    let mut prepared = None;
     if let Some(prepare) = &scene.prepare {
         let words = ["/bin/sh".to_owned(), "-c".to_owned(), prepare.clone()];
         // Its words are no part of the result.
@@ -80,6 +82,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
         if !status.success() {
             return Err(CrashError::Prepare { command: prepare.clone(), status });
         }
+        prepared = Some(group);
     }
     // What there is by now is there to stay.
     if place.is_some() {
@@ -105,8 +108,8 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
             std::thread::sleep(Duration::from_millis(50));
         }
     }
-    // What it left running would keep the filesystem.
-    drop(group);
+    // What they left running would keep the filesystem.
+    drop((group, prepared));
     if stop() {
         return Err(CrashError::Stopped);
     }

@@ -145,13 +145,13 @@ impl Served {
         lock(&self.drives.recorded).as_mut().map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)
     }
 
-    /// Puts a state of the recording into a slot, or takes it out.
-    pub fn put(&self, slot: usize, state: Option<&State>) {
+    /// Puts a state of the recording into a slot, or takes it out. The answer is why the one before could not be served as it was recorded, if so.
+    pub fn put(&self, slot: usize, state: Option<&State>) -> Option<io::Error> {
         let recording = self.drives.recording.as_ref();
         let view = recording.zip(state).map(|(recording, state)| View::new(Arc::clone(recording), state));
         let mut slot = lock(&self.drives.states[slot]);
-        slot.view = view;
         slot.handle += u64::from(self.drives.opened_by == OpenedBy::Checks);
+        std::mem::replace(&mut slot.view, view).and_then(View::into_broke)
     }
 
     /// The path of a file.

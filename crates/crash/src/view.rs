@@ -1,5 +1,6 @@
 //! A state as bytes: the drive before the command, the epochs that are there, the writes of the last one that survived, and what a checker writes to it. Nothing is copied to make one.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -190,6 +191,8 @@ pub struct View {
     kept: HashMap<u32, u64>,
     /// What was written to the view itself.
     own: HashMap<u64, Box<Block>>,
+    /// Why the recording could not be read, the first time that it could not.
+    broke: OnceCell<io::Error>,
 }
 
 impl View {
@@ -212,7 +215,7 @@ impl View {
             };
             kept.insert(index as u32, bytes);
         }
-        View { recording, epoch: state.epoch, before: before as u32, kept, own: HashMap::new() }
+        View { recording, epoch: state.epoch, before: before as u32, kept, own: HashMap::new(), broke: OnceCell::new() }
     }
 
     /// Reads; the range has to lie within the drive.
@@ -247,17 +250,23 @@ impl View {
         })
     }
 
+    /// Why it was not all that the state is: whoever reads it hears no more than that there was an error, as of a drive.
+    pub fn into_broke(self) -> Option<io::Error> {
+        self.broke.into_inner()
+    }
+
     /// What the recording has of a block.
     fn recorded(&self, block: u64) -> io::Result<Block> {
         let tape = &self.recording.tape;
-        tape.block(block, |index| {
+        let read = tape.block(block, |index| {
             let (offset, bytes) = tape.entries[index as usize].range()?;
             if index < self.before {
                 Some((offset, bytes))
             } else {
                 self.kept.get(&index).map(|bytes| (offset, *bytes))
             }
-        })
+        });
+        read.inspect_err(|error| drop(self.broke.set(io::Error::new(error.kind(), error.to_string()))))
     }
 
     /// What it holds, as a number that differs where contents differ: equal states need to be checked once. Of what the last epoch touched only, so it is compared within one epoch.

@@ -98,17 +98,31 @@ fn run_on_whole(content: &[u8]) -> String {
 
 #[test]
 fn a_drive_that_does_not_come_back_is_dead() {
-    let (directory, path) = directory();
-    let recorder = recorded(&path, &[]);
-    let gone = directory.path().join("gone");
-    let gone = gone.to_str().unwrap();
-    let missing = check(gone, &["--journal", recorder.journal()]);
+    // A place under /dev where files can be made.
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = directory.path().join("target");
+    fs::create_dir(&path).unwrap();
+    let gone = path.to_str().unwrap();
+    let recorder = recorded(gone, &[]);
+    let journal = recorder.journal();
+    fs::remove_dir_all(&path).unwrap();
+    let missing = check(gone, &["--journal", journal]);
     assert_eq!(missing.code, Some(2));
-    insta::assert_snapshot!(missing.said(&path, "DIR"), @"flushmark: DIR/gone does not exist; if it is the drive that was written, is powered and does not come back, it is dead: say so with --same-drive, and name its journal or recorder");
+    insta::assert_snapshot!(missing.said(&path, "GONE"), @"flushmark: GONE does not exist; if it is the drive that was written, is powered and does not come back, it is dead: say so with --same-drive, and name its journal or recorder");
     assert_eq!(check(gone, &["--same-drive"]).code, Some(2), "without a witness nothing is known of it");
-    let dead = check(gone, &["--journal", recorder.journal(), "--same-drive"]);
+    // Whoever mistypes accuses nobody, and the journal remembers nothing of it.
+    let before = fs::read(journal).unwrap();
+    let mistyped = check("/dev/shm/flushmark-mistyped", &["--journal", journal, "--same-drive"]);
+    assert_eq!(mistyped.code, Some(2));
+    insta::assert_snapshot!(mistyped.said(&path, "GONE"), @"flushmark: /dev/shm/flushmark-mistyped does not exist, and the run was written on GONE: a drive that does not come back is called as it was then");
+    let elsewhere = check("/flushmark-mistyped", &["--journal", journal, "--same-drive"]);
+    assert_eq!(elsewhere.code, Some(2));
+    insta::assert_snapshot!(elsewhere.said(&path, "GONE"), @"flushmark: /flushmark-mistyped does not exist; name the target that `verify write` was given, and mount the filesystem first where it is a file or directory");
+    assert_eq!(fs::read(journal).unwrap(), before);
+    let dead = check(gone, &["--journal", journal, "--same-drive"]);
     assert_eq!(dead.code, Some(1), "{}", dead.stderr);
     assert!(dead.stdout.contains(" 1. dead: not one sector of the target can be read"), "{}", dead.stdout);
+    assert!(dead.stdout.contains("does not exist: that the drive which was written"), "{}", dead.stdout);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::aligned::AlignedBlock;
 use crate::disk::{DeadDisk, Disk};
-use crate::drive_facts::DriveFacts;
+use crate::drive_facts::{DriveFacts, can_be_the_same};
 use crate::error::VerifyError;
 use crate::file_disk::{FileDisk, open_to_read};
 use crate::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS_AT};
@@ -59,7 +59,8 @@ impl CheckTarget {
         refuse_what_is_no_storage(given)?;
         let mut path = PathBuf::from(given);
         let there = Place::of(root, &path).map_err(|error| match error {
-            DriveError::NoSuchPath { .. } => VerifyError::Missing { path: path.clone() },
+            DriveError::NoSuchPath { .. } if path.starts_with("/dev") => VerifyError::Missing { path: path.clone() },
+            DriveError::NoSuchPath { .. } => VerifyError::NoTarget { path: path.clone() },
             error => error.into(),
         })?;
         if there.kind == PlaceKind::Directory {
@@ -93,6 +94,11 @@ impl CheckTarget {
             unreadable: Some(Arc::new(io::ErrorKind::NotFound.into())),
             lock: None,
         }
+    }
+
+    /// Whether nothing is there under its name.
+    pub const fn is_missing(&self) -> bool {
+        self.place.is_none()
     }
 
     fn read_superblocks(mut self) -> Result<CheckTarget, VerifyError> {
@@ -170,8 +176,7 @@ impl CheckTarget {
     /// When it is another one.
     pub fn expect_drive(&self, run: &RunHeader) -> Result<(), VerifyError> {
         let (then, now) = (&run.circumstances.drive, &self.facts.label);
-        // A user who may not read the serial number reads the model alone.
-        if !now.starts_with(then.as_str()) && !then.starts_with(now.as_str()) {
+        if !can_be_the_same(then, now) {
             return Err(VerifyError::OtherDrive { path: self.path.clone(), then: then.clone(), now: now.clone() });
         }
         Ok(())
@@ -291,5 +296,10 @@ pub(crate) mod tests {
         assert!(told("Micron 5100 (S1)", "") && told("", "Micron 5100 (S1)"), "nobody can tell");
         assert!(!told("Micron 5100 (S1)", "Micron 5100 (S2)"));
         assert!(!told("Micron 5100 (S1)", "SanDisk"));
+        assert!(!told("SanDisk", "SanDisk Ultra (S9)"), "a longer name is another model");
+        assert!(!told("SanDisk Ultra (S9)", "SanDisk"));
+        assert!(told("SanDisk (USB)", "SanDisk (USB) (S9)") && told("SanDisk (USB) (S9)", "SanDisk (USB)"));
+        assert!(told("A (S1), B (S2)", "A (S1), B") && told("A, B (S2)", "A (S1), B"));
+        assert!(!told("A (S1), B (S2)", "A (S1)") && !told("A (S1), B (S2)", "A (S1), C"));
     }
 }

@@ -110,6 +110,10 @@ impl Check {
             ) => cycle.run.clone(),
             (Err(error), _) => return Err(error),
         };
+        // A person's word does not make a slip of the pen a dead drive, which its journal would remember for good.
+        if target.is_missing() && given != run.circumstances.target {
+            return Err(VerifyError::OtherName { path: target.path, then: run.circumstances.target });
+        }
         // A drive that lost its mind may have lost its name, too.
         if !word.same_drive {
             target.expect_drive(&run)?;
@@ -284,7 +288,12 @@ impl Check {
         if let Some(before) = self.went_back_to {
             notes.push(format!("the target carries run {} again, which this run had replaced", run_name(before)));
         }
-        if self.word.same_drive {
+        if self.target.is_missing() {
+            notes.push(format!(
+                "{} does not exist: that the drive which was written there is dead is said by whoever checks (--same-drive)",
+                self.target.given
+            ));
+        } else if self.word.same_drive {
             notes.push("that this is the drive that was written is said by whoever checks (--same-drive)".to_owned());
         }
         if let Some(cut_off) = self.cut_off {

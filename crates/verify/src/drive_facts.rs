@@ -66,3 +66,18 @@ fn label(drive: &BlockDevice) -> String {
         (None, None) => String::new(),
     }
 }
+
+/// Whether two labels can be of the same drives: the models are, and so are the serial numbers where both tell them. A user who may not read those reads the models alone.
+pub(crate) fn can_be_the_same(one: &str, other: &str) -> bool {
+    let is_told = !one.is_empty() && !other.is_empty();
+    let drives = |label: &str| label.split(", ").count();
+    let each = || one.split(", ").zip(other.split(", "));
+    !is_told
+        || drives(one) == drives(other)
+            && each().all(|(one, other)| one == other || model(one) == Some(other) || model(other) == Some(one))
+}
+
+/// A label without its serial number.
+fn model(label: &str) -> Option<&str> {
+    label.strip_suffix(')')?.rsplit_once(" (").map(|(model, _)| model)
+}

@@ -71,7 +71,21 @@ pub enum VerifyError {
         /// The system's answer.
         cause: io::Error,
     },
-    /// The target is not there.
+    /// The target is not there, and is no drive.
+    #[error("{} does not exist; name the target that `verify write` was given, and mount the filesystem first where it is a file or directory", .path.display())]
+    NoTarget {
+        /// As the person wrote it.
+        path: PathBuf,
+    },
+    /// A drive that is gone goes by another name than when it was written.
+    #[error("{} does not exist, and the run was written on {then}: a drive that does not come back is called as it was then", .path.display())]
+    OtherName {
+        /// As the person wrote it.
+        path: PathBuf,
+        /// As it was called when it was written.
+        then: String,
+    },
+    /// The drive is not there.
     #[error("{} does not exist; if it is the drive that was written, is powered and does not come back, it is dead: say so with --same-drive, and name its journal or recorder", .path.display())]
     Missing {
         /// As the person wrote it.
@@ -239,6 +253,8 @@ impl VerifyError {
             VerifyError::Target(error) => error.blame(),
             VerifyError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. })
             | VerifyError::Geometry(_)
+            | VerifyError::NoTarget { .. }
+            | VerifyError::OtherName { .. }
             | VerifyError::Missing { .. }
             | VerifyError::NotStorage { .. } => Blame::Usage,
             VerifyError::ForeignFile { .. }

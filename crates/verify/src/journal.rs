@@ -4,8 +4,8 @@
 //! 0 "flushmark journl" (16) | 16 format (4) | 20 frames, as in the module `message`
 //! ```
 //!
-//! A power cut may leave the end torn: it is read up to there, and taken away before anything is appended. A damage with whole frames behind it is no torn end; nothing is appended there, because
-//! that would take those frames away.
+//! A power cut may tear what no sync had made safe yet, and leave any part of that: the journal is read up to there, and the rest is taken away before anything is appended. What a sync had made safe
+//! and cannot be read is damage; nothing is appended there, because that would take away whatever follows. Which of the two it is, tells a frame after each sync: it marks how far that reached.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -19,12 +19,16 @@ use crate::message::{FRAME_BYTES_MAX, Framed, Message, frame, unframe};
 const MAGIC: [u8; 16] = *b"flushmark journl";
 const FORMAT: u32 = 1;
 const HEAD_BYTES: usize = 20;
+/// Length and checksum, time, kind, and how far the sync reached.
+const MARK_BYTES: usize = 8 + MARK_LENGTH as usize;
+const MARK_LENGTH: u32 = 8 + 1 + 8;
 
 /// A journal that is being written.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
     path: PathBuf,
+    size_bytes: u64,
 }
 
 /// A journal that was read.
@@ -43,7 +47,7 @@ pub struct CutOff {
     pub at_bytes: u64,
     /// What lies behind.
     pub lost_bytes: u64,
-    /// Whether there are whole frames among that, so that this is no torn end.
+    /// Whether a sync had made it safe, so that this is no torn end.
     pub is_damage: bool,
 }
 
@@ -60,15 +64,15 @@ impl Journal {
         if rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(VerifyError::Busy { path: path.to_owned() });
         }
-        let mut journal = Journal { file, path: path.to_owned() };
-        let size = journal.file.metadata().map_err(call("look at the journal"))?.len();
-        if size < HEAD_BYTES as u64 {
+        let size_bytes = file.metadata().map_err(call("look at the journal"))?.len();
+        let mut journal = Journal { file, path: path.to_owned(), size_bytes };
+        if size_bytes < HEAD_BYTES as u64 {
             let mut there = Vec::new();
             (&journal.file).read_to_end(&mut there).map_err(call("read the journal"))?;
             if !MAGIC.starts_with(&there[..there.len().min(MAGIC.len())]) {
                 return Err(VerifyError::NoJournal { path: path.to_owned() });
             }
-            journal.file.set_len(0).map_err(call("begin the journal"))?;
+            journal.cut_to(0).map_err(call("begin the journal"))?;
             journal.append(&[&MAGIC[..], &FORMAT.to_le_bytes()].concat()).map_err(call("begin the journal"))?;
             journal.file.sync_all().map_err(call("sync the journal"))?;
             sync_directory_of(path).map_err(call("sync the directory of the journal"))?;
@@ -79,7 +83,7 @@ impl Journal {
             if cut_off.is_damage {
                 return Err(VerifyError::JournalDamaged { path: path.to_owned(), at_bytes: cut_off.at_bytes });
             }
-            journal.file.set_len(cut_off.at_bytes).map_err(call("mend the end of the journal"))?;
+            journal.cut_to(cut_off.at_bytes).map_err(call("mend the end of the journal"))?;
         }
         Ok((journal, read))
     }
@@ -96,16 +100,30 @@ impl Journal {
     ///
     /// # Errors
     /// As the system reports them; nothing more may be claimed after one.
-    pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.synced(self.size_bytes)
     }
 
-    /// A second handle for a thread that syncs.
+    /// A second handle for a thread that syncs while others add. What it is told first is [`Journal::size_bytes`], and that is what it tells [`Journal::synced`] afterwards.
     ///
     /// # Errors
     /// As the system reports them.
     pub fn handle(&self) -> io::Result<File> {
         self.file.try_clone()
+    }
+
+    /// How long it is by now.
+    pub const fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Marks that a sync which began when it was so long has returned. The mark itself waits for the next one.
+    ///
+    /// # Errors
+    /// As the system reports them.
+    pub fn synced(&mut self, to_bytes: u64) -> io::Result<()> {
+        self.append(&frame(0, &Message::Synced { to_bytes }))
     }
 
     /// Where it lies.
@@ -114,7 +132,15 @@ impl Journal {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
+        self.file.write_all(bytes)?;
+        self.size_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn cut_to(&mut self, size_bytes: u64) -> io::Result<()> {
+        self.file.set_len(size_bytes)?;
+        self.size_bytes = size_bytes;
+        Ok(())
     }
 }
 
@@ -174,18 +200,46 @@ pub fn read(path: &Path) -> Result<ReadJournal, VerifyError> {
     let lost_bytes = size.saturating_sub(at_bytes);
     let mut cut_off = None;
     if lost_bytes > 0 {
-        let is_damage = holds_a_frame(&mut file, at_bytes).map_err(call("read the journal"))?;
+        let is_damage = was_safe(&mut file, at_bytes).map_err(call("read the journal"))?;
         cut_off = Some(CutOff { at_bytes, lost_bytes, is_damage });
     }
     Ok(ReadJournal { ledger, cut_off })
 }
 
-/// Whether a whole frame begins anywhere behind a place that is none. A length that is damaged hides the next one, so every byte is tried.
-fn holds_a_frame(file: &mut File, at_bytes: u64) -> io::Result<bool> {
-    let mut rest = Vec::new();
-    file.seek(io::SeekFrom::Start(at_bytes + 1))?;
-    file.read_to_end(&mut rest)?;
-    Ok((0..rest.len()).any(|at| matches!(unframe(&rest[at..]), Framed::Whole(..))))
+/// Whether a sync had made safe what lies at a place that cannot be read: a mark behind it says so. Damage may hide where frames begin, so every byte is tried.
+fn was_safe(file: &mut File, at_bytes: u64) -> io::Result<bool> {
+    let mut begins_at = at_bytes + 1;
+    file.seek(io::SeekFrom::Start(begins_at))?;
+    let mut pending = Vec::with_capacity(2 * FRAME_BYTES_MAX);
+    let mut piece = vec![0; FRAME_BYTES_MAX];
+    loop {
+        let count = file.read(&mut piece)?;
+        if count == 0 {
+            return Ok(false);
+        }
+        pending.extend_from_slice(&piece[..count]);
+        let marks = (begins_at..).zip(pending.windows(MARK_BYTES));
+        let mut reaches = marks.filter_map(|(at, bytes)| Some((at, marked(bytes)?)));
+        // None knows of a sync of what follows it.
+        if reaches.any(|(at, to_bytes)| (at_bytes + 1..=at).contains(&to_bytes)) {
+            return Ok(true);
+        }
+        let tried = pending.len().saturating_sub(MARK_BYTES - 1);
+        pending.drain(..tried);
+        begins_at += tried as u64;
+    }
+}
+
+/// How far the sync reached of which these bytes are the mark.
+fn marked(bytes: &[u8]) -> Option<u64> {
+    // Nearly everywhere this saves the checksum.
+    if !bytes.starts_with(&MARK_LENGTH.to_le_bytes()) {
+        return None;
+    }
+    match unframe(bytes) {
+        Framed::Whole(_, Message::Synced { to_bytes }, _) => Some(to_bytes),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -259,6 +313,64 @@ mod tests {
             assert_eq!((cut_off.at_bytes, cut_off.is_damage), (second as u64, true));
             assert!(matches!(Journal::open(&path), Err(VerifyError::JournalDamaged { .. })));
             assert_eq!(std::fs::read(&path).unwrap(), damaged, "nothing was taken away");
+        }
+    }
+
+    #[test]
+    fn whole_frames_behind_a_torn_one_are_torn_off_with_it_when_no_sync_had_come() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written(directory.path());
+        let safe = std::fs::read(&path).unwrap().len();
+        let (mut journal, _) = Journal::open(&path).unwrap();
+        for seq in 21..=200 {
+            let frontier = Frontier { completed: seq * 2, durable: seq * 2 };
+            journal.add(seq * 1000, &Message::Acknowledge(vec![(0, frontier)])).unwrap();
+        }
+        drop(journal);
+        // As a power cut leaves it, when the kernel had written the later page and not the earlier one.
+        let mut torn = std::fs::read(&path).unwrap();
+        assert!(torn.len() > safe + 4096);
+        torn[safe..safe + 2048].fill(0);
+        std::fs::write(&path, &torn).unwrap();
+        let (mut journal, before) = Journal::open(&path).unwrap();
+        let cut_off = before.cut_off.unwrap();
+        assert_eq!((cut_off.at_bytes, cut_off.is_damage), (safe as u64, false));
+        assert_eq!(before.ledger.cycles[0].obligations.lanes[0].frontier.durable, 40);
+        journal.add(99_000, &Message::End("done".to_owned())).unwrap();
+        journal.sync().unwrap();
+        drop(journal);
+        let after = read(&path).unwrap();
+        assert_eq!((after.cut_off, after.ledger.cycles[0].ended.as_deref()), (None, Some("done")));
+        // Had a sync come, the same would be damage.
+        let mark = frame(0, &Message::Synced { to_bytes: torn.len() as u64 });
+        std::fs::write(&path, [torn, mark].concat()).unwrap();
+        assert!(matches!(Journal::open(&path), Err(VerifyError::JournalDamaged { .. })));
+    }
+
+    #[test]
+    fn the_mark_is_found_behind_any_amount_of_damage() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written(directory.path());
+        let whole = std::fs::read(&path).unwrap();
+        // Lengths and more lengths, each of which promises a long frame.
+        let lengths = |bytes: usize| -> Vec<u8> { [0xff, 0xff, 0, 0].into_iter().cycle().take(bytes).collect() };
+        // Wherever the mark lies in what is read at once.
+        let sizes = (FRAME_BYTES_MAX - 2 * MARK_BYTES..=FRAME_BYTES_MAX + 1).chain([4 << 20]);
+        for size in sizes {
+            let damage = lengths(size);
+            let to_bytes = (whole.len() + size) as u64;
+            let with = |to_bytes| {
+                let mark = frame(0, &Message::Synced { to_bytes });
+                std::fs::write(&path, [&whole[..], &damage, &mark].concat()).unwrap();
+                read(&path).unwrap().cut_off.unwrap()
+            };
+            let expected =
+                CutOff { at_bytes: whole.len() as u64, lost_bytes: (size + MARK_BYTES) as u64, is_damage: true };
+            assert_eq!(with(to_bytes), expected);
+            assert_eq!(with(whole.len() as u64 + 1), expected);
+            // One that knows only of what can be read, and one that knows of more than there was.
+            assert!(!with(whole.len() as u64).is_damage);
+            assert!(!with(to_bytes + 1).is_damage);
         }
     }
 

@@ -154,6 +154,9 @@ impl Ledger {
             cut.ok_or_else(|| Inconsistent("a cut of a run that never began".to_owned()))?.cut_done = true;
             return Ok(());
         }
+        if let Message::Synced { .. } = message {
+            return Ok(());
+        }
         let Some(cycle) = self.cycles.last_mut() else {
             return Err(Inconsistent("something was said before any run began".to_owned()));
         };

@@ -73,6 +73,11 @@ pub enum Message {
     Standing(Standing),
     /// No, because.
     Refused(String),
+    /// A journal's own mark: a sync has made safe what lies before this byte.
+    Synced {
+        /// Where that ends.
+        to_bytes: u64,
+    },
 }
 
 /// Who wants to write.
@@ -144,6 +149,7 @@ impl Message {
     const REFUSED: u8 = 13;
     const CUT_DONE: u8 = 14;
     const MAY_WRITE: u8 = 15;
+    const SYNCED: u8 = 16;
 
     fn write(&self, out: &mut Writer) {
         match self {
@@ -200,6 +206,9 @@ impl Message {
             }
             Message::Refused(why) => {
                 out.u8(Message::REFUSED).words(why);
+            }
+            Message::Synced { to_bytes } => {
+                out.u8(Message::SYNCED).u64(*to_bytes);
             }
         }
     }
@@ -259,6 +268,7 @@ impl Message {
                 ages: read_ages(from)?,
             }),
             Message::REFUSED => Message::Refused(from.words()?),
+            Message::SYNCED => Message::Synced { to_bytes: from.u64()? },
             _ => return Err(Malformed::Number("kind of message")),
         })
     }
@@ -368,6 +378,7 @@ pub(crate) mod tests {
             Message::CutDone { run_id: 7 },
             Message::MayWrite(proposal),
             Message::Refused("no".to_owned()),
+            Message::Synced { to_bytes: 20 },
         ]
     }
 
@@ -397,7 +408,7 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn damage_to_a_body_is_noticed_or_harmless(which in 0usize..16, at: usize, value: u8) {
+        fn damage_to_a_body_is_noticed_or_harmless(which in 0usize..17, at: usize, value: u8) {
             let mut bytes = frame(1, &all()[which]);
             let at = at % bytes.len();
             let before = bytes[at];

@@ -182,9 +182,11 @@ impl Recorder {
                 // The caller went away, or descriptors ran out for a moment.
                 Err(_) => std::thread::sleep(LOOK_UP),
             }
-            if synced.elapsed() >= SYNC_EVERY && std::mem::take(&mut self.shared.lock().dirty) {
+            let unsynced = if synced.elapsed() >= SYNC_EVERY { self.shared.lock().unsynced() } else { None };
+            if let Some(to_bytes) = unsynced {
                 // Without the lock, so that hearing goes on meanwhile.
                 handle.sync_data().map_err(&journal_failed)?;
+                self.shared.lock().journal.synced(to_bytes).map_err(&journal_failed)?;
                 synced = Instant::now();
             }
             while let Ok(event) = self.events.try_recv() {
@@ -198,7 +200,7 @@ impl Recorder {
                 break;
             }
         }
-        let state = self.shared.lock();
+        let mut state = self.shared.lock();
         state.journal.sync().map_err(&journal_failed)?;
         Ok(state.ledger.standing())
     }
@@ -261,6 +263,11 @@ impl State {
     /// Cycles that got a verdict since the recorder began; one that is checked twice counts once.
     fn judged(&self) -> usize {
         self.ledger.judged().saturating_sub(self.judged_before)
+    }
+
+    /// How long the journal is, if something was added to it since this was asked.
+    fn unsynced(&mut self) -> Option<u64> {
+        std::mem::take(&mut self.dirty).then(|| self.journal.size_bytes())
     }
 
     /// Keeps a message, if it fits what came before.
@@ -457,9 +464,11 @@ impl Call<'_> {
             }
             self.shared.expect_kept(state.keep(at_us, &Message::Lease(due.clone())))?;
             let handle = self.shared.expect_kept(state.journal.handle())?;
+            let to_bytes = state.journal.size_bytes();
             drop(state);
             // A lease that the journal might forget is not given.
             self.shared.expect_kept(handle.sync_data())?;
+            self.shared.expect_kept(self.shared.lock().journal.synced(to_bytes))?;
         }
         Ok(due)
     }

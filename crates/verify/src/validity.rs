@@ -161,7 +161,8 @@ pub fn voids(about: &Circumstance) -> Vec<Void> {
     {
         // What the drive itself says stands against everything else.
         voids.push(Void::NoUnsafeShutdown { count: now });
-    } else if let Some(legal) = about.control.filter(|legal| !about.protected && legal.control_lost == 0) {
+    } else if let Some(legal) = about.control.filter(|legal| !about.protected && lost_nothing(legal)) {
+        // Also where the drive counted: whatever its count means, what it had not written out was not taken.
         voids.push(Void::ControlLostNothing { completed: legal.control_completed });
     } else if signs(about).is_empty() {
         voids.push(Void::NoSignOfACut);
@@ -174,6 +175,11 @@ pub fn voids(about: &Circumstance) -> Vec<Void> {
         voids.push(Void::NeverIssued { sectors, first_bytes });
     }
     voids
+}
+
+/// Whether control lanes had something to lose and kept it. Of writes that nobody heard of, none can be missed.
+const fn lost_nothing(legal: &Legal) -> bool {
+    legal.control_completed > 0 && legal.control_lost == 0
 }
 
 /// One flush serves every lane that waits for one, and each lane once: it asks again only when its sync has returned.
@@ -224,6 +230,16 @@ mod tests {
         assert_eq!(voids(&protected), [], "the count rose");
         let no_cache = Circumstance { volatile_cache: Some(false), syncs_and_flushes: Some((10, 0)), ..cut() };
         assert_eq!(voids(&no_cache), [], "without a cache no flush is needed");
+    }
+
+    #[test]
+    fn a_control_lane_speaks_only_when_it_was_heard() {
+        let counted = |control| voids(&Circumstance { control: Some(control), ..cut() });
+        assert_eq!(counted(lost(0)), [Void::ControlLostNothing { completed: 100 }], "the count is not all");
+        let unheard = Legal { control_completed: 0, ..lost(0) };
+        assert_eq!(counted(unheard), [], "the count rose, and nothing speaks against it");
+        let uncounted = Circumstance { unsafe_shutdowns_now: None, control: Some(unheard), ..cut() };
+        assert_eq!(voids(&uncounted), [Void::NoSignOfACut]);
     }
 
     #[test]

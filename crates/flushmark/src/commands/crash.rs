@@ -15,6 +15,7 @@ use crash::record::{Scene, record};
 use crash::session::{Plan, Session, SessionError};
 use crash::state::State;
 use crash::view::Recording;
+use crash::work::WorkDirectory;
 use emulate::chain::Filesystem;
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{CrashReport, Failure};
@@ -34,7 +35,9 @@ const SIZE_GRAIN: u64 = 4096;
 /// Whatever keeps it from being done.
 pub fn run(args: &CrashArgs) -> anyhow::Result<Verdict> {
     signals::listen()?;
-    let work = tempfile::Builder::new().prefix("flushmark-crash-").tempdir_in(emulate::runtime::directory())?;
+    let place = emulate::runtime::directory();
+    let work = WorkDirectory::new(&place)
+        .with_context(|| format!("cannot make a directory to mount on in {}", place.display()))?;
     let (session, plan, recording) = match &args.resume {
         Some(directory) => {
             let (session, plan) = Session::open(directory).map_err(wrong_use)?;

@@ -213,7 +213,7 @@ mod tests {
         512 possible; 0 failed.
         1 min 15 s; the recording and all results are in /tmp/session
         ");
-        let progress = crash::explore::Progress { done: 10, same: 2, failed: 1, of: 400 };
+        let progress = crash::explore::Progress { done: 10, failed: 1, of: 400 };
         insta::assert_snapshot!(crash_line(&progress, 30.0, &Look::plain()), @"10 of 400 states, 1 failed, 30 a second, 13 s left");
     }
 }

@@ -1,7 +1,7 @@
 //! What goes wrong at a power cut beyond what the model's physics and the drive's lies take: chosen write by write, carried out at the cut.
 //!
 //! A write is chosen when it is made, because what was in its place before has to be known. It is struck only if it is still there as it was written: what was overwritten
-//! since, or lost anyway, or is long ago ([`CHOSEN_BYTES_MOST`]), is left alone. So everything that [`Injected`] tells can be seen by whoever reads the drive.
+//! since, or lost anyway, or is long ago, is left alone. So everything that [`Injected`] tells can be seen by whoever reads the drive.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

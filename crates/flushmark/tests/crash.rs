@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Nobody, Run, flushmark, needs_rigs, needs_root, run};
+use common::{Nobody, Run, flushmark, needs_mounts, needs_rigs, run};
 
 fn crash(directory: &Path, args: &[&str], script: &str) -> Run {
     let session = directory.join("session");
@@ -18,22 +18,13 @@ fn crash(directory: &Path, args: &[&str], script: &str) -> Run {
     Run::of(command.args(args).args(["--", "bash", "-c", script]).output().unwrap())
 }
 
-/// Whether this machine can put states up; says so when it cannot.
-fn needs_fuse(test: &str) -> bool {
-    let there = Path::new("/dev/fuse").exists();
-    if !there {
-        eprintln!("skipped: {test}: the kernel has no FUSE");
-    }
-    there && needs_root(test)
-}
-
 /// The last thing that was printed of the state that is checked has to be in the file.
 const KEPT: &str = "want=$(tail -n 1 \"$CRASH_PRINTED\"); test -z \"$want\" || test \"$(tail -n 1 file)\" -ge \"$want\" || { echo \"$want is gone\"; exit 1; }";
 
 #[test]
 fn a_file_that_is_renamed_before_it_is_synced() {
     const TEST: &str = "a_file_that_is_renamed_before_it_is_synced";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -61,7 +52,7 @@ fn a_file_that_is_renamed_before_it_is_synced() {
 #[test]
 fn a_log_that_is_synced_after_its_commit_record() {
     const TEST: &str = "a_log_that_is_synced_after_its_commit_record";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -93,7 +84,7 @@ fn a_log_that_is_synced_after_its_commit_record() {
 #[test]
 fn what_was_acknowledged_is_asked_for() {
     const TEST: &str = "what_was_acknowledged_is_asked_for";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -113,7 +104,7 @@ fn what_was_acknowledged_is_asked_for() {
 #[test]
 fn sqlite_survives_every_cut() {
     const TEST: &str = "sqlite_survives_every_cut";
-    if !needs_rigs(TEST) || !needs_fuse(TEST) {
+    if !needs_rigs(TEST) || !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -145,7 +136,7 @@ fn sqlite_survives_every_cut() {
 #[test]
 fn a_drive_without_filesystem_needs_no_root() {
     const TEST: &str = "a_drive_without_filesystem_needs_no_root";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -197,7 +188,7 @@ fn what_cannot_be_tested_is_said() {
 #[test]
 fn a_lost_write_is_named_also_where_the_check_mounts_nothing() {
     const TEST: &str = "a_lost_write_is_named_also_where_the_check_mounts_nothing";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -225,7 +216,7 @@ fn a_lost_write_is_named_also_where_the_check_mounts_nothing() {
 #[test]
 fn a_shell_looks_around_in_a_state_and_changes_nothing() {
     const TEST: &str = "a_shell_looks_around_in_a_state_and_changes_nothing";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -257,7 +248,7 @@ fn a_shell_looks_around_in_a_state_and_changes_nothing() {
 #[test]
 fn the_result_does_not_depend_on_the_number_of_jobs() {
     const TEST: &str = "the_result_does_not_depend_on_the_number_of_jobs";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -278,7 +269,7 @@ fn the_result_does_not_depend_on_the_number_of_jobs() {
 #[test]
 fn small_drives_and_xfs_are_tested_as_well() {
     const TEST: &str = "small_drives_and_xfs_are_tested_as_well";
-    if !needs_rigs(TEST) || !needs_fuse(TEST) {
+    if !needs_rigs(TEST) || !needs_mounts(TEST) {
         return;
     }
     for (filesystem, size) in [("ext4", "16MiB"), ("ext4", "24MiB"), ("xfs", "300MiB")] {
@@ -303,7 +294,7 @@ fn small_drives_and_xfs_are_tested_as_well() {
 fn an_ordinary_user_tests_a_drive_without_filesystem() {
     const TEST: &str = "an_ordinary_user_tests_a_drive_without_filesystem";
     let Some(nobody) = Nobody::new(TEST) else { return };
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Mount, Run, flushmark, needs_root, run, system};
+use common::{Mount, Run, flushmark, needs_mounts, run, system};
 
 /// Long enough to clean up, on a busy machine too. A recorded command that is not ended takes ten times as long.
 const END_TIME_MAX: Duration = Duration::from_mins(1);
@@ -28,15 +28,6 @@ fn command(directory: &Path, args: &[&str], script: &str) -> Command {
 
 fn crash(directory: &Path, args: &[&str], script: &str) -> Run {
     Run::of(command(directory, args, script).output().unwrap())
-}
-
-/// Whether this machine can put states up; says so when it cannot.
-fn needs_fuse(test: &str) -> bool {
-    let there = Path::new("/dev/fuse").exists();
-    if !there {
-        eprintln!("skipped: {test}: the kernel has no FUSE");
-    }
-    there && needs_root(test)
 }
 
 fn wait_until(what: &str, mut there: impl FnMut() -> bool) {
@@ -69,7 +60,7 @@ const KEPT: &str =
 #[test]
 fn a_check_that_leaves_its_filesystem_in_use_ends_the_test() {
     const TEST: &str = "a_check_that_leaves_its_filesystem_in_use_ends_the_test";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     // By its directory; and by a copy of the mount, which is not seen from here.
@@ -96,7 +87,7 @@ fn a_check_that_leaves_its_filesystem_in_use_ends_the_test() {
 #[test]
 fn a_command_that_leaves_its_filesystem_in_use_is_not_recorded() {
     const TEST: &str = "a_command_that_leaves_its_filesystem_in_use_is_not_recorded";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -115,7 +106,7 @@ fn a_command_that_leaves_its_filesystem_in_use_is_not_recorded() {
 #[test]
 fn what_the_preparation_starts_is_there_for_the_command() {
     const TEST: &str = "what_the_preparation_starts_is_there_for_the_command";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -131,7 +122,7 @@ fn what_the_preparation_starts_is_there_for_the_command() {
 #[test]
 fn blocks_of_one_state_are_not_seen_in_the_next() {
     const TEST: &str = "blocks_of_one_state_are_not_seen_in_the_next";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -152,7 +143,7 @@ fn blocks_of_one_state_are_not_seen_in_the_next() {
 #[test]
 fn a_signal_fails_no_state() {
     const TEST: &str = "a_signal_fails_no_state";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -181,7 +172,7 @@ fn a_signal_fails_no_state() {
 #[test]
 fn a_signal_ends_the_recorded_command() {
     const TEST: &str = "a_signal_ends_the_recorded_command";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -204,7 +195,7 @@ fn a_signal_ends_the_recorded_command() {
 #[test]
 fn a_full_disk_below_the_log_is_an_error() {
     const TEST: &str = "a_full_disk_below_the_log_is_an_error";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let Some(disk) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=2m", "flushmark-test"]) else { return };
@@ -220,7 +211,7 @@ fn a_full_disk_below_the_log_is_an_error() {
 #[test]
 fn a_killed_test_is_gone_on_with() {
     const TEST: &str = "a_killed_test_is_gone_on_with";
-    if !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -34,9 +34,15 @@ impl Run {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
     }
 
+    /// stderr without what it says of drives that other tests have killed and not taken away yet.
+    pub fn words(&self) -> String {
+        let of_others = |line: &&str| line.contains("was left by an emulated drive whose process was killed");
+        self.stderr.lines().filter(|line| !of_others(line)).collect::<Vec<_>>().join("\n")
+    }
+
     /// stderr with a path replaced, for golden sentences.
     pub fn said(&self, path: impl AsRef<Path>, name: &str) -> String {
-        self.stderr.replace(&*path.as_ref().to_string_lossy(), name).trim_end().to_owned()
+        self.words().replace(&*path.as_ref().to_string_lossy(), name).trim_end().to_owned()
     }
 }
 
@@ -56,12 +62,26 @@ pub fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
 }
 
+/// Whether this machine can mount FUSE; says so when it cannot.
+pub fn needs_fuse(test: &str) -> bool {
+    let there = Path::new("/dev/fuse").exists();
+    if !there {
+        eprintln!("skipped: {test}: the kernel has no FUSE");
+    }
+    there
+}
+
 /// Whether a test that needs root may go on; says so when it may not.
 pub fn needs_root(test: &str) -> bool {
     if !is_root() {
         eprintln!("skipped: {test}: needs root");
     }
     is_root()
+}
+
+/// Whether emulated drives can be mounted here; says so when they cannot.
+pub fn needs_mounts(test: &str) -> bool {
+    needs_root(test) && needs_fuse(test)
 }
 
 /// Runs of the program as an ordinary user.

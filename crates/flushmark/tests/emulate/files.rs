@@ -5,26 +5,17 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Nobody, needs_rigs, needs_root, run, system};
+use crate::common::{Nobody, needs_fuse, needs_mounts, needs_rigs, needs_root, run, system};
 use crate::served::Served;
 
 fn mounts() -> String {
     fs::read_to_string("/proc/self/mounts").unwrap()
 }
 
-/// Whether this machine can mount FUSE; says so when it cannot.
-fn needs_fuse(test: &str) -> bool {
-    let there = Path::new("/dev/fuse").exists();
-    if !there {
-        eprintln!("skipped: {test}: the kernel has no FUSE");
-    }
-    there
-}
-
 #[test]
 fn the_file_is_the_drive() {
     const TEST: &str = "the_file_is_the_drive";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -94,7 +85,7 @@ fn an_ordinary_user_has_a_drive_too() {
 #[test]
 fn a_filesystem_on_it_comes_back_after_a_cut() {
     const TEST: &str = "a_filesystem_on_it_comes_back_after_a_cut";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     for (filesystem, model) in [("ext4", "consumer-nvme,capacity=2GiB"), ("xfs", "enterprise-nvme,capacity=2GiB")] {
@@ -137,7 +128,7 @@ fn a_filesystem_on_it_comes_back_after_a_cut() {
 #[test]
 fn nothing_that_the_kernel_had_in_memory_survives_a_cut() {
     const TEST: &str = "nothing_that_the_kernel_had_in_memory_survives_a_cut";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     for filesystem in ["ext4", "xfs"] {
@@ -171,7 +162,7 @@ fn nothing_that_the_kernel_had_in_memory_survives_a_cut() {
 #[test]
 fn what_a_killed_process_leaves_is_found_and_taken_away() {
     const TEST: &str = "what_a_killed_process_leaves_is_found_and_taken_away";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -203,7 +194,7 @@ fn what_a_killed_process_leaves_is_found_and_taken_away() {
     let refused_again = run(&["emulate", "ideal", "--fuse", place]);
     assert_ne!(refused.code, Some(0));
     assert_eq!(refused_again.code, Some(3));
-    insta::assert_snapshot!(refused_again.said(place, "DIR").lines().last().unwrap(), @"flushmark: `DIR` is still mounted by an emulated drive whose process was killed; `flushmark emulate clean-up DIR` takes it away");
+    insta::assert_snapshot!(refused_again.words().replace(place, "DIR"), @"flushmark: `DIR` is still mounted by an emulated drive whose process was killed; `flushmark emulate clean-up DIR` takes it away");
     assert_eq!(run(&["emulate", "clean-up", place]).code, Some(0));
     assert!(!mounts().contains(place));
 }
@@ -218,7 +209,7 @@ fn a_directory_with_something_in_it_is_not_hidden() {
     fs::write(directory.path().join("mine"), "x").unwrap();
     let refused = run(&["emulate", "consumer-nvme", "--mount", directory.path().to_str().unwrap()]);
     assert_eq!(refused.code, Some(3));
-    insta::assert_snapshot!(refused.said(directory.path(), "DIR"), @"flushmark: `DIR` is not empty, and what is in it would be hidden; name an empty directory");
+    insta::assert_snapshot!(refused.words().replace(directory.path().to_str().unwrap(), "DIR"), @"flushmark: `DIR` is not empty, and what is in it would be hidden; name an empty directory");
 }
 
 /// Every other sector of the drive as it is served, a filesystem's superblock among them.
@@ -233,7 +224,7 @@ fn scribble(file: &str, bytes: u64) {
 #[test]
 fn what_cannot_be_mounted_any_more_is_not_written_over() {
     const TEST: &str = "what_cannot_be_mounted_any_more_is_not_written_over";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -260,18 +251,18 @@ fn what_cannot_be_mounted_any_more_is_not_written_over() {
     // Nor when it is started anew.
     let again = run(&[&["emulate", "enterprise-nvme,capacity=2GiB", "--quiet"], &args[..]].concat());
     assert_eq!(again.code, Some(3));
-    insta::assert_snapshot!(again.stderr, @"flushmark: the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
+    insta::assert_snapshot!(again.words(), @"flushmark: the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
     fs::File::open(&image).unwrap().read_exact_at(&mut held, 0).unwrap();
     assert_eq!(held, [0x5a; 512]);
     let small = run(&["emulate", "ideal,capacity=200MiB", "--mount", place, "--fs", "xfs", "--quiet"]);
     assert_eq!(small.code, Some(2));
-    insta::assert_snapshot!(small.stderr, @"flushmark: xfs needs a drive of at least 300 MiB, and this one has 200; name a larger one: `,capacity=1GiB`");
+    insta::assert_snapshot!(small.words(), @"flushmark: xfs needs a drive of at least 300 MiB, and this one has 200; name a larger one: `,capacity=1GiB`");
 }
 
 #[test]
 fn a_partitioned_drive_gets_no_filesystem() {
     const TEST: &str = "a_partitioned_drive_gets_no_filesystem";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -288,7 +279,7 @@ fn a_partitioned_drive_gets_no_filesystem() {
     drop(served);
     let refused = run(&["emulate", "enterprise-nvme,capacity=2GiB", "--image", image, "--mount", mount, "--quiet"]);
     assert_eq!(refused.code, Some(3));
-    insta::assert_snapshot!(refused.stderr, @"flushmark: the drive holds a partition table (dos), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
+    insta::assert_snapshot!(refused.words(), @"flushmark: the drive holds a partition table (dos), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
     let mut held = [0; 512];
     fs::File::open(image).unwrap().read_exact_at(&mut held, 0).unwrap();
     assert_eq!(held, table);
@@ -298,7 +289,7 @@ fn a_partitioned_drive_gets_no_filesystem() {
 #[test]
 fn the_plug_stays_in_until_the_filesystem_is_there() {
     const TEST: &str = "the_plug_stays_in_until_the_filesystem_is_there";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -330,7 +321,7 @@ fn the_plug_stays_in_until_the_filesystem_is_there() {
 #[test]
 fn what_stands_on_the_file_is_waited_for() {
     const TEST: &str = "what_stands_on_the_file_is_waited_for";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let (directory, mount) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -355,7 +346,7 @@ fn what_stands_on_the_file_is_waited_for() {
 #[test]
 fn a_directory_that_somebody_unmounts_is_the_end() {
     const TEST: &str = "a_directory_that_somebody_unmounts_is_the_end";
-    if !needs_root(TEST) || !needs_fuse(TEST) {
+    if !needs_mounts(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -167,7 +167,7 @@ fn a_cut_takes_what_was_not_flushed_and_nothing_else() {
     assert_eq!(read(&mut client, 0, 8192), [[1; 4096], [0; 4096]].concat());
     let said = served.stop();
     assert_eq!(said.code, Some(0));
-    insta::assert_snapshot!(said.stderr, @"
+    insta::assert_snapshot!(said.words(), @"
     power cut; writes lost: 1 acknowledged and not flushed
     power on
     ");
@@ -346,8 +346,8 @@ fn nothing_listens_but_where_it_was_told_to() {
     let taken = run(&["emulate", "ideal", "--nbd", &format!(":{port}"), "--control", "/nonexistent/ctl"]);
     assert_eq!(taken.code, Some(4));
     assert_eq!(
-        taken.stderr,
-        format!("flushmark: `127.0.0.1:{port}` is in use by another server; name another address\n")
+        taken.words(),
+        format!("flushmark: `127.0.0.1:{port}` is in use by another server; name another address")
     );
 }
 

@@ -9,6 +9,7 @@ use emulate::chain::{ChainError, Filesystem, LoopDevice};
 use crate::error::CrashError;
 use crate::group::{Group, Stream};
 use crate::mounted::{Mounted, NotMounted};
+use crate::served::QUEUE;
 use crate::state::State;
 
 /// What is kept of a check's words.
@@ -54,7 +55,7 @@ impl Place {
     /// # Errors
     /// When there is no loop device.
     pub fn new(file: PathBuf, directory: PathBuf, printed: PathBuf, mounts: bool) -> Result<Place, ChainError> {
-        let device = mounts.then(|| LoopDevice::attach(&file, true, false)).transpose()?;
+        let device = mounts.then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
         Ok(Place { file, device, directory, printed })
     }
 
@@ -97,7 +98,7 @@ impl Place {
         // Where the check mounts nothing, there is none.
         let own = match self.device {
             Some(_) => None,
-            None => Some(LoopDevice::attach(&self.file, true, false)?),
+            None => Some(LoopDevice::attach(&self.file, QUEUE)?),
         };
         let device = own.as_ref().map_or(self.drive(), LoopDevice::path);
         let mounted = Mounted::new(device, &self.directory, filesystem).map_err(|error| match error {

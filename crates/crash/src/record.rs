@@ -12,7 +12,7 @@ use crate::group::{Group, Stream};
 use crate::holders::Holders;
 use crate::mounted::unmounted_by;
 use crate::recorded::Recorded;
-use crate::served::{DRIVE, Served};
+use crate::served::{DRIVE, QUEUE, Served};
 use crate::session::Session;
 use crate::view::Recording;
 
@@ -58,7 +58,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     let recorded = Recorded::new(base, log, scene.capacity_bytes);
     let served = Served::of_recorded(&drives, recorded)?;
     let file = served.path(DRIVE);
-    let device = scene.filesystem.is_some().then(|| LoopDevice::attach(&file, true, false)).transpose()?;
+    let device = scene.filesystem.is_some().then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
     let drive: PathBuf = device.as_ref().map_or(file.clone(), |device| device.path().to_owned());
     let mut mounted = match (&device, scene.filesystem) {
         (Some(device), Some(filesystem)) => {

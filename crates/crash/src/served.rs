@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use emulate::chain::Queue;
 use emulate::fuse::files::{FIRST_FILE, Facts, Files, Next, Wanted, dispatch, whole_sectors};
 use emulate::fuse::mount::{self, MountError, Mounted};
 use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MOST};
@@ -24,6 +25,8 @@ const FIRST_STATE: u64 = RECORDED + 1;
 /// Zeros that are written to a state at once.
 const ZEROS_BYTES: usize = 1 << 20;
 
+/// What the kernel is told of a recorded drive: one with a volatile cache, so that flushes come. Nothing here takes time, however much is asked at once.
+pub const QUEUE: Queue = Queue { flushes: true, rotational: false, depth: u32::MAX };
 /// The name of the recorded drive's file.
 pub const DRIVE: &str = "drive";
 

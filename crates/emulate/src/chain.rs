@@ -115,6 +115,26 @@ macro_rules! words {
     ($($word:expr),* $(,)?) => { &[$(std::ffi::OsStr::new($word)),*] };
 }
 
+/// What a kernel would have learned from the drive itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Queue {
+    /// It has a volatile cache, and wants flushes.
+    pub flushes: bool,
+    /// It rotates.
+    pub rotational: bool,
+    /// How many commands it takes at a time.
+    pub depth: u32,
+}
+
+/// No queue of the kernel is shorter (`BLKDEV_MIN_RQ`).
+const DEPTH_LEAST: u32 = 4;
+
+/// How deep a loop device's queue is that nobody has changed.
+fn depth_by_default() -> u32 {
+    let parameter = std::fs::read_to_string("/sys/module/loop/parameters/hw_queue_depth");
+    parameter.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(128)
+}
+
 /// A loop device. Dropping it lets it go.
 #[derive(Debug)]
 pub struct LoopDevice {
@@ -122,17 +142,18 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Attaches one to a served file: direct I/O, so that no page cache acknowledges what the drive did not. `flushes` and `rotational` are what a kernel would have learned from the drive
-    /// itself.
+    /// Attaches one to a served file: direct I/O, so that no page cache acknowledges what the drive did not.
     ///
     /// # Errors
     /// Without root, or without a free loop device.
-    pub fn attach(file: &Path, flushes: bool, rotational: bool) -> Result<LoopDevice, ChainError> {
+    pub fn attach(file: &Path, queue: Queue) -> Result<LoopDevice, ChainError> {
         let path = run("losetup", words!["--find", "--show", "--direct-io=on", "--", file])?;
         let device = LoopDevice { path: PathBuf::from(path) };
         // A failure from here on lets it go again.
-        set(&device.path, "write_cache", if flushes { WRITE_BACK } else { "write through" })?;
-        set(&device.path, "rotational", if rotational { "1" } else { "0" })?;
+        set(&device.path, "write_cache", if queue.flushes { WRITE_BACK } else { "write through" })?;
+        set(&device.path, "rotational", if queue.rotational { "1" } else { "0" })?;
+        let depth = queue.depth.clamp(DEPTH_LEAST, depth_by_default());
+        set(&device.path, "nr_requests", &depth.to_string())?;
         Ok(device)
     }
 
@@ -157,9 +178,10 @@ fn set(device: &Path, attribute: &str, value: &str) -> Result<(), ChainError> {
     std::fs::write(&path, value).map_err(|source| ChainError::System { what: path.display().to_string(), source })
 }
 
-/// Detaches a loop device. The kernel keeps what its write cache was set to for whoever gets the device next (seen on 6.18): they would send no flushes, and lose data.
+/// Detaches a loop device. The kernel keeps what its queue was set to for whoever gets the device next (seen on 6.18): they would send no flushes, and lose data.
 fn let_go(device: &Path) -> Result<(), ChainError> {
     let told = set(device, "write_cache", WRITE_BACK);
+    let told = told.and(set(device, "nr_requests", &depth_by_default().to_string()));
     run("losetup", words!["--detach", device])?;
     told
 }

@@ -12,7 +12,7 @@ use simdrive::device::{Device, Identity};
 use simdrive::run::Machine;
 
 use crate::address::{Address, AddressError, listen_unix};
-use crate::chain::{self, Blank, ChainError, Filesystem, LoopDevice, MountedFilesystem};
+use crate::chain::{self, Blank, ChainError, Filesystem, LoopDevice, MountedFilesystem, Queue};
 use crate::container::{self, ContainerError, Note};
 use crate::drive::Drive;
 use crate::fixed::{self, Fixed};
@@ -244,6 +244,8 @@ pub struct Facts {
     pub takes_fua: bool,
     /// Whether it rotates.
     pub rotational: bool,
+    /// How many commands it takes at a time.
+    pub queue_depth: u32,
     /// Its lies.
     pub honesty: String,
     /// The file that holds its data.
@@ -277,6 +279,7 @@ impl Facts {
             wants_flushes: drive.wants_flushes(),
             takes_fua: drive.takes_fua(),
             rotational: identity.rotational,
+            queue_depth: identity.queue_depth,
             honesty: wishes.honesty.to_string(),
             image: wishes.image.clone(),
             nbd: wishes.nbd.as_ref().map(Address::uri),
@@ -404,7 +407,8 @@ impl Emulation {
             let probe = file.with_file_name(PROBE);
             let floors = match &wishes.files {
                 Files::Device(_) | Files::Mounted(..) => {
-                    let device = LoopDevice::attach(&probe, flushes, false).map_err(io::Error::other)?;
+                    let device = LoopDevice::attach(&probe, Queue { flushes, rotational: false, depth: u32::MAX })
+                        .map_err(io::Error::other)?;
                     floor::of_file(&self.handle, device.path(), flushes)?
                 }
                 _ => floor::of_file(&self.handle, &probe, flushes)?,
@@ -434,7 +438,8 @@ impl Emulation {
 
     fn build(&mut self, files: &Files, blank: Blank, told: &dyn Fn(&str)) -> Result<(), EmulateError> {
         let (Files::Device(_) | Files::Mounted(..), Some(file)) = (files, &self.facts.file) else { return Ok(()) };
-        let device = LoopDevice::attach(file, self.facts.wants_flushes, self.facts.rotational)?;
+        let Facts { wants_flushes: flushes, rotational, queue_depth: depth, .. } = self.facts;
+        let device = LoopDevice::attach(file, Queue { flushes, rotational, depth })?;
         self.facts.device = Some(device.path().to_owned());
         let device = self.device.insert(device);
         if let Files::Mounted(directory, filesystem) = files {

@@ -40,7 +40,7 @@ const TRANSPORT_MIB_MOST: f64 = 1000.0;
 const AREA_BYTES: u64 = 1 << 30;
 /// How much of the drives is laid out: what is worked on.
 const FILL_PERCENT: &str = "25";
-/// How large the emulated drives are.
+/// How large the drives are whose commits are measured; rows are those of whole drives.
 const CAPACITY: &str = "4GiB";
 
 /// What is asked for.
@@ -68,7 +68,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         }
         let model_us = commit_us(&machine)?;
         for way in [Way::Nbd, Way::Device] {
-            let served = Served::start(&program, &model.model, way)?;
+            let served = Served::start(&program, &format!("{},capacity={CAPACITY}", model.model), way)?;
             let us = served.commit_us(machine.drive(false)?.identity().volatile_cache, options.seconds)?;
             let error = us / model_us - 1.0;
             count(&mut outcome, error, COMMIT_ERROR_MOST);
@@ -266,12 +266,9 @@ impl Served {
         let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
         let (mount, socket, control) = (path("mounted"), path("nbd"), path("control"));
         std::fs::create_dir(&mount)?;
-        let (name, settings) = model.split_once(',').unwrap_or((model, ""));
-        let settings = if settings.is_empty() { String::new() } else { format!(",{settings}") };
-        let target = format!("{name},capacity={CAPACITY}{settings}");
         // Laid out as far as it is worked on, as the model's own tests do.
         let mut args =
-            vec!["emulate", &target, "--quiet", "--format", "json", "--control", &control, "--fill", FILL_PERCENT];
+            vec!["emulate", model, "--quiet", "--format", "json", "--control", &control, "--fill", FILL_PERCENT];
         match way {
             Way::Nbd => args.extend(["--nbd", &socket]),
             Way::Device => args.extend(["--fuse", &mount, "--loop"]),
@@ -288,7 +285,7 @@ impl Served {
         }
         let facts = serde_json::from_str(&text);
         let mut served = Served { child, facts: Value::Null, program: program.to_owned(), _directory: directory };
-        served.facts = facts.with_context(|| format!("{target} could not be emulated"))?;
+        served.facts = facts.with_context(|| format!("{model} could not be emulated"))?;
         Ok(served)
     }
 

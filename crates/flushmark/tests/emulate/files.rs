@@ -326,8 +326,10 @@ fn what_stands_on_the_file_is_waited_for() {
     }
     let (directory, mount) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (place, mount) = (directory.path().to_str().unwrap(), mount.path().to_str().unwrap());
-    let mut served = Served::start("enterprise-nvme,capacity=2GiB", &["--fuse", place, "--loop"]);
+    let mut served = Served::start("consumer-sata,capacity=2GiB", &["--fuse", place, "--loop"]);
     let device = served.fact("device").to_owned();
+    let depth = format!("/sys/block/{}/queue/nr_requests", device.trim_start_matches("/dev/"));
+    assert_eq!(fs::read_to_string(depth).unwrap().trim(), "32", "as many as SATA has tags");
     system("mkfs.ext4", &["-q", "-E", "nodiscard", &device]).unwrap();
     system("mount", &[&device, mount]).unwrap();
     system("kill", &["-TERM", &served.child.id().to_string()]).unwrap();

@@ -40,11 +40,7 @@ fn wait_until(what: &str, mut there: impl FnMut() -> bool) {
 
 /// Sends the signal and waits for the end.
 fn interrupt(child: Child, signal: &str) -> Run {
-    system("kill", &[signal, &child.id().to_string()]).unwrap();
-    let begun = Instant::now();
-    let run = Run::of(child.wait_with_output().unwrap());
-    assert!(begun.elapsed() < END_TIME_MAX, "{signal} took {:?}", begun.elapsed());
-    run
+    common::interrupt(child, signal, END_TIME_MAX)
 }
 
 fn lines(path: &Path) -> usize {

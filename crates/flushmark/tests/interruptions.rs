@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{LoopDevice, Run, entries, flushmark, needs_root, plan, system};
+use common::{LoopDevice, Run, entries, flushmark, needs_root, plan};
 
 /// However a run is interrupted, this is long enough to finish what is in flight and to clean up, on a busy machine too.
 const END_TIME_MAX: Duration = Duration::from_secs(5);
@@ -20,11 +20,7 @@ fn start(args: &[&str]) -> Child {
 
 /// Sends the signal and waits for the end.
 fn interrupt(child: Child, signal: &str) -> Run {
-    system("kill", &[signal, &child.id().to_string()]).unwrap();
-    let begun = Instant::now();
-    let run = Run::of(child.wait_with_output().unwrap());
-    assert!(begun.elapsed() < END_TIME_MAX, "{signal} took {:?}", begun.elapsed());
-    run
+    common::interrupt(child, signal, END_TIME_MAX)
 }
 
 fn wait_for_files(directory: &Path) {

@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -123,6 +124,15 @@ pub fn needs_rigs(test: &str) -> bool {
         eprintln!("skipped: {test}: needs packages that `cargo xtask test --rigs` installs");
     }
     rigs && needs_root(test)
+}
+
+/// Sends a process the signal and waits for its end, which has to come within this time.
+pub fn interrupt(child: Child, signal: &str, most: Duration) -> Run {
+    system("kill", &[signal, &child.id().to_string()]).unwrap();
+    let begun = Instant::now();
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert!(begun.elapsed() < most, "{signal} took {:?}", begun.elapsed());
+    run
 }
 
 /// Runs a system program; its output on success.

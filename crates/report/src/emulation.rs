@@ -173,6 +173,7 @@ mod tests {
             wants_flushes: true,
             takes_fua: true,
             rotational: false,
+            queue_depth: 1023,
             honesty: "honest".to_owned(),
             image: None,
             nbd: Some("nbd+unix:///?socket=drive.sock".to_owned()),

@@ -70,10 +70,13 @@ fn latency_of(index: usize) -> u64 {
 /// The histogram of a recorder's cells.
 pub fn histogram_of(cells: &[u64]) -> Histogram {
     let mut histogram = Histogram::new();
-    for (index, &count) in cells.iter().enumerate().filter(|&(_, &count)| count > 0) {
-        histogram.record_n(latency_of(index), count);
-    }
+    counts_of(cells).for_each(|(latency_ns, count)| histogram.record_n(latency_ns, count));
     histogram
+}
+
+/// The cells that are not empty, lowest first: each one's smallest latency and its count.
+pub fn counts_of(cells: &[u64]) -> impl Iterator<Item = (u64, u64)> + '_ {
+    cells.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(index, &count)| (latency_of(index), count))
 }
 
 /// The latency at or below which a share of the cells' counts lies, or `None` when they are empty.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use measurement::series::binned;
 use measurement::{Headline, Histogram, Histograms, Progress, Series};
 
 use crate::clock::Clock;
 use crate::job::Tally;
-use crate::recorder::{CELLS, Recorder, histogram_of, quantile_ns};
+use crate::recorder::{CELLS, Recorder, counts_of, histogram_of, quantile_ns};
 
 /// The jobs' tallies and what was seen of them so far.
 pub struct Watch {
@@ -66,10 +67,13 @@ impl Watch {
         let fresh: Vec<u64> = cells.iter().zip(&self.seen).map(|(now, seen)| now - seen).collect();
         let us = |quantile| quantile_ns(&fresh, quantile).map(|ns| ns as f64 / 1e3);
         let rate = (ops - self.seen_ops) as f64 / (intervals as f64 * self.series.interval_s);
-        for _ in 0..intervals {
+        let bins = binned(counts_of(&fresh));
+        for interval in 0..intervals as u64 {
+            let share = |count: u64| count * (interval + 1) / intervals as u64 - count * interval / intervals as u64;
             self.series.iops.push(rate);
             self.series.commit_p50_us.push(us(0.50));
             self.series.commit_p99_us.push(us(0.99));
+            self.series.commit_bins.push(bins.iter().map(|&(bin, count)| (bin, share(count))).collect());
         }
         self.seen = cells;
         self.seen_ops = ops;

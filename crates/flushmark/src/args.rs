@@ -2,6 +2,7 @@
 
 pub mod crash;
 pub mod emulate;
+pub mod results;
 pub mod verify;
 
 use std::path::PathBuf;
@@ -41,6 +42,7 @@ pub enum Command {
     Emulate(emulate::EmulateArgs),
     Crash(crash::CrashArgs),
     Verify(verify::VerifyArgs),
+    Results(results::ResultsArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
 }

@@ -7,6 +7,8 @@ mod commands;
 mod exit;
 mod modelled;
 mod progress;
+#[expect(dead_code, reason = "the verbs that read results come next")]
+mod selection;
 mod session;
 mod signals;
 mod write_cache;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         args::Command::Fit(fit) => commands::fit::run(&fit),
         args::Command::Emulate(emulate) => commands::emulate::run(&emulate),
         args::Command::Crash(crash) => commands::crash::run(&crash),
+        args::Command::Results(results) => commands::results::run(&results),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
         args::Command::Verify(verify) => commands::verify::run(&verify),

@@ -67,6 +67,8 @@ impl Session {
             schema: measurement::document::SCHEMA.to_owned(),
             flushmark: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: bench.started_at(),
+            source: None,
+            merged_runs: None,
             suite: plan.name.clone(),
             smoke,
             target: bench.record(),

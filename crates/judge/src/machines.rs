@@ -164,7 +164,7 @@ impl Run {
                     sync: (durable && by_call).then_some(sync),
                     commit: durable.then_some(commit),
                 },
-                series: Series { interval_s: 1.0, iops, commit_p50_us: latency_us.clone(), commit_p99_us: latency_us },
+                series: Series { iops, commit_p50_us: latency_us.clone(), commit_p99_us: latency_us, ..Series::new() },
                 proof: Proof {
                     reads: if reads { self.samples } else { 0 },
                     writes: if reads { 0 } else { self.samples },

@@ -29,7 +29,7 @@ pub mod series;
 pub mod steady_state;
 
 pub use audit::{AuditLine, HostGrade};
-pub use document::{Outcome, RunDocument, Skipped, TargetRecord};
+pub use document::{NotADocument, Outcome, RunDocument, Skipped, Source, TargetRecord};
 pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 pub use histogram::{Histogram, LatencySummary};

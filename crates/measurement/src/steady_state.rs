@@ -119,7 +119,7 @@ mod tests {
 
     fn series(iops: &[f64]) -> Series {
         let latency: Vec<_> = iops.iter().map(|&iops| (iops > 0.0).then(|| 1e6 / iops)).collect();
-        Series { interval_s: 1.0, iops: iops.to_vec(), commit_p50_us: latency.clone(), commit_p99_us: latency }
+        Series { iops: iops.to_vec(), commit_p50_us: latency.clone(), commit_p99_us: latency, ..Series::new() }
     }
 
     #[test]

@@ -99,6 +99,8 @@ fn document() -> RunDocument {
         schema: SCHEMA.to_owned(),
         flushmark: "0.1.0".to_owned(),
         started_at: "2026-11-20T19:30:00Z".to_owned(),
+        source: None,
+        merged_runs: None,
         suite: "slog".to_owned(),
         smoke: false,
         target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },

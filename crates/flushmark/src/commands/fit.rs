@@ -19,8 +19,7 @@ pub fn run(args: &FitArgs) -> anyhow::Result<Verdict> {
     let wrong = |error: String| WrongUse(format!("{}: {error}", args.result.display()));
     let text =
         std::fs::read_to_string(&args.result).with_context(|| format!("cannot read {}", args.result.display()))?;
-    let document: RunDocument = serde_json::from_str(&text)
-        .map_err(|error| wrong(format!("this is no result document of check or run: {error}")))?;
+    let document = RunDocument::from_json(&text).map_err(|error| wrong(error.to_string()))?;
     let samples = measured::samples(&document).map_err(|error| wrong(error.to_string()))?;
     let start = match &args.like {
         Some(name) => {

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod fit;
 pub mod host;
 pub mod models;
+pub mod results;
 pub mod run;
 pub mod suites;
 pub mod verify;

@@ -1,5 +1,6 @@
 //! What jobs count, and the series of virtual seconds.
 
+use measurement::series::binned;
 use measurement::{Headline, Histogram, Histograms, Progress, Series};
 
 use crate::time::Ns;
@@ -161,6 +162,7 @@ impl Tally {
         self.series.iops.push((ops - self.ops_before) as f64 * 1e9 / INTERVAL_NS as f64);
         self.series.commit_p50_us.push(us(0.50));
         self.series.commit_p99_us.push(us(0.99));
+        self.series.commit_bins.push(binned(headline.buckets()));
         self.ops_before = ops;
         self.interval_end += INTERVAL_NS;
     }

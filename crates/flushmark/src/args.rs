@@ -2,6 +2,7 @@
 
 pub mod crash;
 pub mod emulate;
+pub mod report;
 pub mod results;
 pub mod verify;
 
@@ -43,6 +44,7 @@ pub enum Command {
     Crash(crash::CrashArgs),
     Verify(verify::VerifyArgs),
     Results(results::ResultsArgs),
+    Report(report::ReportArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
 }

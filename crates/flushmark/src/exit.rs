@@ -29,6 +29,11 @@ pub enum Verdict {
 #[error("{0}")]
 pub struct WrongUse(pub String);
 
+/// Something that is refused lest a person lose data.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
 /// A reader that went away (`flushmark suites | head`): no error.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
@@ -69,6 +74,9 @@ pub fn sentence(error: &anyhow::Error) -> String {
 fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<WrongUse>() || matches!(error.downcast_ref(), Some(CrashError::Root)) {
         return 2;
+    }
+    if error.is::<Refused>() {
+        return 3;
     }
     if let Some(error) = error.downcast_ref::<SwitchError>() {
         return if error.is_refusal() {

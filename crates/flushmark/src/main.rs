@@ -7,7 +7,6 @@ mod commands;
 mod exit;
 mod modelled;
 mod progress;
-#[expect(dead_code, reason = "the verbs that read results come next")]
 mod selection;
 mod session;
 mod signals;
@@ -30,6 +29,7 @@ fn main() -> ExitCode {
         args::Command::Fit(fit) => commands::fit::run(&fit),
         args::Command::Emulate(emulate) => commands::emulate::run(&emulate),
         args::Command::Crash(crash) => commands::crash::run(&crash),
+        args::Command::Report(report) => commands::report::run(&report),
         args::Command::Results(results) => commands::results::run(&results),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),

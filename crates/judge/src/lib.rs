@@ -52,4 +52,4 @@ pub use fitness::fitness;
 pub use flush_path::FlushPath;
 pub use nearest::{Compared, Nearest, nearest};
 pub use probes::probes;
-pub use wording::shell_word;
+pub use wording::{did, shell_word};

@@ -84,7 +84,7 @@ pub(crate) const fn sync_name(sync: SyncMethod) -> &'static str {
 }
 
 /// What a test did, in few words: `4 KiB write + fsync`, `4 KiB write`, `16 KiB write + fdatasync, 8 jobs`, `4 KiB read`.
-pub(crate) fn did(result: &TestResult) -> String {
+pub fn did(result: &TestResult) -> String {
     let work = &result.workload;
     let block = format_bytes(work.block_bytes);
     let jobs = if work.jobs == 1 { String::new() } else { format!(", {} jobs", work.jobs) };

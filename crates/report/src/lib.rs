@@ -14,6 +14,7 @@
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
 //! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
 //! | [`json`] | the result document |
+//! | [`target_facts`], [`evidence_words`], [`confidence_words`], [`number`] | the same words for the pages that a browser shows |
 //!
 //! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
 
@@ -52,6 +53,7 @@ pub use crash::{CrashReport, Failure, crash_line, crash_page, crash_state};
 pub use demo::{demo_cycle, demo_intro, demo_outro};
 pub use drives::{cache_status_page, drives_page};
 pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_status};
+pub use findings::{confidence_words, evidence_words};
 pub use fit::{FitRow, fit_page};
 pub use host::host_page;
 pub use look::{Glyphs, Look, Palette};
@@ -59,7 +61,7 @@ pub use models::models;
 pub use progress::{done_line, live_line};
 pub use suites::suites;
 pub use tables::run_page;
-pub use target::target_header;
+pub use target::{TargetFact, Weight, target_facts, target_header};
 pub use verify::{verify_begun, verify_event, verify_page, verify_standing, verify_written};
 pub use write_hole::write_hole_page;
 

@@ -12,68 +12,99 @@ const MODEL: &str = "model";
 /// Width of the labels on the left.
 const LABEL: usize = 13;
 
+/// One line of the head of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetFact {
+    /// What it is about: `filesystem`, `write cache`; empty where it goes on with the line above.
+    pub label: &'static str,
+    /// What is known of it.
+    pub words: String,
+    /// How much it should alarm.
+    pub weight: Weight,
+}
+
+/// How much a fact should alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// Not at all.
+    Plain,
+    /// The numbers may not mean what they seem to.
+    Warning,
+    /// Data is in danger.
+    Bad,
+}
+
 /// Target, filesystem, device, drive, cache and host; a line each, more where a device is built from several.
 pub fn target_header(target: &TargetRecord, place: Option<&Place>, host: &HostFacts, look: &Look) -> String {
-    let mut lines = Lines { look, text: String::new() };
-    lines.add("target", &target_words(target, place));
+    let mut text = String::new();
+    for TargetFact { label, words, weight } in target_facts(target, place, host) {
+        let style = match weight {
+            Weight::Plain => anstyle::Style::new(),
+            Weight::Warning => look.palette.warning,
+            Weight::Bad => look.palette.bad,
+        };
+        let first = format!("{}{style}", paint(look.palette.faint, &format!("{label:<LABEL$}")));
+        let lines = hanging(&first, LABEL, &words, look.columns());
+        text += &format!("{}{style:#}\n", lines.trim_end_matches('\n'));
+    }
+    look.finish(text)
+}
+
+/// The same as facts, for a page that sets them in its own way.
+pub fn target_facts(target: &TargetRecord, place: Option<&Place>, host: &HostFacts) -> Vec<TargetFact> {
+    let mut facts = Facts(Vec::new());
+    facts.add("target", target_words(target, place));
     if let Some(place) = place {
         if let Some(mount) = &place.mount {
-            lines.filesystem(mount);
+            facts.filesystem(mount);
         }
         match &place.backing {
-            Backing::BlockDevice(device) => lines.device(device, place.kind),
+            Backing::BlockDevice(device) => facts.device(device, place.kind),
             Backing::NoBlockDevice(reason) => {
-                lines.add_painted("device", &format!("none to be seen: {reason}"), look.palette.warning);
+                facts.add_weighted("device", format!("none to be seen: {reason}"), Weight::Warning);
             }
         }
     }
     // A model's host is a part of the model.
     if target.kind != MODEL {
-        lines.add("host", &host_words(host));
+        facts.add("host", host_words(host));
     }
-    look.finish(lines.text)
+    facts.0
 }
 
-struct Lines<'a> {
-    look: &'a Look,
-    text: String,
-}
+struct Facts(Vec<TargetFact>);
 
-impl Lines<'_> {
-    fn add(&mut self, label: &str, words: &str) {
-        self.add_painted(label, words, anstyle::Style::new());
+impl Facts {
+    fn add(&mut self, label: &'static str, words: String) {
+        self.add_weighted(label, words, Weight::Plain);
     }
 
-    fn add_painted(&mut self, label: &str, words: &str, style: anstyle::Style) {
-        let first = format!("{}{style}", paint(self.look.palette.faint, &format!("{label:<LABEL$}")));
-        let lines = hanging(&first, LABEL, words, self.look.columns());
-        self.text += &format!("{}{style:#}\n", lines.trim_end_matches('\n'));
+    fn add_weighted(&mut self, label: &'static str, words: String, weight: Weight) {
+        self.0.push(TargetFact { label, words, weight });
     }
 
     fn filesystem(&mut self, mount: &Mount) {
         let options = mount.options_that_matter().join(",");
         let options = if options.is_empty() { String::new() } else { format!(", {options}") };
-        self.add("filesystem", &format!("{} mounted on {}{options}", mount.fs_type, mount.mount_point.display()));
+        self.add("filesystem", format!("{} mounted on {}{options}", mount.fs_type, mount.mount_point.display()));
         if let Some(option) = mount.flushes_disabled_by() {
-            let words = format!("`{option}`: syncs send no flush to the drive");
-            self.add_painted("", &words, self.look.palette.bad);
+            self.add_weighted("", format!("`{option}`: syncs send no flush to the drive"), Weight::Bad);
         }
     }
 
     fn device(&mut self, device: &BlockDevice, kind: PlaceKind) {
         let alone = device.layers.is_empty() && device.partition.is_none() && kind == PlaceKind::BlockDevice;
         if !alone {
-            self.add("device", &stack_words(device));
+            self.add("device", stack_words(device));
         }
         let drives = device.drives();
         for (count, drive) in counted(&drives, drive_words) {
             let times = if count == 1 { String::new() } else { format!("{count} × ") };
-            self.add(if count == 1 { "drive" } else { "drives" }, &format!("{times}{}", drive_words(drive)));
+            self.add(if count == 1 { "drive" } else { "drives" }, format!("{times}{}", drive_words(drive)));
         }
         for (_, drive) in counted(&drives, cache_words) {
-            let overridden = drive_says_otherwise(drive);
-            let style = if overridden { self.look.palette.warning } else { anstyle::Style::new() };
-            self.add_painted("write cache", &cache_words(drive), style);
+            let weight = if drive_says_otherwise(drive) { Weight::Warning } else { Weight::Plain };
+            self.add_weighted("write cache", cache_words(drive), weight);
         }
     }
 }

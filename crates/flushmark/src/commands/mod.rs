@@ -10,6 +10,7 @@ pub mod explain;
 pub mod fit;
 pub mod host;
 pub mod models;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod suites;
@@ -20,7 +21,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use measurement::RunDocument;
-use report::{Glyphs, Look, Palette};
+use ::report::{Glyphs, Look, Palette};
 
 use crate::args::{CommonArgs, Format};
 use crate::exit::{WrongUse, is_broken_pipe};
@@ -68,7 +69,7 @@ pub fn deliver(
     common: &CommonArgs,
     page: impl FnOnce(&RunDocument) -> String,
 ) -> anyhow::Result<()> {
-    let json = report::json(document);
+    let json = ::report::json(document);
     let kept = common.output.as_deref().map_or(Ok(()), |path| {
         std::fs::write(path, &json).with_context(|| format!("cannot write the result to {}", path.display()))
     });

@@ -1,0 +1,98 @@
+//! The process.
+
+use std::io;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::error::ChromiumError;
+use crate::page::Page;
+
+/// Longer than a start on a machine that compiles on all its processors.
+const START_MOST: Duration = Duration::from_secs(60);
+
+/// A Chromium with a profile of its own; both are gone when this is dropped.
+#[derive(Debug)]
+pub struct Browser {
+    process: Child,
+    port: u16,
+    // Dropped after the process has ended.
+    profile: TempDir,
+}
+
+impl Browser {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When it is not installed, or does not start.
+    pub fn start() -> Result<Browser, ChromiumError> {
+        let profile = tempfile::tempdir().map_err(ChromiumError::Start)?;
+        let mut command = Command::new("chromium");
+        command
+            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--no-first-run"])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--disable-dev-shm-usage",
+            ])
+            .args([
+                "--disable-extensions",
+                "--hide-scrollbars",
+                "--force-color-profile=srgb",
+                "--remote-allow-origins=*",
+            ])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg("about:blank")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let process = command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => ChromiumError::NotInstalled,
+            _ => ChromiumError::Start(error),
+        })?;
+        // The process is owned from here on, so that a failed wait ends it.
+        let mut browser = Browser { process, port: 0, profile: profile };
+        browser.port = browser.listening()?;
+        Ok(browser)
+    }
+
+    /// The port, which it writes into its profile once it listens.
+    fn listening(&self) -> Result<u16, ChromiumError> {
+        let file = self.profile.path().join("DevToolsActivePort");
+        let begun = Instant::now();
+        while begun.elapsed() < START_MOST {
+            if let Some(port) = port_in(&file) {
+                return Ok(port);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(ChromiumError::Silent(START_MOST))
+    }
+
+    /// A new page in a window of its own context: no cookies, no cache of another.
+    ///
+    /// # Errors
+    /// When the connection cannot be made.
+    pub fn page(&self) -> Result<Page, ChromiumError> {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).map_err(ChromiumError::Start)?;
+        let path =
+            std::fs::read_to_string(self.profile.path().join("DevToolsActivePort")).map_err(ChromiumError::Start)?;
+        let path = path.lines().nth(1).unwrap_or_default().to_owned();
+        Page::attach(stream, &format!("ws://127.0.0.1:{}{path}", self.port))
+    }
+}
+
+fn port_in(file: &Path) -> Option<u16> {
+    std::fs::read_to_string(file).ok().filter(|text| text.lines().count() == 2)?.lines().next()?.parse().ok()
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

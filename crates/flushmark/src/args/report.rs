@@ -1,0 +1,28 @@
+//! What may be typed after `flushmark report`.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// Draw results as one self-contained HTML page: verdict, charts, numbers, findings
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark check /srv --output check.json && flushmark report check.json
+  flushmark report before.json after.json -o comparison.html
+  flushmark report check.json -o - | ssh www.example.org 'cat > report.html'
+
+The page needs no network and no server, follows light and dark, and prints on A4.")]
+pub struct ReportArgs {
+    /// The results: files written by --output, several joined by commas or apart; several are drawn side by side
+    #[arg(value_name = "RESULT", required = true)]
+    pub words: Vec<String>,
+
+    /// The file to write; - is stdout
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+
+    /// Write over the file even if it is not a report of ours
+    #[arg(long)]
+    pub force: bool,
+}

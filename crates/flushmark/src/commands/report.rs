@@ -1,0 +1,115 @@
+//! `flushmark report`: results as a page that a browser shows.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+use pages::Run;
+
+use super::print;
+use crate::args::report::ReportArgs;
+use crate::exit::{Refused, Verdict, WrongUse};
+use crate::selection::{self, Selected};
+
+/// How much of a file tells whether it is a report.
+const HEAD_BYTES: u64 = 4096;
+
+/// Draws the results that the words name, and writes the page.
+///
+/// # Errors
+/// When a word names no result, or the file is not ours to write.
+pub fn run(args: &ReportArgs) -> anyhow::Result<Verdict> {
+    let to_stdout = args.output == Path::new("-");
+    if !to_stdout && !args.force {
+        expect_ours(&args.output)?;
+    }
+    let selected = selection::select(&args.words)?;
+    let labels = labels(&args.words);
+    let runs: Vec<Run<'_>> = selected.iter().flat_map(|selected| runs_of(selected, labels)).collect();
+    let page = pages::report(&runs);
+    if to_stdout {
+        print(&page)?;
+        return Ok(Verdict::Done);
+    }
+    std::fs::write(&args.output, &page)
+        .with_context(|| format!("cannot write the report to {}", args.output.display()))?;
+    let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
+    let size = report::number::about_bytes(page.len() as u64);
+    print(&format!("{}: {}, {}, {size}\n", args.output.display(), counted(runs.len(), "run"), counted(tests, "test")))?;
+    Ok(Verdict::Done)
+}
+
+/// Whether every word is told from the others by its file's name alone.
+fn labels(words: &[String]) -> Labels {
+    let mut short: Vec<&str> = words.iter().flat_map(|word| word.split(',')).map(short_label).collect();
+    let count = short.len();
+    short.sort_unstable();
+    short.dedup();
+    if short.len() == count { Labels::Short } else { Labels::AsGiven }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Labels {
+    Short,
+    AsGiven,
+}
+
+/// `check` for `results/check.json`.
+fn short_label(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    name.strip_suffix(".json").filter(|stem| !stem.is_empty()).unwrap_or(name)
+}
+
+/// The runs of a word, each under the part of the word that names it, where the word has as many parts.
+fn runs_of<'a>(selected: &'a Selected, labels: Labels) -> Vec<Run<'a>> {
+    let parts: Vec<&str> = selected.word.split(',').collect();
+    let named = parts.len() == selected.documents.len();
+    let label = |index: usize| {
+        let part = if named { parts[index] } else { selected.word.as_str() };
+        let part = if matches!(labels, Labels::Short) { short_label(part) } else { part };
+        if named { part.to_owned() } else { format!("{part} ({})", index + 1) }
+    };
+    selected.documents.iter().enumerate().map(|(index, document)| Run { label: label(index), document }).collect()
+}
+
+/// Refuses a file that is there and no report of ours.
+fn expect_ours(path: &Path) -> anyhow::Result<()> {
+    let mut head = Vec::new();
+    let read = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => Err(error),
+        Ok(file) => file.take(HEAD_BYTES).read_to_end(&mut head),
+    };
+    if path.is_dir() {
+        return Err(WrongUse(format!("{} is a directory; name a file in it", path.display())).into());
+    }
+    read.with_context(|| format!("cannot see whether {} is a report of flushmark", path.display()))?;
+    if head.is_empty() || pages::is_report(&String::from_utf8_lossy(&head)) {
+        return Ok(());
+    }
+    Err(Refused(format!(
+        "{} is there and no report of flushmark, so it is not written over; name another file, or say --force",
+        path.display()
+    ))
+    .into())
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_the_file_s_name_unless_two_are_alike() {
+        assert_eq!(short_label("results/check.json"), "check");
+        assert_eq!(short_label(".json"), ".json");
+        assert_eq!(short_label("last~3"), "last~3");
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert!(matches!(labels(&words(&["a/x.json", "b/y.json,z.json"])), Labels::Short));
+        assert!(matches!(labels(&words(&["a/x.json", "b/x.json"])), Labels::AsGiven));
+    }
+}

@@ -1,0 +1,229 @@
+// Charts of latencies: by percentile, over time, of all tests.
+
+const charts = {};
+
+charts.percentiles = (data, theme, width) => {
+  const narrow = width < 500;
+  const all = data.lines.flatMap((line) => line.points.map((point) => point[1]));
+  const means = data.published.map((drive) => drive.mean_us);
+  const least = Math.min(...all, ...means);
+  const most = Math.max(...all, ...means);
+  const last = Math.max(1, ...data.lines.flatMap((line) => line.points.map((point) => point[0])));
+  const nines = [0, 0.30103, 1, 2, 3, 4, 5, 6, 7, 8, 9].filter((value) => value <= last + 0.001);
+  const labels = narrow ? nines.filter((value) => value !== 0) : nines;
+  const named = data.published.length > 0 && !narrow;
+  const ours = data.lines.map((line, index) => ({
+    name: line.name,
+    type: "line",
+    showSymbol: line.points.length < 4,
+    symbol: mark(index),
+    symbolSize: 7,
+    data: line.points.map(([x, us]) => [x, Math.log10(us)]),
+    color: colour(theme, index),
+    lineStyle: { width: 2.2, type: dash(index), color: colour(theme, index) },
+    emphasis: { disabled: true },
+    z: 5 - index / 10,
+  }));
+  const behind = data.published.map((drive) => ({
+    name: drive.name,
+    type: "line",
+    symbol: "none",
+    silent: true,
+    data: [[0, Math.log10(drive.mean_us)], [last, Math.log10(drive.mean_us)]],
+    color: theme.published,
+    lineStyle: { width: 1, color: theme.published, type: "solid", opacity: 0.8 },
+    endLabel: {
+      show: named,
+      color: theme.faint,
+      fontSize: 11,
+      distance: 6,
+      formatter: () => clipped(drive.name, 24),
+    },
+    labelLayout: { moveOverlap: "shiftY" },
+    z: 1,
+  }));
+  const at = (points, x) => {
+    let found = points[0];
+    for (const point of points) if (point[0] <= x + 1e-9) found = point;
+    return found[1];
+  };
+  return {
+    ...base(theme),
+    legend: legend(theme, data.lines.map((line) => line.name), width),
+    grid: grid({ right: named ? 150 : 14, top: data.lines.length > 1 ? 34 : 12, bottom: 22 }),
+    xAxis: axis(theme, {
+      type: "value",
+      min: 0,
+      max: last,
+      name: "share of all that took at most this long",
+      nameLocation: "middle",
+      nameGap: 26,
+      axisTick: { customValues: nines, lineStyle: { color: theme.line } },
+      splitLine: { show: false },
+      axisLabel: { customValues: labels, formatter: share },
+    }),
+    yAxis: logAxis(theme, least, most, latency),
+    series: [...behind, ...ours],
+    tooltip: {
+      ...base(theme).tooltip,
+      trigger: "axis",
+      formatter: (under) => {
+        const x = under.length > 0 ? under[0].axisValue : 0;
+        const lines = data.lines.map((line, index) => ({
+          colour: colour(theme, index),
+          name: line.name,
+          value: latency(at(line.points, x)),
+        }));
+        const others = data.published.map((drive) => ({
+          colour: theme.published,
+          name: `${drive.name}, published mean`,
+          value: latency(drive.mean_us),
+        }));
+        return tip(`${share(x)} within`, [...lines, ...others]);
+      },
+    },
+  };
+};
+
+charts["heat-map"] = (data, theme, width) => {
+  const narrow = width < 500;
+  const from = (bin) => 10 ** ((data.lowest_bin + bin) / 10) / 1e3;
+  const columns = Array.from({ length: data.columns }, (_, column) => column);
+  const bins = Array.from({ length: data.bins }, (_, bin) => bin);
+  const most = Math.max(...data.cells.map((cell) => cell[2]));
+  // A label at each factor of ten, and two between where there is room.
+  const every = data.bins <= 12 ? 2 : data.bins <= 24 ? 5 : 10;
+  const labelled = (bin) => (data.lowest_bin + bin) % every === 0;
+  return {
+    ...base(theme),
+    grid: grid({ top: 12, bottom: 62 }),
+    xAxis: axis(theme, {
+      type: "category",
+      data: columns,
+      name: "time",
+      nameLocation: "middle",
+      nameGap: 24,
+      splitLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: { formatter: (column) => seconds(column * data.column_s) },
+    }),
+    yAxis: axis(theme, {
+      type: "category",
+      data: bins,
+      splitLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: { interval: (bin) => labelled(bin), formatter: (bin) => latency(from(Number(bin))), verticalAlign: "top" },
+    }),
+    visualMap: {
+      type: "continuous",
+      min: 0,
+      max: Math.max(1, Math.log10(most)),
+      orient: "horizontal",
+      left: "center",
+      bottom: 0,
+      itemWidth: 10,
+      itemHeight: narrow ? 90 : 140,
+      calculable: false,
+      hoverLink: false,
+      text: [rate(most), "1 each"],
+      textStyle: { color: theme.faint, fontSize: 12 },
+      inRange: { color: theme.heat },
+    },
+    series: [
+      {
+        name: "latency",
+        type: "heatmap",
+        data: data.cells.map(([column, bin, count]) => [column, bin, Math.log10(count)]),
+        itemStyle: { borderWidth: data.columns > 70 ? 0 : 0.5, borderColor: theme.ground },
+        emphasis: { itemStyle: { borderColor: theme.text, borderWidth: 1.5 } },
+        progressive: 0,
+        markArea: {
+          silent: true,
+          itemStyle: { color: theme.stall },
+          data: data.stalls.map((column) => [{ xAxis: column }, { xAxis: column }]),
+        },
+      },
+    ],
+    tooltip: {
+      ...base(theme).tooltip,
+      formatter: ({ value }) => {
+        const [column, bin, logarithm] = value;
+        const heading = `${seconds(column * data.column_s)} to ${seconds((column + 1) * data.column_s)}`;
+        const count = Math.round(10 ** logarithm);
+        return tip(heading, [{ name: `${latency(from(bin))} to ${latency(from(bin + 1))}`, value: rate(count) }]);
+      },
+    },
+  };
+};
+
+charts.glance = (data, theme, width) => {
+  const narrow = width < 560;
+  const names = data.tests.map((test) => test.name);
+  const figures = [
+    { name: "half within", of: (test) => test.p50_us },
+    { name: "99 % within", of: (test) => test.p99_us },
+    { name: "slowest", of: (test) => test.max_us },
+  ];
+  const all = data.tests.flatMap((test) => figures.map((figure) => figure.of(test))).filter((us) => us > 0);
+  return {
+    ...base(theme),
+    legend: { ...legend(theme, figures.map((figure) => figure.name), width), itemWidth: 12, itemHeight: 10 },
+    grid: grid({ top: 54, bottom: 4 }),
+    xAxis: logAxis(theme, Math.min(...all), Math.max(...all), latency, { position: "top", axisLabel: { margin: 6 } }),
+    yAxis: axis(theme, {
+      type: "category",
+      data: names,
+      inverse: true,
+      axisTick: { show: false },
+      splitLine: { show: true, lineStyle: { color: theme.split } },
+      axisLabel: {
+        interval: 0,
+        color: theme.text,
+        hideOverlap: false,
+        formatter: (name) => clipped(name, narrow ? 20 : 52),
+      },
+    }),
+    series: [
+      {
+        type: "custom",
+        silent: true,
+        // From the median to the slowest: what a single commit may cost more than usual.
+        renderItem: (_, api) => {
+          const left = api.coord([api.value(0), api.value(2)]);
+          const right = api.coord([api.value(1), api.value(2)]);
+          return {
+            type: "line",
+            shape: { x1: left[0], y1: left[1], x2: right[0], y2: right[1] },
+            style: { stroke: theme.line, lineWidth: 3, lineCap: "round" },
+          };
+        },
+        data: data.tests.map((test, index) => [Math.log10(test.p50_us), Math.log10(test.max_us), index]),
+        encode: { x: [0, 1], y: 2 },
+        z: 1,
+      },
+      ...figures.map((figure, index) => ({
+        name: figure.name,
+        type: "scatter",
+        symbol: mark(index),
+        symbolSize: index === 0 ? 11 : 9,
+        color: colour(theme, index),
+        data: data.tests.map((test, row) => [Math.log10(figure.of(test)), row]),
+        emphasis: { disabled: true },
+        z: 5 - index,
+      })),
+    ],
+    tooltip: {
+      ...base(theme).tooltip,
+      trigger: "item",
+      formatter: ({ value }) => {
+        const test = data.tests[value[1]];
+        const lines = figures.map((figure, index) => ({
+          colour: colour(theme, index),
+          name: figure.name,
+          value: latency(figure.of(test)),
+        }));
+        return tip(test.name, lines);
+      },
+    },
+  };
+};

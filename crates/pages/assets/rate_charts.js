@@ -1,0 +1,206 @@
+// Charts of rates: over time, by depth, jobs or size, and under both settings of the write cache.
+
+charts["rate-over-time"] = (data, theme) => {
+  const end = data.per_s.length * data.interval_s;
+  // Each value stands for its whole interval, so the last is drawn to the end.
+  const steps = data.per_s.map((perSecond, index) => [index * data.interval_s, perSecond]);
+  steps.push([end, data.per_s[data.per_s.length - 1]]);
+  const steady = data.steady_from_s === null ? [] : [[{ xAxis: data.steady_from_s, name: "steady" }, { xAxis: end }]];
+  return {
+    ...base(theme),
+    grid: grid({ top: 26, bottom: 22 }),
+    xAxis: axis(theme, {
+      type: "value",
+      min: 0,
+      max: end,
+      name: "time",
+      nameLocation: "middle",
+      nameGap: 24,
+      minInterval: data.interval_s,
+      splitLine: { show: false },
+      axisLabel: { formatter: seconds },
+    }),
+    yAxis: axis(theme, {
+      type: "value",
+      min: 0,
+      name: "per second",
+      nameLocation: "end",
+      nameGap: 10,
+      nameTextStyle: { align: "left", color: theme.faint, fontSize: 12 },
+      splitNumber: 4,
+      axisLabel: { formatter: short },
+    }),
+    series: [
+      {
+        name: "per second",
+        type: "line",
+        step: "end",
+        showSymbol: false,
+        symbol: "circle",
+        data: steps,
+        color: colour(theme, 0),
+        lineStyle: { width: 2 },
+        areaStyle: { opacity: 0.08 },
+        emphasis: { disabled: true },
+        markArea: {
+          silent: true,
+          itemStyle: { color: theme.steady },
+          label: { position: "insideTop", color: theme.faint, fontSize: 12 },
+          data: steady,
+        },
+      },
+    ],
+    tooltip: {
+      ...base(theme).tooltip,
+      trigger: "axis",
+      formatter: (under) => {
+        if (under.length === 0) return "";
+        const from = Math.min(under[0].value[0], end - data.interval_s);
+        const heading = `${seconds(from)} to ${seconds(from + data.interval_s)}`;
+        return tip(heading, [{ colour: colour(theme, 0), name: "per second", value: rate(under[0].value[1]) }]);
+      },
+    },
+  };
+};
+
+charts.curve = (data, theme, width) => {
+  const narrow = width < 500;
+  const unit = units[data.unit];
+  const values = [...data.lines, ...data.published].flatMap((line) => line.values).filter((value) => value !== null);
+  const logarithms = (line) => line.values.map((value) => (value === null ? null : Math.log10(value)));
+  const named = data.published.length > 0 && !narrow;
+  const ours = data.lines.map((line, index) => ({
+    name: line.name,
+    type: "line",
+    data: logarithms(line),
+    symbol: mark(index),
+    symbolSize: 7,
+    color: colour(theme, index),
+    lineStyle: { width: 2.2, type: dash(index), color: colour(theme, index) },
+    connectNulls: true,
+    emphasis: { disabled: true },
+    z: 5,
+  }));
+  const behind = data.published.map((line) => ({
+    name: line.name,
+    type: "line",
+    data: logarithms(line),
+    symbol: "none",
+    silent: true,
+    color: theme.published,
+    lineStyle: { width: 1.2, color: theme.published },
+    connectNulls: true,
+    endLabel: {
+      show: named,
+      color: theme.faint,
+      fontSize: 11,
+      distance: 6,
+      formatter: () => clipped(line.name, 24),
+    },
+    labelLayout: { moveOverlap: "shiftY" },
+    z: 1,
+  }));
+  // The legend takes a line for every two or three names; a longer one scrolls.
+  return {
+    ...base(theme),
+    legend: legend(theme, data.lines.map((line) => line.name), width),
+    grid: grid({ right: named ? 150 : 18, top: data.lines.length > 1 ? 56 : 28, bottom: 22 }),
+    xAxis: axis(theme, {
+      type: "category",
+      data: data.steps,
+      boundaryGap: false,
+      name: data.over,
+      nameLocation: "middle",
+      nameGap: 26,
+      splitLine: { show: false },
+    }),
+    yAxis: logAxis(theme, Math.min(...values), Math.max(...values), unit.axis, {
+      name: data.unit === "mib_per_s" ? "MiB/s" : data.what,
+      nameLocation: "end",
+      nameGap: 10,
+      nameTextStyle: { align: "left", color: theme.faint, fontSize: 12 },
+    }),
+    series: [...behind, ...ours],
+    tooltip: {
+      ...base(theme).tooltip,
+      trigger: "axis",
+      formatter: (under) => {
+        if (under.length === 0) return "";
+        const step = under[0].dataIndex;
+        const line = (published) => (from, index) => ({
+          colour: published ? theme.published : colour(theme, index),
+          name: published ? `${from.name}, published` : from.name,
+          value: from.values[step] === null ? "–" : unit.words(from.values[step]),
+        });
+        const known = data.published.filter((published) => published.values[step] !== null);
+        return tip(`${data.over} ${data.steps[step]}`, [...data.lines.map(line(false)), ...known.map(line(true))]);
+      },
+    },
+  };
+};
+
+charts.bars = (data, theme, width) => {
+  const narrow = width < 560;
+  const unit = units[data.unit];
+  const values = data.settings.flatMap((setting) => setting.values).filter((value) => value !== null);
+  // Bars on a logarithmic axis have no zero to stand on; they begin at the power of ten below the least.
+  const floor = Math.floor(Math.log10(Math.min(...values)) - 0.001);
+  const ceiling = Math.ceil(Math.log10(Math.max(...values)));
+  const powers = Array.from({ length: ceiling - floor + 1 }, (_, index) => floor + index);
+  return {
+    ...base(theme),
+    legend: { ...legend(theme, data.settings.map((setting) => setting.name), width), itemWidth: 14, itemHeight: 10 },
+    grid: grid({ top: 54, right: 64 }),
+    xAxis: axis(theme, {
+      type: "value",
+      min: floor,
+      max: ceiling,
+      position: "top",
+      axisTick: { customValues: powers, lineStyle: { color: theme.line } },
+      axisLabel: { customValues: powers, margin: 6, formatter: (value) => unit.axis(10 ** value) },
+    }),
+    yAxis: axis(theme, {
+      type: "category",
+      data: data.tests,
+      inverse: true,
+      axisTick: { show: false },
+      splitLine: { show: false },
+      axisLabel: { interval: 0, color: theme.text, hideOverlap: false, formatter: (name) => clipped(name, narrow ? 18 : 44) },
+    }),
+    series: data.settings.map((setting, index) => ({
+      name: setting.name,
+      type: "bar",
+      data: setting.values.map((value) => (value === null ? null : Math.log10(value))),
+      color: colour(theme, index),
+      itemStyle: {
+        borderRadius: [0, 2, 2, 0],
+        decal: index === 0 ? undefined : { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 4], rotation: -Math.PI / 4, color: theme.ground },
+      },
+      barGap: "10%",
+      barCategoryGap: "28%",
+      label: {
+        show: true,
+        position: "right",
+        color: theme.faint,
+        fontSize: 11,
+        formatter: ({ value }) => (data.unit === "mib_per_s" ? threeDigits(10 ** value) : rate(10 ** value)),
+      },
+      emphasis: { disabled: true },
+    })),
+    tooltip: {
+      ...base(theme).tooltip,
+      trigger: "axis",
+      axisPointer: { type: "shadow", shadowStyle: { color: theme.split, opacity: 0.5 } },
+      formatter: (under) => {
+        if (under.length === 0) return "";
+        const row = under[0].dataIndex;
+        const lines = data.settings.map((setting, index) => ({
+          colour: colour(theme, index),
+          name: setting.name,
+          value: setting.values[row] === null ? "–" : unit.words(setting.values[row]),
+        }));
+        return tip(data.tests[row], lines);
+      },
+    },
+  };
+};

@@ -1,0 +1,38 @@
+// Colours. The series are Okabe and Ito's palette, which people with any form of colour blindness tell apart, lightened where the ground is dark; dashes
+// and marks say the same once more.
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+const themes = {
+  light: {
+    text: "#1f2328",
+    faint: "#5b6470",
+    line: "#d5dae0",
+    split: "#eaedf0",
+    published: "#8b939d",
+    ground: "#ffffff",
+    series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a86f00", "#3f8fc0", "#57534e"],
+    heat: ["#b8d6ea", "#62a5cf", "#1c72ab", "#0b4774", "#082a45"],
+    steady: "rgba(0, 158, 115, 0.12)",
+    stall: "rgba(213, 94, 0, 0.28)",
+  },
+  dark: {
+    text: "#e6e9ed",
+    faint: "#a3acb7",
+    line: "#3c444e",
+    split: "#2a3038",
+    published: "#7d8792",
+    ground: "#171b21",
+    series: ["#56b4e9", "#f08a4b", "#35c79b", "#e3a3c6", "#e6b422", "#8fb8ff", "#c9c4bd"],
+    heat: ["#1d4564", "#2b70a1", "#4a9fd6", "#93cbf0", "#e3f3fe"],
+    steady: "rgba(53, 199, 155, 0.16)",
+    stall: "rgba(240, 138, 75, 0.36)",
+  },
+};
+
+const dashes = ["solid", [7, 4], [2, 3], [10, 3, 2, 3], [4, 4], [12, 4], [1, 4]];
+const marks = ["circle", "diamond", "triangle", "rect", "roundRect", "pin", "arrow"];
+
+const colour = (theme, index) => theme.series[index % theme.series.length];
+const dash = (index) => dashes[index % dashes.length];
+const mark = (index) => marks[index % marks.length];

@@ -1,0 +1,115 @@
+//! What is drawn, as data: values with their units, and no colours or pixels, which the page's script chooses. One file a kind of chart.
+
+use serde::Serialize;
+
+pub mod block_sizes;
+pub mod glance;
+pub mod heat_map;
+pub mod percentiles;
+pub mod rate_over_time;
+pub mod scaling;
+pub mod write_cache;
+
+/// A chart.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Chart {
+    /// Median, 99th percentile and largest latency of each test.
+    Glance(glance::Glance),
+    /// Latency by percentile.
+    Percentiles(percentiles::Percentiles),
+    /// How latencies were spread, second by second.
+    HeatMap(heat_map::HeatMap),
+    /// Operations per second, second by second.
+    RateOverTime(rate_over_time::RateOverTime),
+    /// A figure by something that grows by steps: a block size, a depth, a count of jobs.
+    Curve(Curve),
+    /// A figure of several tests under several settings.
+    Bars(write_cache::Bars),
+}
+
+impl Chart {
+    /// Rows that need a height of their own, for charts that grow with them.
+    pub fn rows(&self) -> Option<usize> {
+        match self {
+            Chart::Glance(glance) => Some(glance.tests.len()),
+            Chart::Bars(bars) => Some(bars.tests.len() * bars.settings.len()),
+            _ => None,
+        }
+    }
+}
+
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Microseconds.
+    Us,
+    /// Operations or commits per second.
+    PerS,
+    /// MiB per second.
+    MibPerS,
+}
+
+/// Lines over steps.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// What grows: `block size`, `jobs`.
+    pub over: String,
+    /// The steps, as they are written at the axis.
+    pub steps: Vec<String>,
+    /// What is drawn.
+    pub what: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Ours.
+    pub lines: Vec<Line>,
+    /// What others published of the same.
+    pub published: Vec<Line>,
+}
+
+/// A line: a value for each step, `None` where there is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Line {
+    /// What it is of.
+    pub name: String,
+    /// The values.
+    pub values: Vec<Option<f64>>,
+}
+
+impl Curve {
+    /// How many of our values there are.
+    fn count(&self) -> usize {
+        self.lines.iter().flat_map(|line| &line.values).filter(|value| value.is_some()).count()
+    }
+
+    /// The values as a table: a row for each step, a column for each line.
+    fn table(&self) -> crate::table::Table {
+        let lines = || self.lines.iter().chain(&self.published);
+        let show = |value: f64| self.unit.words(value);
+        let mut columns = vec![self.over.clone()];
+        columns.extend(self.lines.iter().map(|line| line.name.clone()));
+        columns.extend(self.published.iter().map(|line| format!("{} (published)", line.name)));
+        let row = |(index, step): (usize, &String)| {
+            let cells = lines().map(|line| crate::table::or_dash(line.values.get(index).copied().flatten(), show));
+            std::iter::once(step.clone()).chain(cells).collect()
+        };
+        crate::table::Table { columns, rows: self.steps.iter().enumerate().map(row).collect() }
+    }
+}
+
+impl Unit {
+    /// A value with its unit.
+    pub fn words(self, value: f64) -> String {
+        match self {
+            Unit::Us => report::number::latency(value),
+            Unit::PerS => format!("{}/s", report::number::rate(value)),
+            Unit::MibPerS => format!("{} MiB/s", report::number::throughput(value)),
+        }
+    }
+}
+
+/// A value that a logarithmic axis can show.
+fn positive(value: f64) -> Option<f64> {
+    (value > 0.0 && value.is_finite()).then_some(value)
+}

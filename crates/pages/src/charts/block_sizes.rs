@@ -1,0 +1,149 @@
+//! What a commit costs by its size, as `diskinfo -S` shows it for ZFS log devices, against published drives.
+
+use catalogue::{Row, WriteCache};
+use measurement::TestResult;
+use workload::format_bytes;
+
+use super::{Chart, Curve, Line, Unit, positive};
+use crate::figure::Figure;
+
+/// Sizes that make a curve.
+const SIZES_LEAST: usize = 4;
+/// Published drives behind it.
+const PUBLISHED_MOST: usize = 6;
+
+/// Tests of one run, under the name that the legend gives them.
+pub struct Named<'a> {
+    /// The name.
+    pub name: String,
+    /// The tests.
+    pub results: &'a [TestResult],
+}
+
+/// The two figures, latency and throughput by block size, or none where too few sizes were committed one at a time.
+pub fn figures(id: &str, runs: &[Named<'_>]) -> Vec<Figure> {
+    let of_runs: Vec<(&str, Vec<Point>)> = runs
+        .iter()
+        .map(|run| (run.name.as_str(), run.results.iter().filter_map(measured).collect::<Vec<_>>()))
+        .filter(|(_, points)| sizes([points]).len() >= SIZES_LEAST)
+        .collect();
+    let sizes = sizes(of_runs.iter().map(|(_, points)| points));
+    if sizes.is_empty() {
+        return Vec::new();
+    }
+    let published = published(&sizes);
+    let line = |name: &str, points: &[Point], figure: fn(&Point) -> f64| Line {
+        name: name.to_owned(),
+        values: sizes
+            .iter()
+            .map(|size| points.iter().find(|point| point.block_bytes == *size).map(figure).and_then(positive))
+            .collect(),
+    };
+    let curve = |what: &str, unit, figure: fn(&Point) -> f64| Curve {
+        over: "block size".to_owned(),
+        steps: sizes.iter().map(|size| format_bytes(*size)).collect(),
+        what: what.to_owned(),
+        unit,
+        lines: of_runs.iter().map(|(name, points)| line(name, points, figure)).collect(),
+        published: published.iter().map(|(name, points)| line(name, points, figure)).collect(),
+    };
+    let time = curve("time of one commit", Unit::Us, |point| point.commit_us);
+    let throughput = curve("throughput", Unit::MibPerS, Point::mib_per_s);
+    [("time", "Time of a commit by its size", time), ("throughput", "Throughput of commits by their size", throughput)]
+        .into_iter()
+        .map(|(what, title, curve)| Figure {
+            id: format!("{id}-sizes-{what}"),
+            title: title.to_owned(),
+            summary: summary(&curve),
+            table: curve.table(),
+            chart: Chart::Curve(curve),
+        })
+        .collect()
+}
+
+/// A commit of one size.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    block_bytes: u64,
+    commit_us: f64,
+}
+
+impl Point {
+    fn mib_per_s(&self) -> f64 {
+        self.block_bytes as f64 / f64::from(1 << 20) / (self.commit_us / 1e6)
+    }
+}
+
+/// A test that commits single writes, one at a time.
+fn measured(result: &TestResult) -> Option<Point> {
+    let work = &result.workload;
+    let alone = work.depth == 1 && work.jobs == 1 && work.rate.is_none() && work.sync_every == 1;
+    let writes = work.pattern.is_some_and(|pattern| pattern.writes() && !pattern.is_mixed());
+    let commit_us = positive(result.commit_us?.mean)?;
+    (alone && writes).then_some(Point { block_bytes: work.block_bytes, commit_us })
+}
+
+fn sizes<'a>(points: impl IntoIterator<Item = &'a Vec<Point>>) -> Vec<u64> {
+    let mut sizes: Vec<u64> = points.into_iter().flatten().map(|point| point.block_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Published drives of which enough of these sizes are known, by setting of their cache.
+fn published(sizes: &[u64]) -> Vec<(String, Vec<Point>)> {
+    let point = |row: &Row| {
+        let known = sizes.contains(&row.block_bytes);
+        Some(Point { block_bytes: row.block_bytes, commit_us: row.commit_us()? }).filter(|_| known)
+    };
+    let settings = [WriteCache::Default, WriteCache::On, WriteCache::Off];
+    let drives = catalogue::drives().iter().flat_map(|drive| {
+        settings.iter().filter_map(move |setting| {
+            let rows = drive.rows.iter().filter(|row| row.write_cache == *setting);
+            let points: Vec<Point> = rows.filter_map(point).collect();
+            let name = match setting {
+                WriteCache::Default => drive.label.clone(),
+                other => format!("{}, cache {}", drive.label, other.name()),
+            };
+            (self::sizes([&points]).len() >= SIZES_LEAST).then_some((name, points))
+        })
+    });
+    drives.take(PUBLISHED_MOST).collect()
+}
+
+fn summary(curve: &Curve) -> String {
+    let of_line = |line: &Line| {
+        let known = line.values.iter().zip(&curve.steps).filter_map(|(value, step)| Some(((*value)?, step)));
+        let (first, last) = (known.clone().next()?, known.last()?);
+        let name = if curve.lines.len() == 1 { String::new() } else { format!("{}: ", line.name) };
+        Some(format!("{name}{} at {}, {} at {}", curve.unit.words(first.0), first.1, curve.unit.words(last.0), last.1))
+    };
+    let mut text = curve.lines.iter().filter_map(of_line).collect::<Vec<_>>().join("; ") + ".";
+    if !curve.published.is_empty() {
+        text += " Grey: published drives.";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn the_slog_suite_stands_before_published_drives() {
+        let results = samples::suite("slog", 15.0, 1700.0);
+        let figures = figures("run-1", &[Named { name: "here".to_owned(), results: &results }]);
+        insta::assert_snapshot!(figures[0].summary, @"");
+        let Chart::Curve(curve) = &figures[0].chart else { panic!() };
+        assert_eq!(curve.count(), 15);
+        assert!(!curve.published.is_empty());
+        assert!(curve.published.iter().all(|line| line.values.len() == 15));
+    }
+
+    #[test]
+    fn a_few_sizes_make_no_curve() {
+        let results = samples::quick();
+        assert!(figures("run-1", &[Named { name: "here".to_owned(), results: &results }]).is_empty());
+    }
+}

@@ -1,0 +1,53 @@
+//! All tests at one glance: what half of the latencies, 99 % and all of them stay within.
+
+use measurement::TestResult;
+use report::number::latency;
+use serde::Serialize;
+
+use super::Chart;
+use crate::figure::Figure;
+
+/// A row for each test.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Glance {
+    /// In the run's order.
+    pub tests: Vec<Spread>,
+}
+
+/// A test's latencies in three figures, µs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spread {
+    /// The test.
+    pub name: String,
+    /// Anchor of its section.
+    pub anchor: String,
+    /// Median.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// Largest.
+    pub max_us: f64,
+}
+
+/// The chart of at least two tests, and what is to be seen in it; the table of a run's tests has the same numbers.
+pub fn figure(id: String, tests: Vec<(String, String, &TestResult)>, table: crate::table::Table) -> Option<Figure> {
+    let spreads = tests.into_iter().filter_map(|(name, anchor, result)| {
+        let us = result.headline_us().filter(|us| us.p50 > 0.0)?;
+        Some(Spread { name, anchor, p50_us: us.p50, p99_us: us.p99, max_us: us.max })
+    });
+    let tests: Vec<Spread> = spreads.collect();
+    if tests.len() < 2 {
+        return None;
+    }
+    let least = tests.iter().min_by(|a, b| a.p50_us.total_cmp(&b.p50_us))?;
+    let most = tests.iter().max_by(|a, b| a.p50_us.total_cmp(&b.p50_us))?;
+    let summary = format!(
+        "From {} ({}) to {} ({}) at the median.",
+        latency(least.p50_us),
+        least.name,
+        latency(most.p50_us),
+        most.name
+    );
+    let title = "Latency of every test".to_owned();
+    Some(Figure { id, title, summary, chart: Chart::Glance(Glance { tests }), table })
+}

@@ -1,0 +1,211 @@
+//! Latency by percentile, on the scale of nines: as far from 90 % to 99 % as from 99 % to 99.9 %, because that is where commits differ.
+
+use drive::{HostFacts, Place};
+use judge::Case;
+use measurement::{Histogram, TestResult};
+use report::number::latency;
+use serde::Serialize;
+
+use super::{Chart, positive};
+use crate::figure::Figure;
+use crate::table::{Table, or_dash};
+
+/// Points to each nine: finer than a line shows.
+const POINTS_PER_NINE: u32 = 20;
+/// Published drives behind a chart: more of them hide each other's names.
+const PUBLISHED_MOST: usize = 5;
+/// The percentiles of the data table.
+const ROWS: [(&str, f64); 9] = [
+    ("smallest", 0.0),
+    ("25 %", 0.25),
+    ("50 %", 0.5),
+    ("75 %", 0.75),
+    ("90 %", 0.9),
+    ("99 %", 0.99),
+    ("99.9 %", 0.999),
+    ("99.99 %", 0.9999),
+    ("99.999 %", 0.99999),
+];
+
+/// Distributions, and means that others published.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// The distributions.
+    pub lines: Vec<Distribution>,
+    /// Published means of the same.
+    pub published: Vec<Published>,
+}
+
+/// A distribution as points of a curve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Distribution {
+    /// What it is of.
+    pub name: String,
+    /// How many nines, and the latency (µs) that this share of all does not exceed: 1 is 90 %, 2 is 99 %.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A published mean.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Published {
+    /// The drive.
+    pub name: String,
+    /// Mean latency of the same test there, µs.
+    pub mean_us: f64,
+}
+
+/// A distribution to be drawn, under its name.
+pub struct Named<'a> {
+    /// What the legend calls it.
+    pub name: String,
+    /// The distribution.
+    pub histogram: &'a Histogram,
+}
+
+/// The distributions of one test: what an application waits for, and of a commit the two parts.
+pub fn parts(result: &TestResult) -> Vec<Named<'_>> {
+    let histograms = &result.histograms;
+    let parts = [
+        ("commit", &histograms.commit),
+        ("write", &histograms.write),
+        ("sync", &histograms.sync),
+        ("read", &histograms.read),
+    ];
+    let named = parts.into_iter().filter_map(|(name, histogram)| {
+        let histogram = histogram.as_ref().filter(|histogram| !histogram.is_empty())?;
+        Some(Named { name: name.to_owned(), histogram })
+    });
+    let mut named: Vec<Named<'_>> = named.collect();
+    // Where the sync is a flag on the write, both are one population.
+    if result.histograms.commit.is_some() && result.histograms.commit == result.histograms.write {
+        named.retain(|named| named.name != "write");
+    }
+    named
+}
+
+/// What an application waits for in one test.
+pub fn headline(result: &TestResult) -> Option<&Histogram> {
+    let histograms = &result.histograms;
+    let all = [&histograms.commit, &histograms.write, &histograms.read];
+    all.into_iter().flatten().find(|histogram| !histogram.is_empty())
+}
+
+/// What others published of the very same test, the nearest first.
+pub fn published(result: &TestResult, place: Option<&Place>, host: &HostFacts) -> Vec<Published> {
+    let alone = std::slice::from_ref(result);
+    let nearest = judge::nearest(&Case::new(alone, place, host), catalogue::drives().len());
+    let means = nearest.into_iter().filter_map(|near| {
+        let same = near.compared.iter().find(|compared| compared.unit == "us")?;
+        // Of another size or method it would be another test's figure.
+        let is_stand_in = near.note.as_ref().is_some_and(|note| note.contains("the nearest that was published"));
+        let name = match near.write_cache {
+            catalogue::WriteCache::Default => near.drive.label.clone(),
+            setting => format!("{}, cache {}", near.drive.label, setting.name()),
+        };
+        (!is_stand_in).then_some(Published { name, mean_us: same.published })
+    });
+    means.take(PUBLISHED_MOST).collect()
+}
+
+/// The figure, or `None` where nothing was measured.
+pub fn figure(id: String, title: String, named: &[Named<'_>], published: Vec<Published>) -> Option<Figure> {
+    let first = named.first()?;
+    let us = first.histogram.summary()?;
+    let mut summary = format!(
+        "{}: half within {}, 99 % within {}, the slowest of {} took {}.",
+        first.name,
+        latency(us.p50),
+        latency(us.p99),
+        report::number::rate(us.count as f64),
+        latency(us.max)
+    );
+    if !published.is_empty() {
+        summary += " Grey: published means of the same test on other drives.";
+    }
+    let lines: Vec<Distribution> =
+        named.iter().map(|named| Distribution { name: named.name.clone(), points: points(named.histogram) }).collect();
+    let table = table(named, &published);
+    Some(Figure { id, title, summary, chart: Chart::Percentiles(Percentiles { lines, published }), table })
+}
+
+/// The curve: from the smallest to the largest, where the count of latencies ends it. Points that a straight line goes through are left out.
+fn points(histogram: &Histogram) -> Vec<(f64, f64)> {
+    let count = histogram.count() as f64;
+    let last = (count.log10() * f64::from(POINTS_PER_NINE)).floor() as u32;
+    let at = |nines: f64| {
+        let share = 1.0 - 10_f64.powf(-nines);
+        // Zero lies nowhere on a logarithmic axis; a clock that counts nanoseconds means less than one.
+        (three_decimals(nines), (histogram.quantile_ns(share).max(1)) as f64 / 1e3)
+    };
+    let mut points: Vec<(f64, f64)> = (0..=last).map(|step| at(f64::from(step) / f64::from(POINTS_PER_NINE))).collect();
+    points.push((three_decimals(count.log10().max(f64::from(last) / f64::from(POINTS_PER_NINE))), at(f64::INFINITY).1));
+    points.dedup();
+    let flat = |index: usize| {
+        let (before, here, after) = (points.get(index.wrapping_sub(1)), points.get(index), points.get(index + 1));
+        matches!((before, here, after), (Some(a), Some(b), Some(c)) if same(a.1, b.1) && same(b.1, c.1))
+    };
+    (0..points.len()).filter(|&index| !flat(index)).map(|index| points[index]).collect()
+}
+
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() <= f64::EPSILON * one.abs()
+}
+
+fn three_decimals(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+fn table(named: &[Named<'_>], published: &[Published]) -> Table {
+    let mut table = Table { columns: vec!["share of all".to_owned()], rows: Vec::new() };
+    table.columns.extend(named.iter().map(|named| named.name.clone()));
+    let rows = ROWS.into_iter().filter(|(_, share)| {
+        // A percentile that fewer than one latency lies beyond is the largest under another name.
+        named.iter().any(|named| (1.0 - share) * named.histogram.count() as f64 >= 1.0)
+    });
+    for (label, share) in rows.chain([("largest", 1.0)]) {
+        let cells = named.iter().map(|named| latency(named.histogram.quantile_ns(share) as f64 / 1e3));
+        table.rows.push(std::iter::once(label.to_owned()).chain(cells).collect());
+    }
+    let count = named.iter().map(|named| report::number::rate(named.histogram.count() as f64));
+    table.rows.push(std::iter::once("how many".to_owned()).chain(count).collect());
+    for drive in published {
+        let first = or_dash(positive(drive.mean_us), latency);
+        let rest = (1..named.len()).map(|_| "–".to_owned());
+        table.rows.push([format!("{}, published mean", drive.name), first].into_iter().chain(rest).collect());
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_ends_where_the_count_does() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1_000_000, 99);
+        histogram.record(5_000_000);
+        let points = points(&histogram);
+        assert_eq!(points.first(), Some(&(0.0, histogram.quantile_ns(0.0) as f64 / 1e3)));
+        let (nines, us) = points[points.len() - 1];
+        assert!((nines - 2.0).abs() < 1e-9 && (us - 5_000.0).abs() < 5.0, "{points:?}");
+        // The flat part is its two ends.
+        assert!(points.len() <= 4, "{points:?}");
+    }
+
+    #[test]
+    fn a_single_latency_is_a_point() {
+        let mut histogram = Histogram::new();
+        histogram.record(0);
+        assert_eq!(points(&histogram).iter().map(|point| point.0).collect::<Vec<_>>(), [0.0]);
+        assert!(points(&histogram)[0].1 > 0.0);
+    }
+
+    #[test]
+    fn an_empty_distribution_is_no_figure() {
+        let empty = Histogram::new();
+        let named = [Named { name: "commit".to_owned(), histogram: &empty }];
+        assert!(figure("a".to_owned(), "b".to_owned(), &named, Vec::new()).is_none());
+        assert!(figure("a".to_owned(), "b".to_owned(), &[], Vec::new()).is_none());
+    }
+}

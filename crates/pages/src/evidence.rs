@@ -1,0 +1,38 @@
+//! Where on the page the numbers of a finding are to be seen.
+
+use measurement::{Evidence, TestResult};
+
+/// The test that a piece of evidence is of: the one whose doings its words begin with. `4 KiB write + fsync, 4 jobs p50` is of the test with four jobs
+/// and not of the one with a single job, so the longest match counts; of repetitions the first.
+pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usize> {
+    evidence.value.as_f64()?;
+    let mut found: Option<(usize, usize)> = None;
+    for (index, result) in results.iter().enumerate() {
+        let did = judge::did(result);
+        let names_it = evidence.what.strip_prefix(&did).is_some_and(|rest| rest.starts_with([' ', ',', ':']));
+        if names_it && found.is_none_or(|(_, length)| did.len() > length) {
+            found = Some((index, did.len()));
+        }
+    }
+    found.map(|(index, _)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn evidence_leads_to_the_test_that_it_names() {
+        let results = samples::quick();
+        let of = |what: &str| {
+            let index = test_of(&Evidence::number(what, 1.0, "us"), &results)?;
+            Some(results[index].test.clone())
+        };
+        assert_eq!(of("4 KiB write + fsync p50").as_deref(), Some("write + fsync"));
+        assert_eq!(of("4 KiB write + fdatasync, 4 jobs p50").as_deref(), Some("write + fdatasync, 4 jobs"));
+        assert_eq!(of("4 KiB write p50").as_deref(), Some("write"));
+        assert_eq!(of("endurance used"), None);
+        assert_eq!(test_of(&Evidence::fact("4 KiB write + fsync: O_DIRECT", "refused"), &results), None);
+    }
+}

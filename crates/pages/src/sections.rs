@@ -1,0 +1,167 @@
+//! What a report says, as HTML, and where its figures stand. One file a part.
+
+mod facts;
+mod findings;
+mod overlay;
+mod overview;
+mod tests;
+mod verdict;
+
+use maud::{Markup, html};
+use measurement::RunDocument;
+
+use crate::Run;
+use crate::charts::block_sizes::{self, Named};
+use crate::charts::{scaling, write_cache};
+use crate::figure::{Figure, Figures};
+
+/// What a browser's tab and a bookmark say.
+pub fn title(runs: &[Run<'_>]) -> String {
+    match runs {
+        [] => "flushmark: no results".to_owned(),
+        [run] => format!("{} on {}", run.document.suite, run.label),
+        [first, rest @ ..] => format!("{} and {} more", first.label, rest.len()),
+    }
+}
+
+/// All runs: the head of the page, comparison where there are several, and each run.
+pub fn runs(runs: &[Run<'_>], figures: &mut Figures) -> Markup {
+    // In the order of the page, so that what is said first can lead to what follows.
+    let places: Vec<Place<'_>> = runs.iter().enumerate().map(|(index, run)| Place::new(index, run)).collect();
+    let sections: Vec<Markup> = places.iter().map(|place| run(place, figures, runs.len() > 1)).collect();
+    let overlay = overlay::section(&places, figures);
+    html! {
+        header.page {
+            p.brand { "flushmark" }
+            h1 { (title(runs)) }
+            @if let [only] = runs { (meta(only.document)) }
+        }
+        @if runs.is_empty() {
+            p { "There is nothing to show: no result was given." }
+        }
+        @if let [only] = places.as_slice() { (contents_of(only)) } @else { (contents(&places)) }
+        (overlay)
+        @for section in &sections { (section) }
+        footer {
+            p { "Made by flushmark " (env!("CARGO_PKG_VERSION")) ". Charts: Apache ECharts 6.1.0." }
+        }
+    }
+}
+
+/// A run and the anchor of its section.
+pub(crate) struct Place<'a> {
+    anchor: String,
+    label: &'a str,
+    document: &'a RunDocument,
+}
+
+impl<'a> Place<'a> {
+    fn new(index: usize, run: &'a Run<'_>) -> Place<'a> {
+        Place { anchor: format!("run-{}", index + 1), label: &run.label, document: run.document }
+    }
+
+    fn within(&self, part: &str) -> String {
+        format!("{}-{part}", self.anchor)
+    }
+
+    /// The anchor of a test's section, by its place in the document.
+    fn test(&self, index: usize) -> String {
+        self.within(&format!("test-{}", index + 1))
+    }
+}
+
+/// Where things stand, for one run.
+fn contents_of(place: &Place<'_>) -> Markup {
+    let parts = [
+        ("verdict", "Verdict"),
+        ("overview", "Numbers"),
+        ("tests", "Tests"),
+        ("findings", "Findings"),
+        ("facts", "Drive and host"),
+    ];
+    html! {
+        nav.contents aria-label="Contents" {
+            ul { @for (part, name) in parts { li { a href={ "#" (place.within(part)) } { (name) } } } }
+        }
+    }
+}
+
+fn contents(places: &[Place<'_>]) -> Markup {
+    html! {
+        nav.contents aria-label="Contents" {
+            ul {
+                li { a href="#overlay" { "Side by side" } }
+                @for place in places { li { a href={ "#" (place.anchor) } { (place.label) } } }
+            }
+        }
+    }
+}
+
+/// When, with what and by whom it was measured.
+fn meta(document: &RunDocument) -> Markup {
+    let when = match document.started_at.as_str() {
+        // What a document says that knows no time.
+        "1970-01-01T00:00:00Z" => None,
+        known => Some(known.replace('T', " ").replace('Z', " UTC")),
+    };
+    html! {
+        p.meta {
+            "Suite " b { (document.suite) }
+            @if let Some(when) = when { " · measured " time datetime=(document.started_at) { (when) } }
+            @if document.target.kind == "model" { " · on a model, in virtual time" }
+            @match &document.source {
+                Some(source) => {
+                    " · measured by " (source.tool)
+                    @if let Some(version) = &source.version { " " (version) }
+                    @if let Some(drive) = &source.drive { ", drive " (drive) }
+                }
+                None => { " · flushmark " (document.flushmark) }
+            }
+            @if let Some(count) = document.merged_runs { " · " (count) " runs merged" }
+        }
+        @if document.smoke {
+            p.notice { strong { "A smoke run:" } " it shows that everything works, and its numbers mean nothing." }
+        }
+    }
+}
+
+/// One run: verdict, numbers, pictures, findings, facts.
+fn run(place: &Place<'_>, figures: &mut Figures, of_several: bool) -> Markup {
+    let document = place.document;
+    let overview = overview::section(place, figures);
+    let suite = suite_charts(place, figures);
+    let tests = tests::section(place, figures);
+    html! {
+        section.run id=(place.anchor) aria-label=(place.label) {
+            @if of_several {
+                h2 { (place.label) }
+                (meta(document))
+            }
+            (verdict::section(place))
+            (overview)
+            (suite)
+            (tests)
+            (findings::section(place))
+            (facts::section(place))
+        }
+    }
+}
+
+/// The charts that several tests make together.
+fn suite_charts(place: &Place<'_>, figures: &mut Figures) -> Markup {
+    let results = &place.document.results;
+    let mut all: Vec<Figure> = block_sizes::figures(&place.anchor, &[Named { name: place.label.to_owned(), results }]);
+    all.extend(write_cache::figures(&place.anchor, results));
+    for over in scaling::Over::ALL {
+        all.extend(scaling::figures(&place.anchor, over, results));
+    }
+    if all.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby=(place.within("together")) {
+            h3 id=(place.within("together")) { "What the tests show together" }
+            div.figures { @for figure in all { (figures.place(figure)) } }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The machine and what lies beneath the target.
+
+use maud::{Markup, html};
+use report::Weight;
+
+use super::Place;
+
+/// Target, filesystem, drive, cache and host.
+pub(super) fn section(place: &Place<'_>) -> Markup {
+    let document = place.document;
+    html! {
+        section.facts aria-labelledby=(place.within("facts")) {
+            h3 id=(place.within("facts")) { "Drive and host" }
+            @match &document.source {
+                Some(source) => p.notice {
+                    "Imported from the output of " (source.tool) ", which does not say what lies beneath."
+                },
+                None => dl {
+                    @for fact in report::target_facts(&document.target, document.drive.as_ref(), &document.host) {
+                        @if !fact.label.is_empty() { dt { (fact.label) } }
+                        dd.warning[fact.weight == Weight::Warning].bad[fact.weight == Weight::Bad] { (fact.words) }
+                    }
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What was concluded, with what it rests on and where that is to be seen.
+
+use maud::{Markup, html};
+use measurement::{Evidence, Finding};
+
+use super::Place;
+use super::overview::names;
+use crate::evidence::test_of;
+
+/// Every finding in full.
+pub(super) fn section(place: &Place<'_>) -> Markup {
+    let findings = &place.document.findings;
+    let names = names(&place.document.results);
+    html! {
+        section.findings aria-labelledby=(place.within("findings")) {
+            h3 id=(place.within("findings")) { "Findings" }
+            @if findings.is_empty() { p.notice { "None: nothing in the numbers or facts stands out." } }
+            @for (index, finding) in findings.iter().enumerate() { (one(place, index, finding, &names)) }
+        }
+    }
+}
+
+fn one(place: &Place<'_>, index: usize, finding: &Finding, names: &[String]) -> Markup {
+    html! {
+        article.finding id=(place.within(&format!("finding-{}", index + 1))) {
+            h4 { (index + 1) ". " (finding.title) }
+            dl {
+                dt { "because" }
+                dd { ul { @for evidence in &finding.evidence { li { (piece(place, evidence, names)) } } } }
+                dt { "confidence" }
+                dd { (report::confidence_words(finding)) }
+                dt { "to do" }
+                dd { (finding.advice) }
+            }
+        }
+    }
+}
+
+/// A number leads to the picture of its test, a fact to the facts.
+fn piece(place: &Place<'_>, evidence: &Evidence, names: &[String]) -> Markup {
+    let words = report::evidence_words(evidence);
+    match test_of(evidence, &place.document.results) {
+        Some(index) => html! {
+            (words) " " a.seen href={ "#" (place.test(index)) } { "seen in “" (names[index]) "”" }
+        },
+        None if evidence.value.is_string() => html! {
+            (words) " " a.seen href={ "#" (place.within("facts")) } { "seen in the facts" }
+        },
+        None => html! { (words) },
+    }
+}

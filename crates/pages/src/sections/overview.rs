@@ -1,0 +1,94 @@
+//! All tests of a run as one table and one picture.
+
+use maud::{Markup, html};
+use measurement::TestResult;
+use report::number::{latency, rate, throughput};
+
+use super::Place;
+use crate::charts::glance;
+use crate::figure::Figures;
+use crate::table::{Table, or_dash};
+
+/// The picture, the table, and what could not run.
+pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
+    let results = &place.document.results;
+    let names = names(results);
+    let rows = results.iter().enumerate();
+    let spreads = rows.map(|(index, result)| (names[index].clone(), place.test(index), result)).collect();
+    let mut table = Table::new(["test", "half within", "99 % within", "slowest"]);
+    for (name, result) in names.iter().zip(results) {
+        let us = result.headline_us();
+        let cell = |value: Option<f64>| or_dash(value, latency);
+        let cells = [us.map(|us| us.p50), us.map(|us| us.p99), us.map(|us| us.max)].map(cell);
+        table.rows.push(std::iter::once(name.clone()).chain(cells).collect());
+    }
+    let glance = glance::figure(place.within("glance"), spreads, table);
+    html! {
+        section aria-labelledby=(place.within("overview")) {
+            h3 id=(place.within("overview")) { "Numbers" }
+            @if let Some(figure) = glance { (figures.place(figure)) }
+            @if results.is_empty() { p.notice { "No test was measured." } } @else { (numbers(place, &names)) }
+            @if !place.document.skipped.is_empty() {
+                ul.notes {
+                    @for skipped in &place.document.skipped { li { b { (skipped.test) } ": skipped, " (skipped.because) } }
+                }
+            }
+        }
+    }
+}
+
+/// Each test's name; repetitions are numbered.
+pub(super) fn names(results: &[TestResult]) -> Vec<String> {
+    let same = |result: &&TestResult, name: &str| result.test == name;
+    results
+        .iter()
+        .enumerate()
+        .map(|(index, result)| {
+            let repetitions = results.iter().filter(|other| same(other, &result.test)).count();
+            let before = results[..index].iter().filter(|other| same(other, &result.test)).count();
+            if repetitions == 1 {
+                result.test.clone()
+            } else {
+                format!("{} ({} of {repetitions})", result.test, before + 1)
+            }
+        })
+        .collect()
+}
+
+fn numbers(place: &Place<'_>, names: &[String]) -> Markup {
+    let results = &place.document.results;
+    let steady = results.iter().any(|result| result.steady_state.is_some());
+    let flushes = |result: &TestResult| result.proof.device.and_then(|device| device.flushes_per_commit);
+    let counted = results.iter().any(|result| flushes(result).is_some());
+    html! {
+        div.scroll role="region" aria-label="Every test's numbers" tabindex="0" {
+            table.numbers {
+                thead {
+                    tr {
+                        th scope="col" { "test" } th scope="col" { "per second" } th scope="col" { "MiB/s" }
+                        th scope="col" { "p50" } th scope="col" { "p99" } th scope="col" { "p99.9" } th scope="col" { "max" }
+                        @if steady { th scope="col" { "steady" } }
+                        @if counted { th scope="col" { "flushes each" } }
+                    }
+                }
+                tbody {
+                    @for (index, result) in results.iter().enumerate() {
+                        @let us = result.headline_us();
+                        tr {
+                            th scope="row" { a href={ "#" (place.test(index)) } { (names[index]) } }
+                            td { (rate(result.commits_per_s.unwrap_or(result.iops))) }
+                            td { (throughput(result.mib_per_s)) }
+                            @for value in [us.map(|us| us.p50), us.map(|us| us.p99), us.map(|us| us.p99_9), us.map(|us| us.max)] {
+                                td { (or_dash(value, latency)) }
+                            }
+                            @if steady {
+                                td { (or_dash(result.steady_state, |steady| if steady.reached { "yes" } else { "no" }.to_owned())) }
+                            }
+                            @if counted { td { (or_dash(flushes(result), |flushes| format!("{flushes:.2}"))) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

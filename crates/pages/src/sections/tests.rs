@@ -1,0 +1,99 @@
+//! Each test with its pictures.
+
+use maud::{Markup, html};
+use measurement::{Ended, TestResult};
+use report::number::{latency, rate, throughput};
+
+use super::Place;
+use super::overview::names;
+use crate::charts::{heat_map, percentiles, rate_over_time};
+use crate::figure::Figures;
+
+/// A section for each test.
+pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
+    let results = &place.document.results;
+    let names = names(results);
+    let tests: Vec<Markup> = (0..results.len()).map(|index| test(place, index, &names[index], figures)).collect();
+    let nothing_over_time = nothing_over_time(place);
+    html! {
+        section aria-labelledby=(place.within("tests")) {
+            h3 id=(place.within("tests")) { "Tests" }
+            @if let Some(why) = &nothing_over_time { p.notice { (why) } }
+            // With a single picture each, two tests have room side by side.
+            div.tests.compact[nothing_over_time.is_some()] { @for test in &tests { (test) } }
+        }
+    }
+}
+
+fn test(place: &Place<'_>, index: usize, name: &str, figures: &mut Figures) -> Markup {
+    let document = place.document;
+    let result = &document.results[index];
+    let anchor = place.test(index);
+    let within = |part: &str| format!("{anchor}-{part}");
+    let published = percentiles::published(result, document.drive.as_ref(), &document.host);
+    // A chart's name has to tell which of many it is, also where only its name is heard.
+    let called = |what: &str| format!("{what}: {name}");
+    let parts = percentiles::parts(result);
+    let pictures = [
+        percentiles::figure(within("latency"), called("Latency by percentile"), &parts, published),
+        heat_map::figure(within("heat"), called("Latency over time"), result),
+        rate_over_time::figure(within("rate"), called("Rate over time"), result),
+    ];
+    html! {
+        article.test id=(anchor) aria-labelledby=(within("name")) {
+            h4 id=(within("name")) { (name) }
+            p.key { (key_figures(result)) }
+            @let notes = notes(result);
+            @if !notes.is_empty() { ul.notes { @for note in &notes { li { (note) } } } }
+            div.figures { @for figure in pictures.into_iter().flatten() { (figures.place(figure)) } }
+        }
+    }
+}
+
+/// The test in one line.
+fn key_figures(result: &TestResult) -> String {
+    let mut words = match result.commits_per_s {
+        Some(commits) => vec![format!("{} commits/s", rate(commits))],
+        None => vec![format!("{} operations/s", rate(result.iops))],
+    };
+    words.push(format!("{} MiB/s", throughput(result.mib_per_s)));
+    if let Some(us) = result.headline_us() {
+        words.push(format!("p50 {}", latency(us.p50)));
+        words.push(format!("p99 {}", latency(us.p99)));
+        words.push(format!("max {}", latency(us.max)));
+    }
+    if let Some(flushes) = result.proof.device.and_then(|device| device.flushes_per_commit) {
+        words.push(format!("{flushes:.2} flushes each"));
+    }
+    words.push(format!("carried by {}", result.engine));
+    words.join(" · ")
+}
+
+/// What was done differently than asked.
+fn notes(result: &TestResult) -> Vec<String> {
+    let ended = match &result.ended {
+        Ended::Limit => None,
+        Ended::Interrupted => Some(format!("Interrupted after {:.2} s.", result.elapsed_s)),
+        Ended::Failed { error } => Some(format!("Ended after {:.2} s: {error}", result.elapsed_s)),
+    };
+    ended.into_iter().chain(result.notes.iter().cloned()).collect()
+}
+
+/// Why no test has a chart over time, where none has.
+fn nothing_over_time(place: &Place<'_>) -> Option<String> {
+    let document = place.document;
+    let least = heat_map::INTERVALS_LEAST;
+    let long_enough = |result: &TestResult| result.series.iops.len() >= least;
+    if document.results.is_empty() || document.results.iter().any(|result| result.series.commit_bins.len() >= least) {
+        return None;
+    }
+    Some(match &document.source {
+        Some(source) => {
+            format!("No latency over time: the output of {} does not say what happened second by second.", source.tool)
+        }
+        None if document.results.iter().any(long_enough) => {
+            "No latency over time: this result was measured before its spread was kept second by second.".to_owned()
+        }
+        None => format!("No pictures over time: every test was over within {least} seconds."),
+    })
+}

@@ -1,0 +1,67 @@
+//! The verdict: what the storage is fit for, and the sentence that decides.
+
+use maud::{Markup, html};
+use measurement::{Fitness, Grade, Use};
+
+use super::Place;
+
+/// Steps of a grade's gauge.
+const STEPS: usize = 5;
+
+/// The grades with their reasons, and the findings in a line each.
+pub(super) fn section(place: &Place<'_>) -> Markup {
+    let document = place.document;
+    let grades: Vec<(Use, &Fitness)> =
+        Use::ALL.into_iter().filter_map(|fit_for| Some((fit_for, document.fitness.get(&fit_for)?))).collect();
+    html! {
+        section.verdict aria-labelledby=(place.within("verdict")) {
+            h3 id=(place.within("verdict")) { "Verdict" }
+            @if let Some(finding) = document.findings.first() {
+                p.deciding { (finding.title) }
+            }
+            @if grades.is_empty() {
+                p.notice {
+                    "No grades: "
+                    @match &document.source {
+                        Some(source) => { (source.tool) " measured, and its output does not say enough to judge by." }
+                        None => { "this suite does not answer what the storage is fit for; " code { "flushmark check" } " does." }
+                    }
+                }
+            } @else {
+                ul.grades {
+                    @for (fit_for, Fitness { grade, because }) in grades {
+                        li class={ "grade " (grade.name()) } {
+                            h4 { (fit_for.label()) }
+                            p.word { (gauge(*grade)) strong { (grade.name()) } }
+                            p { (because) }
+                        }
+                    }
+                }
+            }
+            @if document.findings.len() > 1 {
+                ul.more {
+                    @for (index, finding) in document.findings.iter().enumerate().skip(1) {
+                        li { a href={ "#" (place.within(&format!("finding-{}", index + 1))) } { (finding.title) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// As many marks as the grade is worth: readable without colour.
+fn gauge(grade: Grade) -> Markup {
+    let filled = match grade {
+        Grade::Unknown => 0,
+        Grade::Unfit => 1,
+        Grade::Poor => 2,
+        Grade::Fair => 3,
+        Grade::Good => 4,
+        Grade::Excellent => 5,
+    };
+    html! {
+        span.gauge aria-hidden="true" {
+            @for step in 0..STEPS { span.filled[step < filled] {} }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The frame of a page: head, content security policy, assets.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::MARKER;
+use crate::assets::{Asset, ECHARTS, SCRIPT, STYLE};
+use crate::figure::Figures;
+
+/// Where a page's style and scripts are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assets<'a> {
+    /// In the page itself, which needs nothing else.
+    Inline,
+    /// Beside it on its server, below this path, such as `/assets/`.
+    Linked(&'a str),
+}
+
+/// A page.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// What stands on it.
+    pub main: Markup,
+    /// The data of its charts.
+    pub figures: &'a Figures,
+    /// Where its style and scripts are.
+    pub assets: Assets<'a>,
+}
+
+/// The page as HTML.
+pub fn html(page: &Page<'_>) -> String {
+    let has_charts = !page.figures.is_empty();
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                (PreEscaped(MARKER))
+                meta http-equiv="Content-Security-Policy" content=(policy(page.assets));
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="referrer" content="no-referrer";
+                // An empty icon keeps a browser from asking the server for one.
+                link rel="icon" href="data:,";
+                title { (page.title) }
+                (style(page.assets))
+            }
+            body {
+                a.skip href="#main" { "Skip to the results" }
+                main #main tabindex="-1" { (page.main) }
+                @if has_charts {
+                    script #chart-data type="application/json" { (PreEscaped(embedded_json(page.figures))) }
+                    (script(ECHARTS, page.assets))
+                    (script(SCRIPT, page.assets))
+                }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// Nothing from anywhere else, and of scripts and style sheets only ours. Attributes of style are free, because the chart library sets them.
+pub fn policy(assets: Assets<'_>) -> String {
+    let (scripts, styles) = match assets {
+        Assets::Inline => (format!("'{}' '{}'", ECHARTS.digest(), SCRIPT.digest()), format!("'{}'", STYLE.digest())),
+        Assets::Linked(_) => ("'self'".to_owned(), "'self'".to_owned()),
+    };
+    let connect = if assets == Assets::Inline { "'none'" } else { "'self'" };
+    format!(
+        "default-src 'none'; script-src {scripts}; style-src-elem {styles}; style-src-attr 'unsafe-inline'; img-src data:; \
+         connect-src {connect}; form-action 'self'; base-uri 'none'"
+    )
+}
+
+fn style(assets: Assets<'_>) -> Markup {
+    match assets {
+        Assets::Inline => html! { style { (PreEscaped(STYLE.text)) } },
+        Assets::Linked(prefix) => html! { link rel="stylesheet" href={ (prefix) (STYLE.name) }; },
+    }
+}
+
+fn script(asset: Asset, assets: Assets<'_>) -> Markup {
+    match assets {
+        Assets::Inline => html! { script { (PreEscaped(asset.text)) } },
+        Assets::Linked(prefix) => html! { script src={ (prefix) (asset.name) } {} },
+    }
+}
+
+/// JSON that may stand within a `script` element whatever its texts say: no `<` is left that could end the element or begin a comment, and none
+/// of the two line ends that older scripts do not take within a text.
+pub fn embedded_json(value: &impl serde::Serialize) -> String {
+    // Every type that is given here serialises: numbers, texts, lists, maps with text keys.
+    let json = serde_json::to_string(value).unwrap_or_default();
+    json.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_ends_the_element_that_holds_it() {
+        let hostile = "</script><!-- <b> & \u{2028}\u{2029}";
+        let json = embedded_json(&[hostile]);
+        insta::assert_snapshot!(json, @r#"["\u003c/script\u003e\u003c!-- \u003cb\u003e \u0026 \u2028\u2029"]"#);
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), [hostile]);
+    }
+
+    #[test]
+    fn a_server_s_page_links_what_a_file_holds() {
+        let figures = Figures::default();
+        let page = |assets| html(&Page { title: "<&>", main: html! { p { "text" } }, figures: &figures, assets });
+        insta::assert_snapshot!(page(Assets::Linked("/assets/")), @r##"<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="flushmark report"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self'; style-src-elem 'self'; style-src-attr 'unsafe-inline'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer"><link rel="icon" href="data:,"><title>&lt;&amp;&gt;</title><link rel="stylesheet" href="/assets/flushmark.css"></head><body><a class="skip" href="#main">Skip to the results</a><main id="main" tabindex="-1"><p>text</p></main></body></html>"##);
+        assert!(page(Assets::Inline).contains(STYLE.text));
+    }
+}

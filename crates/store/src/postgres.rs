@@ -24,6 +24,10 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn open(url: &str, wait: Duration) -> Result<Postgres, Problem> {
+        // The client knows no such words; libpq does, and whoever writes them must not be told that they are misspelt.
+        if url.contains("sslmode=verify-") {
+            return Err(Problem::Tls("verify"));
+        }
         let mut config: Config = url.parse().map_err(|error: postgres::Error| Problem::Url(said(&error)))?;
         if config.get_ssl_mode() == SslMode::Require {
             return Err(Problem::Tls("require"));

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
 /// A file that belongs to each page.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asset {
-    /// The name under which a server offers it.
+    /// Its file's name.
     pub name: &'static str,
     /// Its media type.
     pub media_type: &'static str,
@@ -41,6 +41,20 @@ pub const ECHARTS: Asset = Asset {
 };
 
 impl Asset {
+    /// The name under which a server offers it: with a part of its digest, so that a browser may keep it for ever.
+    pub fn served_name(&self) -> String {
+        let digest: String = Sha256::digest(self.text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        match self.name.rsplit_once('.') {
+            Some((stem, ending)) => format!("{stem}-{digest}.{ending}"),
+            None => format!("{}-{digest}", self.name),
+        }
+    }
+
+    /// Whether it is a style sheet, and else a script.
+    pub fn is_style(&self) -> bool {
+        self.media_type.starts_with("text/css")
+    }
+
     /// As a content security policy names a text that may run: `sha256-...`.
     pub fn digest(&self) -> String {
         format!("sha256-{}", BASE64.encode(Sha256::digest(self.text)))
@@ -66,6 +80,13 @@ mod tests {
             let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
             assert!(sums.contains(&format!("{digest}  {name}\n")), "{name} is {digest}");
         }
+    }
+
+    #[test]
+    fn another_text_has_another_name_on_a_server() {
+        let asset = Asset { name: "a.min.js", media_type: "text/javascript", text: "1" };
+        insta::assert_snapshot!(asset.served_name(), @"");
+        assert_ne!(asset.served_name(), Asset { text: "2", ..asset }.served_name());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | [`shell`] | the frame of a page: head, content security policy, assets within the page or linked |
 //! | [`assets`] | style sheet, script and the chart library, each with its digest |
 //! | [`figure`] | a chart with its caption, its summary in words and its data table |
+//! | [`table`] | tables of numbers |
 //! | [`charts`] | what is drawn, as data: one file a kind of chart |
 //! | [`sections`] | what is said, as HTML: one file a part of the report |
 //!
@@ -27,7 +28,7 @@ pub mod sections;
 pub mod shell;
 
 mod evidence;
-mod table;
+pub mod table;
 
 #[cfg(test)]
 mod samples;
@@ -72,7 +73,7 @@ pub fn content(runs: &[Run<'_>]) -> Content {
 pub fn report(runs: &[Run<'_>]) -> String {
     let Content { markup, figures } = content(runs);
     let title = sections::title(runs);
-    shell::html(&Page { title: &title, main: markup, figures: &figures, assets: Assets::Inline })
+    shell::html(&Page { title: &title, above: maud::html! {}, main: markup, figures: &figures, assets: Assets::Inline })
 }
 
 /// Whether a file's beginning shows that it is a report of ours.

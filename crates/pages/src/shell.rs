@@ -11,8 +11,22 @@ use crate::figure::Figures;
 pub enum Assets<'a> {
     /// In the page itself, which needs nothing else.
     Inline,
-    /// Beside it on its server, below this path, such as `/assets/`.
-    Linked(&'a str),
+    /// Beside it on its server.
+    Linked {
+        /// The path below which the server offers them, such as `/assets/`.
+        below: &'a str,
+        /// Styles and scripts of the page's own, beside those of every page.
+        more: &'a [Asset],
+    },
+}
+
+impl<'a> Assets<'a> {
+    fn more(self) -> &'a [Asset] {
+        match self {
+            Assets::Inline => &[],
+            Assets::Linked { more, .. } => more,
+        }
+    }
 }
 
 /// A page.
@@ -20,6 +34,8 @@ pub enum Assets<'a> {
 pub struct Page<'a> {
     /// Its title.
     pub title: &'a str,
+    /// What stands above: a server's navigation.
+    pub above: Markup,
     /// What stands on it.
     pub main: Markup,
     /// The data of its charts.
@@ -40,20 +56,23 @@ pub fn html(page: &Page<'_>) -> String {
                 meta http-equiv="Content-Security-Policy" content=(policy(page.assets));
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
+                meta name="referrer" content=(referrer(page.assets));
                 // An empty icon keeps a browser from asking the server for one.
                 link rel="icon" href="data:,";
                 title { (page.title) }
-                (style(page.assets))
+                (style(STYLE, page.assets))
+                @for own in page.assets.more().iter().filter(|own| own.is_style()) { (style(*own, page.assets)) }
             }
             body {
                 a.skip href="#main" { "Skip to the results" }
+                (page.above)
                 main #main tabindex="-1" { (page.main) }
                 @if has_charts {
                     script #chart-data type="application/json" { (PreEscaped(embedded_json(page.figures))) }
                     (script(ECHARTS, page.assets))
                     (script(SCRIPT, page.assets))
                 }
+                @for own in page.assets.more().iter().filter(|own| !own.is_style()) { (script(*own, page.assets)) }
             }
         }
     }
@@ -64,7 +83,7 @@ pub fn html(page: &Page<'_>) -> String {
 pub fn policy(assets: Assets<'_>) -> String {
     let (scripts, styles) = match assets {
         Assets::Inline => (format!("'{}' '{}'", ECHARTS.digest(), SCRIPT.digest()), format!("'{}'", STYLE.digest())),
-        Assets::Linked(_) => ("'self'".to_owned(), "'self'".to_owned()),
+        Assets::Linked { .. } => ("'self'".to_owned(), "'self'".to_owned()),
     };
     let connect = if assets == Assets::Inline { "'none'" } else { "'self'" };
     format!(
@@ -73,17 +92,25 @@ pub fn policy(assets: Assets<'_>) -> String {
     )
 }
 
-fn style(assets: Assets<'_>) -> Markup {
+/// Browsers that are to name no referrer send forms with no origin either, by which a server tells its own.
+fn referrer(assets: Assets<'_>) -> &'static str {
     match assets {
-        Assets::Inline => html! { style { (PreEscaped(STYLE.text)) } },
-        Assets::Linked(prefix) => html! { link rel="stylesheet" href={ (prefix) (STYLE.name) }; },
+        Assets::Inline => "no-referrer",
+        Assets::Linked { .. } => "same-origin",
+    }
+}
+
+fn style(asset: Asset, assets: Assets<'_>) -> Markup {
+    match assets {
+        Assets::Inline => html! { style { (PreEscaped(asset.text)) } },
+        Assets::Linked { below, .. } => html! { link rel="stylesheet" href={ (below) (asset.served_name()) }; },
     }
 }
 
 fn script(asset: Asset, assets: Assets<'_>) -> Markup {
     match assets {
         Assets::Inline => html! { script { (PreEscaped(asset.text)) } },
-        Assets::Linked(prefix) => html! { script src={ (prefix) (asset.name) } {} },
+        Assets::Linked { below, .. } => html! { script src={ (below) (asset.served_name()) } {} },
     }
 }
 
@@ -114,8 +141,10 @@ mod tests {
     #[test]
     fn a_server_s_page_links_what_a_file_holds() {
         let figures = Figures::default();
-        let page = |assets| html(&Page { title: "<&>", main: html! { p { "text" } }, figures: &figures, assets });
-        insta::assert_snapshot!(page(Assets::Linked("/assets/")), @r##"<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="flushmark report"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self'; style-src-elem 'self'; style-src-attr 'unsafe-inline'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer"><link rel="icon" href="data:,"><title>&lt;&amp;&gt;</title><link rel="stylesheet" href="/assets/flushmark.css"></head><body><a class="skip" href="#main">Skip to the results</a><main id="main" tabindex="-1"><p>text</p></main></body></html>"##);
+        let page = |assets| {
+            html(&Page { title: "<&>", above: html! {}, main: html! { p { "text" } }, figures: &figures, assets })
+        };
+        insta::assert_snapshot!(page(Assets::Linked { below: "/assets/", more: &[] }), @r##"<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="generator" content="flushmark report"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self'; style-src-elem 'self'; style-src-attr 'unsafe-inline'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer"><link rel="icon" href="data:,"><title>&lt;&amp;&gt;</title><link rel="stylesheet" href="/assets/flushmark.css"></head><body><a class="skip" href="#main">Skip to the results</a><main id="main" tabindex="-1"><p>text</p></main></body></html>"##);
         assert!(page(Assets::Inline).contains(STYLE.text));
     }
 }

@@ -13,7 +13,7 @@
 //! | [`error`] | what can go wrong, one sentence each |
 //! | `writing` | the rows of a run |
 //! | `packing` | documents as compressed JSON |
-//! | `process` | which process measures a run, and whether it still lives |
+//! | [`process`] | which process measures a run, and whether it still lives |
 //! | `engine` | the few things that a database does for the store |
 //! | `sqlite`, `postgres` | the two that do them |
 //! | `migrations` | the schema, version by version |
@@ -27,7 +27,7 @@ pub mod location;
 mod migrations;
 mod packing;
 mod postgres;
-mod process;
+pub mod process;
 pub mod run;
 mod sqlite;
 pub mod store;

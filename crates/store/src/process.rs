@@ -5,13 +5,13 @@
 use std::fs;
 
 /// This process, as one text.
-pub(crate) fn this() -> String {
+pub fn this() -> String {
     let pid = std::process::id();
     format!("{}/{}/{pid}/{}", boot(), namespace(), began(pid).unwrap_or_default())
 }
 
 /// Whether the process that wrote this text still lives. One in another namespace of this machine (a container) cannot be looked up, and counts as living.
-pub(crate) fn lives(writer: &str) -> bool {
+pub fn lives(writer: &str) -> bool {
     let mut parts = writer.split('/');
     let (Some(boot_then), Some(namespace_then), Some(pid), Some(began_then)) =
         (parts.next(), parts.next(), parts.next(), parts.next())

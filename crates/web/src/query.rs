@@ -1,0 +1,213 @@
+//! What a list is narrowed down to, as an address says it: a filter is a link.
+
+use jiff::ToSpan as _;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use store::Filter;
+
+/// Runs on a page of the list.
+pub const RUNS_PER_PAGE: u32 = 50;
+
+/// The parts of an address behind its question mark.
+pub type Parameters = Vec<(String, String)>;
+
+/// What a person typed into the fields of the filter, and which page of the list is looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query {
+    fields: [String; FIELDS.len()],
+    /// Pages of newer runs before this one.
+    pub page: u32,
+}
+
+/// A field of the filter.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// Its name in an address.
+    pub name: &'static str,
+    /// What a person reads beside it.
+    pub label: &'static str,
+    /// The kind of HTML input.
+    pub kind: &'static str,
+    read: fn(&str, &mut Filter) -> Result<(), String>,
+}
+
+/// All fields, in the order of the form.
+pub const FIELDS: [Field; 9] = [
+    Field { name: "host", label: "Host", kind: "text", read: |text, filter| set(&mut filter.host, text) },
+    Field {
+        name: "drive",
+        label: "Drive: model or serial",
+        kind: "text",
+        read: |text, filter| set(&mut filter.drive, text),
+    },
+    Field { name: "suite", label: "Suite", kind: "text", read: |text, filter| set(&mut filter.suite, text) },
+    Field { name: "test", label: "Test", kind: "text", read: |text, filter| set(&mut filter.test, text) },
+    Field { name: "target", label: "Target", kind: "text", read: |text, filter| set(&mut filter.target, text) },
+    Field {
+        name: "since",
+        label: "Since",
+        kind: "date",
+        read: |text, filter| {
+            filter.since = Some(midnight(text, 0)?);
+            Ok(())
+        },
+    },
+    Field {
+        name: "until",
+        label: "Until",
+        kind: "date",
+        read: |text, filter| {
+            filter.until = Some(midnight(text, 1)?);
+            Ok(())
+        },
+    },
+    Field {
+        name: "tag",
+        label: "Tag",
+        kind: "text",
+        read: |text, filter| {
+            filter.tag = Some(text.parse().map_err(|error: store::NotATag| error.to_string())?);
+            Ok(())
+        },
+    },
+    Field { name: "note", label: "Note", kind: "text", read: |text, filter| set(&mut filter.note, text) },
+];
+
+fn set(field: &mut Option<String>, text: &str) -> Result<(), String> {
+    *field = Some(text.to_owned());
+    Ok(())
+}
+
+/// The beginning of a day (UTC, as all times on these pages), or of one some days later.
+fn midnight(text: &str, days: i64) -> Result<jiff::Timestamp, String> {
+    let wrong = |_| format!("`{text}` is no day; write it as 2026-11-21");
+    let day: Date = text.parse().map_err(wrong)?;
+    let day = day.checked_add(days.days()).map_err(wrong)?;
+    day.to_zoned(TimeZone::UTC).map(|midnight| midnight.timestamp()).map_err(wrong)
+}
+
+impl Query {
+    /// Reads an address. Names that it does not know are left alone: an old link still works.
+    pub fn read(parameters: &[(String, String)]) -> Query {
+        let mut query = Query::default();
+        for (name, value) in parameters {
+            if let Some(index) = FIELDS.iter().position(|field| field.name == name) {
+                value.trim().clone_into(&mut query.fields[index]);
+            } else if name == "page" {
+                query.page = value.parse().unwrap_or(0);
+            }
+        }
+        query
+    }
+
+    /// Each field with what stands in it.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static Field, &str)> {
+        FIELDS.iter().zip(self.fields.iter().map(String::as_str))
+    }
+
+    /// Whether anything narrows the list.
+    pub fn narrows(&self) -> bool {
+        self.fields.iter().any(|text| !text.is_empty())
+    }
+
+    /// What the store is asked: one run more than a page has, to know whether there are more.
+    ///
+    /// # Errors
+    /// The fields that do not read, each with a sentence.
+    pub fn filter(&self) -> Result<Filter, Vec<(&'static str, String)>> {
+        let skip = self.page.saturating_mul(RUNS_PER_PAGE);
+        let mut filter = Filter { limit: Some(RUNS_PER_PAGE + 1), skip, ..Filter::default() };
+        let mut wrong = Vec::new();
+        for (field, text) in self.fields().filter(|(_, text)| !text.is_empty()) {
+            if let Err(sentence) = (field.read)(text, &mut filter) {
+                wrong.push((field.name, sentence));
+            }
+        }
+        if wrong.is_empty() { Ok(filter) } else { Err(wrong) }
+    }
+
+    /// The address of another page of the same list.
+    pub fn address(&self, page: u32) -> String {
+        let mut parts: Vec<String> = self
+            .fields()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(field, text)| format!("{}={}", field.name, encoded(text)))
+            .collect();
+        if page > 0 {
+            parts.push(format!("page={page}"));
+        }
+        if parts.is_empty() { "/".to_owned() } else { format!("/?{}", parts.join("&")) }
+    }
+
+    /// The address of the list narrowed down by one field alone.
+    pub fn by(name: &str, text: &str) -> String {
+        format!("/?{name}={}", encoded(text))
+    }
+}
+
+/// A text as it may stand in an address: bytes that mean nothing there by themselves, the others as `%XX`.
+pub fn encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(pairs: &[(&str, &str)]) -> Query {
+        let pairs: Parameters = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Query::read(&pairs)
+    }
+
+    #[test]
+    fn a_filter_is_a_link() {
+        let query = query(&[
+            ("drive", " <b>&970 "),
+            ("since", "2026-11-01"),
+            ("until", "2026-11-21"),
+            ("page", "2"),
+            ("old", "x"),
+        ]);
+        assert_eq!(query.address(3), "/?drive=%3Cb%3E%26970&since=2026-11-01&until=2026-11-21&page=3");
+        let filter = query.filter().unwrap();
+        assert_eq!(filter.drive.as_deref(), Some("<b>&970"));
+        assert_eq!(filter.since.unwrap().to_string(), "2026-11-01T00:00:00Z");
+        // The last day belongs to the time that is asked for.
+        assert_eq!(filter.until.unwrap().to_string(), "2026-11-22T00:00:00Z");
+        assert_eq!((filter.limit, filter.skip), (Some(51), 100));
+    }
+
+    #[test]
+    fn every_field_narrows() {
+        for field in &FIELDS {
+            let text = if field.kind == "date" { "2026-11-21" } else { "x" };
+            let query = query(&[(field.name, text)]);
+            let nothing = Filter { limit: Some(51), ..Filter::default() };
+            assert_ne!(query.filter().unwrap(), nothing, "{}", field.name);
+            assert!(query.narrows());
+        }
+        assert!(!query(&[("host", " "), ("page", "x")]).narrows());
+        assert_eq!(query(&[]).address(0), "/");
+    }
+
+    #[test]
+    fn what_does_not_read_is_said_field_by_field() {
+        let wrong = query(&[("since", "yesterday"), ("tag", "a b"), ("until", "9999-12-31")]).filter().unwrap_err();
+        let said: Vec<String> = wrong.iter().map(|(name, sentence)| format!("{name}: {sentence}")).collect();
+        insta::assert_snapshot!(said.join("\n"), @r"
+        since: `yesterday` is no day; write it as 2026-11-21
+        until: `9999-12-31` is no day; write it as 2026-11-21
+        tag: `a b` is no tag; a tag is up to 64 letters, digits and any of - _ . : / +, and begins with a letter or digit
+        ");
+    }
+
+    #[test]
+    fn far_pages_are_empty_and_no_error() {
+        assert_eq!(query(&[("page", "4294967295")]).filter().unwrap().skip, u32::MAX);
+        assert_eq!(query(&[("page", "-1")]).page, 0);
+    }
+}

@@ -1,0 +1,300 @@
+//! Which address is answered by what.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Form, Path, Query as Parameters, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use pages::assets::Asset;
+use store::{Problem, RunId, Tag};
+
+use crate::Server;
+use crate::access::{Asked, Entry};
+use crate::assets::{self, BELOW, Needs};
+use crate::query::Query;
+use crate::shelf::NoAnswer;
+use crate::views::{compare, list, live, run, sentence};
+
+/// What all answers are made from.
+struct Shared {
+    server: Server,
+    assets: Vec<(String, Asset)>,
+    policy: HeaderValue,
+}
+
+type Site = State<Arc<Shared>>;
+type Pairs = Vec<(String, String)>;
+
+/// The site.
+pub fn router(server: Server) -> Router {
+    let policy = format!("{}; frame-ancestors 'none'", pages::shell::policy(Needs::Plain.assets()));
+    // Of texts of ours, which are ASCII.
+    let policy = HeaderValue::from_str(&policy).unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
+    let shared = Arc::new(Shared { server, assets: assets::served(), policy });
+    Router::new()
+        .route("/", get(runs))
+        .route("/compare", get(compared))
+        .route("/live", get(running))
+        .route("/run/{run}", get(one_run))
+        .route("/run/{run}/report.html", get(report))
+        .route("/run/{run}/tag", post(tag))
+        .route("/run/{run}/untag", post(untag))
+        .route("/run/{run}/note", post(note))
+        .route("/assets/{name}", get(asset))
+        .fallback(unknown)
+        .method_not_allowed_fallback(unknown)
+        .layer(from_fn_with_state(shared.clone(), guarded))
+        .with_state(shared)
+}
+
+/// Why there is no page.
+enum Refusal {
+    /// The store has a problem, or does not answer.
+    NoAnswer(NoAnswer),
+    /// The person, or a link, asked for something that is none.
+    Wrong(StatusCode, &'static str, String),
+}
+
+impl From<NoAnswer> for Refusal {
+    fn from(no_answer: NoAnswer) -> Refusal {
+        Refusal::NoAnswer(no_answer)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, heading, said) = match self {
+            Refusal::Wrong(status, heading, said) => (status, heading, said),
+            Refusal::NoAnswer(NoAnswer::Store(error)) => match error.problem {
+                Problem::NoRun(_) => (StatusCode::NOT_FOUND, "No such run", sentence_of(&error)),
+                _ => (StatusCode::SERVICE_UNAVAILABLE, "The store cannot be read", sentence_of(&error)),
+            },
+            Refusal::NoAnswer(silent) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "The store does not answer", sentence_of(&silent))
+            }
+        };
+        (status, Html(sentence::page(heading, &said))).into_response()
+    }
+}
+
+/// What follows the name of a store begins in small letters; a page's sentence does not.
+fn sentence_of(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).chain(['.']).collect()).unwrap_or_default()
+}
+
+fn wrong(heading: &'static str, said: impl Into<String>) -> Refusal {
+    Refusal::Wrong(StatusCode::BAD_REQUEST, heading, said.into())
+}
+
+/// Lets in who may ask, and gives every answer the headers that keep it to itself.
+async fn guarded(State(shared): Site, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let query = request.uri().query().unwrap_or_default();
+    let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
+    let asked = Asked { host: text(HOST), cookies: text(COOKIE), token };
+    let access = &shared.server.access;
+    let mut response = match access.admit(&asked) {
+        Entry::Admitted => next.run(request).await,
+        Entry::Welcomed => welcome(&request, access.cookie()),
+        // Styles are no secret, and the refusal has to look like something.
+        Entry::NoToken if request.uri().path().starts_with(BELOW) => next.run(request).await,
+        Entry::NoToken => Refusal::Wrong(
+            StatusCode::UNAUTHORIZED,
+            "This page needs its token",
+            "Open the whole address that `flushmark web` printed when it was started, with ?token= at its end; it changes with each start.".to_owned(),
+        )
+        .into_response(),
+        Entry::StrangeHost => Refusal::Wrong(
+            StatusCode::MISDIRECTED_REQUEST,
+            "Not under this name",
+            format!("This server answers this machine only, under its own name. Open {}", access.address()),
+        )
+        .into_response(),
+    };
+    let headers = response.headers_mut();
+    // A report that is saved brings its own, stricter policy.
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(|| shared.policy.clone());
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// To the same address without the token, which is a cookie from now on.
+fn welcome(request: &Request, cookie: Option<String>) -> Response {
+    let rest: Vec<&str> =
+        request.uri().query().unwrap_or_default().split('&').filter(|pair| !pair.starts_with("token=")).collect();
+    // A path that begins with two slashes would name another host.
+    let path = format!("/{}", request.uri().path().trim_start_matches('/'));
+    let target = if rest.is_empty() { path } else { format!("{path}?{}", rest.join("&")) };
+    let headers = [(LOCATION, Some(target)), (SET_COOKIE, cookie)];
+    let headers = headers.into_iter().filter_map(|(name, value)| Some((name, HeaderValue::from_str(&value?).ok()?)));
+    (StatusCode::SEE_OTHER, headers.collect::<HeaderMap>()).into_response()
+}
+
+async fn runs(State(shared): Site, Parameters(pairs): Parameters<Pairs>) -> Result<Response, Refusal> {
+    let query = Query::read(&pairs);
+    let filter = match query.filter() {
+        Ok(filter) => filter,
+        Err(fields) => return Ok((StatusCode::BAD_REQUEST, Html(list::wrong(&query, &fields))).into_response()),
+    };
+    let shelf = &shared.server.shelf;
+    let found = match shelf.ask(move |store| store.list(&filter)).await {
+        Ok(found) => found,
+        Err(NoAnswer::Store(error)) if matches!(error.problem, Problem::Absent) => Vec::new(),
+        Err(no_answer) => return Err(no_answer.into()),
+    };
+    let is_first = !query.narrows() && query.page == 0;
+    let page = if found.is_empty() && is_first { list::empty(shelf.location()) } else { list::page(&query, &found) };
+    Ok(Html(page).into_response())
+}
+
+async fn compared(State(shared): Site, Parameters(pairs): Parameters<Pairs>) -> Result<Html<String>, Refusal> {
+    let mut runs: Vec<RunId> = Vec::new();
+    for (_, text) in pairs.iter().filter(|(name, _)| name == "run") {
+        let run = run_id(text)?;
+        if !runs.contains(&run) {
+            runs.push(run);
+        }
+    }
+    if runs.len() < 2 {
+        return Err(wrong("Nothing to compare", "Select two or more runs in the list, then press Compare."));
+    }
+    if runs.len() > compare::RUNS_MOST {
+        let most = compare::RUNS_MOST;
+        return Err(wrong("Too many runs", format!("At most {most} runs are drawn side by side; select fewer.")));
+    }
+    // Drawn in the thread that may wait, too: a page of many tests takes a while.
+    let draw = move |store: &mut store::Store| {
+        let kept = runs.iter().map(|&run| store.get(run)).collect::<Result<Vec<_>, _>>()?;
+        Ok(compare::page(&kept))
+    };
+    Ok(Html(shared.server.shelf.ask(draw).await?))
+}
+
+async fn running(State(shared): Site) -> Html<String> {
+    Html(live::page(&(shared.server.running)(), shared.server.shelf.location()))
+}
+
+async fn one_run(State(shared): Site, Path(name): Path<String>) -> Result<Response, Refusal> {
+    let shelf = &shared.server.shelf;
+    if let Some(number) = name.strip_suffix(".json") {
+        let run = run_id(number)?;
+        let json = shelf.ask(move |store| Ok(report::json(&store.get(run)?.document))).await?;
+        return Ok(([(CONTENT_TYPE, "application/json")], json).into_response());
+    }
+    let run = run_id(&name)?;
+    let word = shared.server.access.form_word().to_owned();
+    let page = shelf.ask(move |store| Ok(run::page(&store.get(run)?, &word))).await?;
+    Ok(Html(page).into_response())
+}
+
+async fn report(State(shared): Site, Path(name): Path<String>) -> Result<Response, Refusal> {
+    let run = run_id(&name)?;
+    let draw = move |store: &mut store::Store| {
+        let kept = store.get(run)?;
+        Ok(run::report(&kept.summary, &kept.document))
+    };
+    let page = shared.server.shelf.ask(draw).await?;
+    let policy = format!("{}; sandbox allow-scripts", pages::shell::policy(pages::Assets::Inline));
+    Ok(([(CONTENT_SECURITY_POLICY, policy)], Html(page)).into_response())
+}
+
+async fn asset(State(shared): Site, Path(name): Path<String>) -> Response {
+    match shared.assets.iter().find(|(known, _)| *known == name) {
+        // Under this name it will never be another.
+        Some((_, asset)) => {
+            let keep = "public, max-age=31536000, immutable";
+            ([(CONTENT_TYPE, asset.media_type), (CACHE_CONTROL, keep)], asset.text).into_response()
+        }
+        None => unknown().await.into_response(),
+    }
+}
+
+async fn tag(
+    site: Site,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Form(pairs): Form<Pairs>,
+) -> Result<Response, Refusal> {
+    let (run, tag) = (run_id(&name)?, tag_in(&pairs)?);
+    change(&site, run, &headers, &pairs, move |store| store.tag(run, &[tag])).await
+}
+
+async fn untag(
+    site: Site,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Form(pairs): Form<Pairs>,
+) -> Result<Response, Refusal> {
+    let (run, tag) = (run_id(&name)?, tag_in(&pairs)?);
+    change(&site, run, &headers, &pairs, move |store| store.untag(run, &[tag])).await
+}
+
+async fn note(
+    site: Site,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Form(pairs): Form<Pairs>,
+) -> Result<Response, Refusal> {
+    let run = run_id(&name)?;
+    // Forms send line ends as CR LF.
+    let text = value(&pairs, "note").unwrap_or_default().replace("\r\n", "\n").trim().to_owned();
+    change(&site, run, &headers, &pairs, move |store| store.note(run, &text)).await
+}
+
+/// Changes something that a form of ours asked for, and shows the run anew.
+async fn change(
+    State(shared): &Site,
+    run: RunId,
+    headers: &HeaderMap,
+    pairs: &Pairs,
+    work: impl FnOnce(&mut store::Store) -> Result<(), store::StoreError> + Send + 'static,
+) -> Result<Response, Refusal> {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    if !shared.server.access.may_change(text(ORIGIN), text(HOST), value(pairs, "word")) {
+        return Err(Refusal::Wrong(
+            StatusCode::FORBIDDEN,
+            "Not from this page",
+            "Tags and notes are changed from this server's own pages. If you were on one, the server has been started anew since: reload the run's page and try again.".to_owned(),
+        ));
+    }
+    shared.server.shelf.ask(work).await?;
+    Ok((StatusCode::SEE_OTHER, [(LOCATION, format!("/run/{run}"))]).into_response())
+}
+
+fn value<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
+    pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+fn run_id(text: &str) -> Result<RunId, Refusal> {
+    text.parse().map_err(|_| {
+        Refusal::Wrong(
+            StatusCode::NOT_FOUND,
+            "No such run",
+            format!("“{text}” is no run's number; the list shows them."),
+        )
+    })
+}
+
+fn tag_in(pairs: &Pairs) -> Result<Tag, Refusal> {
+    let text = value(pairs, "tag").unwrap_or_default().trim();
+    text.parse().map_err(|error| wrong("Not a tag", format!("{error}.")))
+}
+
+async fn unknown() -> Response {
+    Refusal::Wrong(StatusCode::NOT_FOUND, "No such page", "There is no page at this address.".to_owned())
+        .into_response()
+}

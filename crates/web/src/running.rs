@@ -1,0 +1,144 @@
+//! A run that is being measured: what its process tells of it, about once a second.
+
+use serde::{Deserialize, Serialize};
+
+/// What a run in progress tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Running {
+    /// Its process.
+    pub process: u32,
+    /// When the run began (RFC 3339).
+    pub started_at: String,
+    /// The plan's name.
+    pub suite: String,
+    /// The target, as the person wrote it.
+    pub target: String,
+    /// Its number in the store, where it is kept.
+    pub run: Option<i64>,
+    /// The store that keeps it.
+    pub store: Option<String>,
+    /// The running test's name.
+    pub test: String,
+    /// Which of the plan's tests it is, from 1.
+    pub position: usize,
+    /// How many tests the plan has.
+    pub tests: usize,
+    /// How far the test is.
+    pub phase: Phase,
+    /// Seconds that the test takes by its plan, warm-up excluded; `None` where it ends by a count.
+    pub expected_s: Option<f64>,
+    /// Operations per second in the last whole second.
+    pub iops: Option<f64>,
+    /// 99th percentile of the commit (or operation) latency in the last whole second.
+    pub commit_p99_us: Option<f64>,
+    /// What was seen of the test so far.
+    pub history: History,
+}
+
+/// How far a test is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "kebab-case")]
+pub enum Phase {
+    /// Its file is written through, its target laid out.
+    Preparing,
+    /// It runs and is not measured yet.
+    WarmingUp,
+    /// It is measured.
+    Measuring {
+        /// Seconds so far, in the target's own time.
+        elapsed_s: f64,
+    },
+}
+
+/// More values than a chart has pixels are of no use, and the file is written each second.
+const VALUES_MOST: usize = 600;
+
+/// The rate of each interval since a test began. A long test has longer intervals, so that the whole of it fits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    /// Seconds to each interval.
+    pub interval_s: f64,
+    /// Operations per second.
+    pub iops: Vec<f64>,
+    /// The worst of the 99th percentiles of its seconds, in microseconds.
+    pub commit_p99_us: Vec<Option<f64>>,
+    /// Whole seconds that were seen, with those of an interval that is not full yet.
+    seconds: usize,
+}
+
+impl Default for History {
+    fn default() -> History {
+        History { interval_s: 1.0, iops: Vec::new(), commit_p99_us: Vec::new(), seconds: 0 }
+    }
+}
+
+impl History {
+    /// What was seen after `elapsed_s`: the figures of the last whole second. A second that nobody looked at passes for the next one.
+    pub fn see(&mut self, elapsed_s: f64, iops: f64, commit_p99_us: Option<f64>) {
+        // A model's clock may leap; no test is longer than a year.
+        let seconds = elapsed_s.clamp(0.0, 366.0 * 86_400.0).floor() as usize;
+        while self.seconds < seconds {
+            self.add(iops, commit_p99_us);
+        }
+    }
+
+    fn add(&mut self, iops: f64, commit_p99_us: Option<f64>) {
+        let width = self.interval_s as usize;
+        let within = self.seconds % width;
+        self.seconds += 1;
+        if within == 0 {
+            self.iops.push(iops);
+            self.commit_p99_us.push(commit_p99_us);
+        } else if let (Some(mean), Some(worst)) = (self.iops.last_mut(), self.commit_p99_us.last_mut()) {
+            *mean += (iops - *mean) / (within + 1) as f64;
+            *worst = worse(*worst, commit_p99_us);
+        }
+        if self.iops.len() > VALUES_MOST {
+            self.halve();
+        }
+    }
+
+    fn halve(&mut self) {
+        // The last interval has begun only now, and goes on as the first half of a longer one.
+        self.interval_s *= 2.0;
+        self.iops = self.iops.chunks(2).map(|pair| pair.iter().sum::<f64>() / pair.len() as f64).collect();
+        self.commit_p99_us = self.commit_p99_us.chunks(2).map(|pair| pair.iter().copied().fold(None, worse)).collect();
+    }
+}
+
+fn worse(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.into_iter().chain(b).reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_second_counts_once() {
+        let mut history = History::default();
+        for (elapsed_s, iops) in [(0.4, 1.0), (1.0, 100.0), (1.1, 100.0), (1.9, 100.0), (2.0, 200.0), (4.2, 400.0)] {
+            history.see(elapsed_s, iops, Some(iops * 10.0));
+        }
+        assert_eq!(history.iops, [100.0, 200.0, 400.0, 400.0]);
+        assert_eq!(history.commit_p99_us.last(), Some(&Some(4000.0)));
+    }
+
+    #[test]
+    fn a_long_test_fits_with_its_mean_and_its_worst_second() {
+        let mut history = History::default();
+        let seconds = 10_000;
+        for second in 1..=seconds {
+            let p99 = if second == 4321 { Some(9.0) } else { Some(1.0) };
+            history.see(f64::from(second), f64::from(second), p99);
+            assert!(history.iops.len() <= VALUES_MOST);
+        }
+        assert!((history.interval_s - 32.0).abs() < f64::EPSILON, "{}", history.interval_s);
+        let covered = history.iops.len() as f64 * history.interval_s;
+        assert!(covered >= f64::from(seconds) && covered - f64::from(seconds) < history.interval_s);
+        // The mean of seconds 1 to 32.
+        assert!((history.iops[0] - 16.5).abs() < 1e-9, "{}", history.iops[0]);
+        assert_eq!(history.commit_p99_us[(4321 - 1) / 32], Some(9.0));
+        assert_eq!(history.commit_p99_us.iter().filter(|p99| **p99 == Some(9.0)).count(), 1);
+    }
+}

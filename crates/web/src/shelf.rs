@@ -1,0 +1,70 @@
+//! The store as a server asks it: one question at a time, in a thread that may wait, and never longer than a person would.
+
+use std::time::Duration;
+
+use store::{Location, Store, StoreError};
+
+/// Locks of other processes are held for milliseconds; after this a page says that the store is locked.
+const LOCK_WAIT: Duration = Duration::from_secs(3);
+/// Longer than any question takes; after this the database, or the disk beneath it, does not answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(12);
+
+/// Where the runs are.
+#[derive(Debug, Clone)]
+pub struct Shelf {
+    location: Location,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum NoAnswer {
+    /// The store says why.
+    Store(StoreError),
+    /// It says nothing.
+    Silent(Location),
+}
+
+impl std::fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoAnswer::Store(error) => error.fmt(f),
+            NoAnswer::Silent(location) => write!(
+                f,
+                "the store {location} has not answered for {} s; its disk or server hangs. Reload this page when it answers again",
+                ANSWER_WAIT.as_secs()
+            ),
+        }
+    }
+}
+
+impl Shelf {
+    /// The runs at this place.
+    pub fn new(location: Location) -> Shelf {
+        Shelf { location }
+    }
+
+    /// Where it is.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Asks the store. It is opened for each question, so that one that was away, moved or replaced is found again; that takes a millisecond.
+    ///
+    /// # Errors
+    /// When the store has a problem, or does not answer.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, NoAnswer> {
+        let location = self.location.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let mut store = Store::open_waiting(&location, false, LOCK_WAIT)?;
+            question(&mut store)
+        });
+        match tokio::time::timeout(ANSWER_WAIT, work).await {
+            Ok(Ok(answer)) => answer.map_err(NoAnswer::Store),
+            // It hangs, or it panicked, which is a hang that has ended.
+            Err(_) | Ok(Err(_)) => Err(NoAnswer::Silent(self.location.clone())),
+        }
+    }
+}

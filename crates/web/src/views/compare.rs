@@ -1,0 +1,20 @@
+//! Runs side by side.
+
+use pages::{Content, Run};
+use store::Kept;
+
+use super::frame::{Here, with_charts};
+use super::run::label;
+use crate::assets::Needs;
+
+/// More than the charts have colours and dashes for.
+pub const RUNS_MOST: usize = 7;
+
+/// The runs in the order in which they were named.
+pub fn page(kept: &[Kept]) -> String {
+    let runs: Vec<Run<'_>> =
+        kept.iter().map(|kept| Run { label: label(&kept.summary), document: &kept.document }).collect();
+    let content: Content = pages::content(&runs);
+    let numbers: Vec<String> = kept.iter().map(|kept| kept.summary.id.to_string()).collect();
+    with_charts(&format!("Runs {}", numbers.join(", ")), Here::Runs, &content, Needs::Plain)
+}

@@ -1,0 +1,174 @@
+//! The list of runs, newest first: narrowed down, leafed through, selected from.
+
+use maud::{Markup, html};
+use report::number::latency;
+use store::{Location, State, Summary, Tag};
+
+use super::frame::{Here, plain};
+use crate::assets::Needs;
+use crate::query::{Query, RUNS_PER_PAGE};
+
+/// The fields of the filter that did not read, each with a sentence.
+pub type Wrong = Vec<(&'static str, String)>;
+
+/// The list. `found` may hold one run more than a page shows.
+pub fn page(query: &Query, found: &[Summary]) -> String {
+    let shown = &found[..found.len().min(RUNS_PER_PAGE as usize)];
+    let older = found.len() > shown.len();
+    let main = html! {
+        (head(shown, query, older))
+        (filter(query, &[]))
+        @if shown.is_empty() {
+            p.notice { "No run is like that. " a href="/" { "Show all runs" } }
+        } @else {
+            (table(shown))
+        }
+        (pager(query, older))
+    };
+    plain("Runs", Here::Runs, main, Needs::Selection)
+}
+
+/// The list when fields of the filter do not read.
+pub fn wrong(query: &Query, wrong: &Wrong) -> String {
+    let main = html! {
+        header.page { h1 { "Runs" } }
+        (filter(query, wrong))
+    };
+    plain("Runs", Here::Runs, main, Needs::Plain)
+}
+
+/// The list of a store that holds nothing, or is not made yet.
+pub fn empty(location: &Location) -> String {
+    let main = html! {
+        header.page { h1 { "No runs yet" } }
+        p { "Each " code { "check" } " and " code { "run" } " is kept in " code { (location) } ", and is listed here. Measure what a commit costs where a database would lie:" }
+        pre { code { "flushmark check /var/lib" } }
+        p { "or look at what is known of another drive, played through on a model:" }
+        pre { code { "flushmark check sim:consumer-nvme --store " (location) } }
+        p { "A test that runs is shown under " a href="/live" { "Running now" } "." }
+    };
+    plain("No runs yet", Here::Runs, main, Needs::Plain)
+}
+
+fn head(shown: &[Summary], query: &Query, older: bool) -> Markup {
+    let first = query.page.saturating_mul(RUNS_PER_PAGE) + 1;
+    let last = first - 1 + shown.len() as u32;
+    let which = match shown.len() {
+        0 => String::new(),
+        1 if first == 1 && !older => "1 run".to_owned(),
+        count if first == 1 && !older => format!("{count} runs, newest first"),
+        _ => format!("{first} to {last}, newest first"),
+    };
+    html! { header.page { h1 { "Runs" } @if !which.is_empty() { p.meta { (which) } } } }
+}
+
+fn filter(query: &Query, wrong: &[(&'static str, String)]) -> Markup {
+    let sentence = |name: &str| wrong.iter().find(|(field, _)| *field == name).map(|(_, sentence)| sentence.as_str());
+    html! {
+        details.filter open[query.narrows()] {
+            summary { "Filter" }
+            form action="/" method="get" role="search" aria-label="Filter runs" {
+                div.fields {
+                    @for (field, text) in query.fields() {
+                        @let said = sentence(field.name);
+                        label {
+                            span { (field.label) }
+                            input type=(if said.is_some() { "text" } else { field.kind }) name=(field.name) value=(text)
+                                aria-invalid=[said.map(|_| "true")]
+                                aria-describedby=[said.map(|_| format!("wrong-{}", field.name))];
+                            @if let Some(said) = said { span.wrong id={ "wrong-" (field.name) } { (said) } }
+                        }
+                    }
+                }
+                p.actions {
+                    button type="submit" { "Filter" }
+                    @if query.narrows() { a href="/" { "Show all runs" } }
+                }
+            }
+        }
+    }
+}
+
+fn table(shown: &[Summary]) -> Markup {
+    html! {
+        form.compare action="/compare" method="get" aria-label="Compare runs" {
+            div.scroll role="region" aria-label="Runs" tabindex="0" {
+                table.runs {
+                    thead {
+                        tr {
+                            th scope="col" { span.of { "Compare" } }
+                            @for column in ["Run", "Measured (UTC)", "Drive and target", "Suite", "Latency of", "p50", "p99", "Tags and note"] {
+                                th scope="col" { (column) }
+                            }
+                        }
+                    }
+                    tbody { @for run in shown { (row(run)) } }
+                }
+            }
+            p.actions {
+                button type="submit" { "Compare" }
+                output id="selected" { "Select two or more runs." }
+            }
+        }
+    }
+}
+
+fn row(run: &Summary) -> Markup {
+    let us = |us: f64| html! { td.number { (latency(us)) } };
+    html! {
+        tr {
+            td { input type="checkbox" name="run" value=(run.id) aria-label={ "Compare run " (run.id) }; }
+            th scope="row" {
+                a href={ "/run/" (run.id) } { (run.id) }
+                @if run.state != State::Complete { div.state { (run.state.name()) } }
+            }
+            td {
+                (minute(run.at))
+                @if let Some(host) = &run.host { div.faint { a href=(Query::by("host", host)) { (host) } } }
+            }
+            td.wide { (drives(run)) div.faint { (run.target) } }
+            td {
+                a href=(Query::by("suite", &run.suite)) { (run.suite) }
+                div.faint { (run.tests) (if run.tests == 1 { " test" } else { " tests" }) }
+            }
+            @match &run.headline {
+                Some(headline) => { td.wide { (headline.test) } (us(headline.p50_us)) (us(headline.p99_us)) }
+                None => { td {} td.number { "–" } td.number { "–" } }
+            }
+            td.wide {
+                @for tag in &run.tags { (tag_link(tag)) " " }
+                @if !run.note.is_empty() { div.note { (run.note) } }
+            }
+        }
+    }
+}
+
+/// What a run's drives call themselves.
+pub fn drives(run: &Summary) -> String {
+    let name = |drive: &store::DriveName| drive.model.clone().or_else(|| drive.serial.clone()).unwrap_or_default();
+    run.drives.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// A tag that leads to all runs with it.
+pub fn tag_link(tag: &Tag) -> Markup {
+    html! { a.tag href=(Query::by("tag", tag.as_str())) { (tag) } }
+}
+
+/// A time to the minute.
+pub fn minute(at: jiff::Timestamp) -> Markup {
+    let second = at.to_string();
+    let shown = second.get(..16).unwrap_or(&second).replace('T', " ");
+    html! { time datetime=(second) { (shown) } }
+}
+
+fn pager(query: &Query, older: bool) -> Markup {
+    if query.page == 0 && !older {
+        return html! {};
+    }
+    html! {
+        nav.pager aria-label="Pages of the list" {
+            @if query.page > 0 { a rel="prev" href=(query.address(query.page - 1)) { "Newer runs" } }
+            @if older { a rel="next" href=(query.address(query.page + 1)) { "Older runs" } }
+        }
+    }
+}

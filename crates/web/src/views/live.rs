@@ -1,0 +1,123 @@
+//! The tests that run now, each with a chart that grows.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use pages::charts::Chart;
+use pages::charts::rate_over_time::RateOverTime;
+use pages::figure::Figure;
+use pages::table::Table;
+use pages::{Content, Figures};
+use report::number::{latency, rate, span};
+use store::Location;
+
+use super::frame::{Here, with_charts};
+use crate::assets::Needs;
+use crate::running::{Phase, Running};
+
+/// A chart of fewer intervals is a line to nowhere.
+const INTERVALS_LEAST: usize = 2;
+
+/// The page, which its script keeps up to date. `here` is the store that this server shows.
+pub fn page(running: &[Running], here: &Location) -> String {
+    let mut figures = Figures::default();
+    let runs: Vec<Markup> = running.iter().map(|run| section(run, here, &mut figures)).collect();
+    let main = html! {
+        header.page {
+            h1 { "Running now" }
+            p.meta { (counted(running.len())) }
+        }
+        // Without a script a person sees it grow all the same.
+        noscript { p { a href="/live" { "Look again" } } }
+        div #running {
+            @if running.is_empty() {
+                p { "Nothing is being measured by this user on this machine. A test that is started, such as" }
+                pre { code { "flushmark run fsync-study --target /var/lib" } }
+                p { "appears here within a second. What is done is listed under " a href="/" { "Runs" } "." }
+            }
+            @for run in &runs { (run) }
+        }
+        p #stale .notice role="status" hidden { "The server does not answer any more; what is shown here is old." }
+    };
+    with_charts("Running now", Here::Live, &Content { markup: main, figures }, Needs::Live)
+}
+
+fn counted(count: usize) -> String {
+    match count {
+        0 => "Nothing".to_owned(),
+        1 => "1 run".to_owned(),
+        count => format!("{count} runs"),
+    }
+}
+
+/// What a run's part of the page is called: another test is another part.
+fn anchor(run: &Running) -> String {
+    format!("process-{}-test-{}", run.process, run.position)
+}
+
+fn section(run: &Running, here: &Location, figures: &mut Figures) -> Markup {
+    let id = anchor(run);
+    let value = |name: &str, words: String| html! { dd id={ (id) "-" (name) } data-live { (words) } };
+    let or_dash = |figure: Option<f64>, show: fn(f64) -> String| figure.map_or_else(|| "–".to_owned(), show);
+    let is_here = run.store.as_ref().is_some_and(|store| *store == here.to_string());
+    html! {
+        section.running id=(id) aria-labelledby={ (id) "-name" } {
+            h2 id={ (id) "-name" } { (run.test) }
+            p.meta {
+                "Test " (run.position) " of " (run.tests) " of " b { (run.suite) } " on " b { (run.target) } " · process " (run.process)
+                " · begun " time datetime=(run.started_at) { (run.started_at.replace('T', " ").replace('Z', " UTC")) }
+                @if let (Some(kept), true) = (run.run, is_here) { " · kept as " a href={ "/run/" (kept) } { "run " (kept) } }
+            }
+            (bar(run, &id))
+            dl.figures-now {
+                dt { "Operations" } (value("iops", or_dash(run.iops, |iops| format!("{}/s", rate(iops)))))
+                dt { "p99 of the last second" } (value("p99", or_dash(run.commit_p99_us, latency)))
+                dt { "Time" } (value("time", time(run)))
+            }
+            (chart(run, &id, figures))
+        }
+    }
+}
+
+fn time(run: &Running) -> String {
+    let words = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).map(span).unwrap_or_default();
+    match (run.phase, run.expected_s) {
+        (Phase::Preparing, _) => "preparing".to_owned(),
+        (Phase::WarmingUp, _) => "warming up".to_owned(),
+        (Phase::Measuring { elapsed_s }, Some(expected_s)) => format!("{} of {}", words(elapsed_s), words(expected_s)),
+        (Phase::Measuring { elapsed_s }, None) => words(elapsed_s),
+    }
+}
+
+/// How far the test is; a bar without a value where nobody knows.
+fn bar(run: &Running, id: &str) -> Markup {
+    let done = match (run.phase, run.expected_s) {
+        (Phase::Measuring { elapsed_s }, Some(expected_s)) if expected_s > 0.0 => {
+            Some(format!("{:.3}", (elapsed_s / expected_s).clamp(0.0, 1.0)))
+        }
+        _ => None,
+    };
+    html! { progress id={ (id) "-bar" } data-live-bar max="1" value=[done] aria-label={ "How far “" (run.test) "” is" } {} }
+}
+
+fn chart(run: &Running, id: &str, figures: &mut Figures) -> Markup {
+    let history = &run.history;
+    if history.iops.len() < INTERVALS_LEAST {
+        return html! { p.faint { "The chart begins with the second second that is measured." } };
+    }
+    let least = history.iops.iter().copied().fold(f64::MAX, f64::min);
+    let most = history.iops.iter().copied().fold(0.0, f64::max);
+    let mut table = Table::new(["from", "per second", "99 % within"]);
+    for (index, (per_s, p99)) in history.iops.iter().zip(&history.commit_p99_us).enumerate() {
+        let from = format!("{} s", index as f64 * history.interval_s);
+        table.rows.push(vec![from, rate(*per_s), p99.map_or_else(|| "–".to_owned(), latency)]);
+    }
+    let chart = RateOverTime { interval_s: history.interval_s, per_s: history.iops.clone(), steady_from_s: None };
+    figures.place(Figure {
+        id: format!("{id}-chart"),
+        title: "Operations per second, so far".to_owned(),
+        summary: format!("Between {} and {} a second.", rate(least), rate(most)),
+        chart: Chart::RateOverTime(chart),
+        table,
+    })
+}

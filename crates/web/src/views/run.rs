@@ -1,0 +1,78 @@
+//! One run: what the store says of it, with its tags and note to change, and its report.
+
+use maud::{Markup, html};
+use measurement::RunDocument;
+use pages::{Content, Run};
+use store::{Kept, State, Summary};
+
+use super::frame::{Here, with_charts};
+use super::list::{drives, minute, tag_link};
+use crate::assets::Needs;
+
+/// The run's page. `form_word` is what our forms carry.
+pub fn page(kept: &Kept, form_word: &str) -> String {
+    let Kept { summary, document } = kept;
+    let runs = [Run { label: label(summary), document }];
+    let Content { markup, figures } = pages::content(&runs);
+    let content = Content { markup: html! { (of_store(summary, form_word)) (markup) }, figures };
+    with_charts(&format!("Run {}", summary.id), Here::Runs, &content, Needs::Plain)
+}
+
+/// What a run is called where several stand side by side.
+pub fn label(summary: &Summary) -> String {
+    let drives = drives(summary);
+    let what = if drives.is_empty() { &summary.target } else { &drives };
+    format!("{} · {what}", summary.id)
+}
+
+/// The report as a file of its own.
+pub fn report(summary: &Summary, document: &RunDocument) -> String {
+    pages::report(&[Run { label: label(summary), document }])
+}
+
+fn of_store(run: &Summary, form_word: &str) -> Markup {
+    let id = run.id;
+    let word = || html! { input type="hidden" name="word" value=(form_word); };
+    html! {
+        section.kept aria-label={ "Run " (id) " in the store" } {
+            p.meta {
+                b { "Run " (id) }
+                " · " (minute(run.at)) " UTC"
+                @if let Some(host) = &run.host { " · host " (host) }
+                " · " (run.tool)
+                @match run.state {
+                    State::Complete => {}
+                    State::Running => { " · " strong { "still being measured" } ", see " a href="/live" { "Running now" } }
+                    State::Interrupted => { " · " strong { "interrupted" } ": these tests were measured before" }
+                }
+                " · " a href={ "/run/" (id) "/report.html" } download={ "run-" (id) ".html" } { "Report as a file" }
+                " · " a href={ "/run/" (id) ".json" } download={ "run-" (id) ".json" } { "Result as JSON" }
+            }
+            div.marks {
+                @if !run.tags.is_empty() {
+                    ul.tags aria-label="Tags" {
+                        @for tag in &run.tags {
+                            li {
+                                (tag_link(tag))
+                                form action={ "/run/" (id) "/untag" } method="post" {
+                                    (word()) input type="hidden" name="tag" value=(tag);
+                                    button type="submit" aria-label={ "Remove the tag " (tag) } { "×" }
+                                }
+                            }
+                        }
+                    }
+                }
+                form action={ "/run/" (id) "/tag" } method="post" {
+                    (word())
+                    label { span { "Tag" } input type="text" name="tag" required maxlength="64" autocomplete="off"; }
+                    button type="submit" { "Add" }
+                }
+                form.note action={ "/run/" (id) "/note" } method="post" {
+                    (word())
+                    label { span { "Note" } textarea name="note" rows="1" { (run.note) } }
+                    button type="submit" { "Save" }
+                }
+            }
+        }
+    }
+}

@@ -27,6 +27,7 @@ pub mod sections;
 pub mod shell;
 
 mod evidence;
+mod prose;
 mod table;
 
 #[cfg(test)]

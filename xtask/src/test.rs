@@ -13,7 +13,7 @@ use crate::command::{command, is_there, output, shown};
 use crate::rig::{self, Rig};
 
 /// Debian packages with the real components that rig tests use.
-const PACKAGES: [&str; 28] = [
+const PACKAGES: [&str; 30] = [
     "fio",
     // Clients of emulated drives, and what is checked on them.
     "qemu-utils",
@@ -44,6 +44,9 @@ const PACKAGES: [&str; 28] = [
     "cryptsetup-bin",
     "bcache-tools",
     "gdisk",
+    // What shows reports, and what reads them back from paper.
+    "chromium",
+    "poppler-utils",
 ];
 /// How long each fuzz target runs.
 const FUZZ_SECONDS: u32 = 20;

@@ -2,7 +2,10 @@
 
 const charts = {};
 
-charts.percentiles = (data, theme, width) => {
+// What the horizontal axis and its name take.
+const BELOW_PX = 44;
+
+charts.percentiles = (data, theme, width, height) => {
   const narrow = width < 500;
   const all = data.lines.flatMap((line) => line.points.map((point) => point[1]));
   const means = data.published.map((drive) => drive.mean_us);
@@ -24,24 +27,13 @@ charts.percentiles = (data, theme, width) => {
     emphasis: { disabled: true },
     z: 5 - index / 10,
   }));
-  const behind = data.published.map((drive) => ({
-    name: drive.name,
-    type: "line",
-    symbol: "none",
-    silent: true,
-    data: [[0, Math.log10(drive.mean_us)], [last, Math.log10(drive.mean_us)]],
-    color: theme.published,
-    lineStyle: { width: 1, color: theme.published, type: "solid", opacity: 0.8 },
-    endLabel: {
-      show: named,
-      color: theme.faint,
-      fontSize: 11,
-      distance: 6,
-      formatter: () => clipped(drive.name, 24),
-    },
-    labelLayout: { moveOverlap: "shiftY" },
-    z: 1,
-  }));
+  const yAxis = logAxis(theme, least, most, latency);
+  const top = data.lines.length > 1 ? 34 : 12;
+  const flat = data.published.map((drive) => {
+    const mean = Math.log10(drive.mean_us);
+    return { name: drive.name, data: [[0, mean], [last, mean]] };
+  });
+  const behind = publishedLines(theme, flat, { axis: yAxis, height: height - top - BELOW_PX }, named);
   const at = (points, x) => {
     let found = points[0];
     for (const point of points) if (point[0] <= x + 1e-9) found = point;
@@ -50,7 +42,7 @@ charts.percentiles = (data, theme, width) => {
   return {
     ...base(theme),
     legend: legend(theme, data.lines.map((line) => line.name), width),
-    grid: grid({ right: named ? 150 : 14, top: data.lines.length > 1 ? 34 : 12, bottom: 22 }),
+    grid: grid({ right: named ? LABELS_PX : 14, top }),
     xAxis: axis(theme, {
       type: "value",
       min: 0,
@@ -62,7 +54,7 @@ charts.percentiles = (data, theme, width) => {
       splitLine: { show: false },
       axisLabel: { customValues: labels, formatter: share },
     }),
-    yAxis: logAxis(theme, least, most, latency),
+    yAxis,
     series: [...behind, ...ours],
     tooltip: {
       ...base(theme).tooltip,
@@ -96,7 +88,7 @@ charts["heat-map"] = (data, theme, width) => {
   const labelled = (bin) => (data.lowest_bin + bin) % every === 0;
   return {
     ...base(theme),
-    grid: grid({ top: 12, bottom: 62 }),
+    grid: grid({ top: 12, bottom: 34 }),
     xAxis: axis(theme, {
       type: "category",
       data: columns,
@@ -180,7 +172,7 @@ charts.glance = (data, theme, width) => {
         interval: 0,
         color: theme.text,
         hideOverlap: false,
-        formatter: (name) => clipped(name, narrow ? 20 : 52),
+        formatter: (name) => clipped(name, narrow ? 20 : 64),
       },
     }),
     series: [

@@ -92,4 +92,64 @@ const logAxis = (theme, least, most, format, more = {}) => {
   });
 };
 
+// How far each label at the end of a line has to move down or up, in pixels, so that none lies on another: they keep their order and are spread around the
+// middle of each crowd. `places` are pixels from the top.
+const LABEL_PX = 14;
+// What the names take beside the lines, and how many letters that is.
+const LABELS_PX = 158;
+const LABEL_LETTERS = 25;
+const spread = (places) => {
+  const order = places.map((_, index) => index).sort((a, b) => places[a] - places[b]);
+  let crowds = order.map((index) => ({ middle: places[index], members: [index] }));
+  for (let merged = true; merged; ) {
+    merged = false;
+    for (let at = 0; at + 1 < crowds.length; at += 1) {
+      const [one, next] = [crowds[at], crowds[at + 1]];
+      const room = ((one.members.length + next.members.length) / 2) * LABEL_PX;
+      if (next.middle - one.middle >= room) continue;
+      const members = [...one.members, ...next.members];
+      const middle = members.reduce((sum, index) => sum + places[index], 0) / members.length;
+      crowds.splice(at, 2, { middle, members });
+      merged = true;
+      break;
+    }
+  }
+  const moved = places.map(() => 0);
+  for (const { middle, members } of crowds) {
+    members.forEach((index, rank) => {
+      moved[index] = middle + (rank - (members.length - 1) / 2) * LABEL_PX - places[index];
+    });
+  }
+  return moved;
+};
+
+// Grey lines of published drives, each named at its end.
+const publishedLines = (theme, lines, scale, named) => {
+  const [bottom, top] = [scale.axis.min, scale.axis.max];
+  const pixel = (logarithm) => ((top - logarithm) / (top - bottom)) * scale.height;
+  const last = (line) => line.data.findLast((point) => (Array.isArray(point) ? point[1] : point) !== null);
+  const moved = spread(lines.map((line) => {
+    const end = last(line);
+    return pixel(Array.isArray(end) ? end[1] : end);
+  }));
+  return lines.map((line, index) => ({
+    ...line,
+    type: "line",
+    symbol: "none",
+    silent: true,
+    color: theme.published,
+    lineStyle: { width: 1.2, color: theme.published },
+    connectNulls: true,
+    endLabel: {
+      show: named,
+      color: theme.faint,
+      fontSize: 11,
+      distance: 6,
+      offset: [0, moved[index]],
+      formatter: () => clipped(line.name, LABEL_LETTERS),
+    },
+    z: 1,
+  }));
+};
+
 const grid = (more = {}) => ({ left: 4, right: 14, top: 30, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "all", ...more });

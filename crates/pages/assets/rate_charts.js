@@ -8,7 +8,7 @@ charts["rate-over-time"] = (data, theme) => {
   const steady = data.steady_from_s === null ? [] : [[{ xAxis: data.steady_from_s, name: "steady" }, { xAxis: end }]];
   return {
     ...base(theme),
-    grid: grid({ top: 26, bottom: 22 }),
+    grid: grid({ top: 26 }),
     xAxis: axis(theme, {
       type: "value",
       min: 0,
@@ -63,7 +63,7 @@ charts["rate-over-time"] = (data, theme) => {
   };
 };
 
-charts.curve = (data, theme, width) => {
+charts.curve = (data, theme, width, height) => {
   const narrow = width < 500;
   const unit = units[data.unit];
   const values = [...data.lines, ...data.published].flatMap((line) => line.values).filter((value) => value !== null);
@@ -81,30 +81,19 @@ charts.curve = (data, theme, width) => {
     emphasis: { disabled: true },
     z: 5,
   }));
-  const behind = data.published.map((line) => ({
-    name: line.name,
-    type: "line",
-    data: logarithms(line),
-    symbol: "none",
-    silent: true,
-    color: theme.published,
-    lineStyle: { width: 1.2, color: theme.published },
-    connectNulls: true,
-    endLabel: {
-      show: named,
-      color: theme.faint,
-      fontSize: 11,
-      distance: 6,
-      formatter: () => clipped(line.name, 24),
-    },
-    labelLayout: { moveOverlap: "shiftY" },
-    z: 1,
-  }));
-  // The legend takes a line for every two or three names; a longer one scrolls.
+  const yAxis = logAxis(theme, Math.min(...values), Math.max(...values), unit.axis, {
+    name: data.unit === "mib_per_s" ? "MiB/s" : data.what,
+    nameLocation: "end",
+    nameGap: 10,
+    nameTextStyle: { align: "left", color: theme.faint, fontSize: 12 },
+  });
+  const top = data.lines.length > 1 ? 56 : 28;
+  const others = data.published.map((line) => ({ name: line.name, data: logarithms(line) }));
+  const behind = publishedLines(theme, others, { axis: yAxis, height: height - top - BELOW_PX }, named);
   return {
     ...base(theme),
     legend: legend(theme, data.lines.map((line) => line.name), width),
-    grid: grid({ right: named ? 150 : 18, top: data.lines.length > 1 ? 56 : 28, bottom: 22 }),
+    grid: grid({ right: named ? LABELS_PX : 18, top }),
     xAxis: axis(theme, {
       type: "category",
       data: data.steps,
@@ -114,12 +103,7 @@ charts.curve = (data, theme, width) => {
       nameGap: 26,
       splitLine: { show: false },
     }),
-    yAxis: logAxis(theme, Math.min(...values), Math.max(...values), unit.axis, {
-      name: data.unit === "mib_per_s" ? "MiB/s" : data.what,
-      nameLocation: "end",
-      nameGap: 10,
-      nameTextStyle: { align: "left", color: theme.faint, fontSize: 12 },
-    }),
+    yAxis,
     series: [...behind, ...ours],
     tooltip: {
       ...base(theme).tooltip,

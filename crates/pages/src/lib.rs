@@ -26,9 +26,10 @@ pub mod charts;
 pub mod figure;
 pub mod sections;
 pub mod shell;
+pub mod table;
 
 mod evidence;
-pub mod table;
+mod prose;
 
 #[cfg(test)]
 mod samples;

@@ -15,12 +15,30 @@ use crate::charts::block_sizes::{self, Named};
 use crate::charts::{scaling, write_cache};
 use crate::figure::{Figure, Figures};
 
-/// What a browser's tab and a bookmark say.
+/// What the page is about, for its heading and a browser's tab.
 pub fn title(runs: &[Run<'_>]) -> String {
     match runs {
-        [] => "flushmark: no results".to_owned(),
-        [run] => format!("{} on {}", run.document.suite, run.label),
-        [first, rest @ ..] => format!("{} and {} more", first.label, rest.len()),
+        [] => "No results".to_owned(),
+        [run] => subject(run.document),
+        [first, second] => format!("{} and {}", first.label, second.label),
+        [first, rest @ ..] => format!("{} and {} others", first.label, rest.len()),
+    }
+}
+
+/// What was measured: the drive by its name where it has one, else the target as it was given.
+fn subject(document: &RunDocument) -> String {
+    let imported = document.source.as_ref().and_then(|source| source.drive.clone());
+    let device = document.drive.as_ref().and_then(drive::Place::block_device);
+    let models: Vec<&String> =
+        device.map(|device| device.drives()).into_iter().flatten().filter_map(|drive| drive.model.as_ref()).collect();
+    match (imported, models.as_slice()) {
+        (Some(drive), _) => drive,
+        (None, [model]) => (*model).clone(),
+        // A path by itself tells more than how the person came to it.
+        (None, _) => document
+            .drive
+            .as_ref()
+            .map_or_else(|| document.target.given.clone(), |place| place.path.display().to_string()),
     }
 }
 
@@ -134,7 +152,7 @@ fn run(place: &Place<'_>, figures: &mut Figures, of_several: bool) -> Markup {
     html! {
         section.run id=(place.anchor) aria-label=(place.label) {
             @if of_several {
-                h2 { (place.label) }
+                h2 { (place.label) @if subject(document) != place.label { span.subject { " " (subject(document)) } } }
                 (meta(document))
             }
             (verdict::section(place))

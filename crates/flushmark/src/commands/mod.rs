@@ -19,9 +19,9 @@ pub mod verify;
 use std::io::Write as _;
 use std::path::Path;
 
+use ::report::{Glyphs, Look, Palette};
 use anyhow::Context as _;
 use measurement::RunDocument;
-use ::report::{Glyphs, Look, Palette};
 
 use crate::args::{CommonArgs, Format};
 use crate::exit::{WrongUse, is_broken_pipe};

@@ -226,3 +226,15 @@ pub fn entries(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
+
+/// A real Chromium; `None`, with the reason said, where it is not installed.
+pub fn browser(test: &str) -> Option<chromium::Browser> {
+    match chromium::Browser::start() {
+        Ok(browser) => Some(browser),
+        Err(chromium::ChromiumError::NotInstalled) => {
+            eprintln!("skipped: {test}: {}", chromium::ChromiumError::NotInstalled);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -107,7 +107,7 @@ pub fn published(result: &TestResult, place: Option<&Place>, host: &HostFacts) -
     means.take(PUBLISHED_MOST).collect()
 }
 
-/// The figure, or `None` where nothing was measured.
+/// The figure of one test and its parts, or `None` where nothing was measured.
 pub fn figure(id: String, title: String, named: &[Named<'_>], published: Vec<Published>) -> Option<Figure> {
     let first = named.first()?;
     let us = first.histogram.summary()?;
@@ -122,10 +122,24 @@ pub fn figure(id: String, title: String, named: &[Named<'_>], published: Vec<Pub
     if !published.is_empty() {
         summary += " Grey: published means of the same test on other drives.";
     }
+    Some(drawn(id, title, summary, named, published))
+}
+
+/// The figure of one test in several runs, or `None` where fewer than two measured anything.
+pub fn overlay(id: String, title: String, named: &[Named<'_>]) -> Option<Figure> {
+    let halves = named.iter().filter_map(|named| {
+        let us = named.histogram.summary()?;
+        Some(format!("{} in {}, 99 % in {}", named.name, latency(us.p50), latency(us.p99)))
+    });
+    let halves: Vec<String> = halves.collect();
+    (halves.len() > 1).then(|| drawn(id, title, format!("Half within: {}.", halves.join("; ")), named, Vec::new()))
+}
+
+fn drawn(id: String, title: String, summary: String, named: &[Named<'_>], published: Vec<Published>) -> Figure {
     let lines: Vec<Distribution> =
         named.iter().map(|named| Distribution { name: named.name.clone(), points: points(named.histogram) }).collect();
     let table = table(named, &published);
-    Some(Figure { id, title, summary, chart: Chart::Percentiles(Percentiles { lines, published }), table })
+    Figure { id, title, summary, chart: Chart::Percentiles(Percentiles { lines, published }), table }
 }
 
 /// The curve: from the smallest to the largest, where the count of latencies ends it. Points that a straight line goes through are left out.

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use report::Weight;
 
 use super::Place;
+use crate::prose::prose;
 
 /// Target, filesystem, drive, cache and host.
 pub(super) fn section(place: &Place<'_>) -> Markup {
@@ -18,7 +19,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
                 None => dl {
                     @for fact in report::target_facts(&document.target, document.drive.as_ref(), &document.host) {
                         @if !fact.label.is_empty() { dt { (fact.label) } }
-                        dd.warning[fact.weight == Weight::Warning].bad[fact.weight == Weight::Bad] { (fact.words) }
+                        dd.warning[fact.weight == Weight::Warning].bad[fact.weight == Weight::Bad] { (prose(&fact.words)) }
                     }
                 },
             }

@@ -6,6 +6,7 @@ use measurement::{Evidence, Finding};
 use super::Place;
 use super::overview::names;
 use crate::evidence::test_of;
+use crate::prose::prose;
 
 /// Every finding in full.
 pub(super) fn section(place: &Place<'_>) -> Markup {
@@ -23,14 +24,14 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
 fn one(place: &Place<'_>, index: usize, finding: &Finding, names: &[String]) -> Markup {
     html! {
         article.finding id=(place.within(&format!("finding-{}", index + 1))) {
-            h4 { (index + 1) ". " (finding.title) }
+            h4 { (index + 1) ". " (prose(&finding.title)) }
             dl {
                 dt { "because" }
                 dd { ul { @for evidence in &finding.evidence { li { (piece(place, evidence, names)) } } } }
                 dt { "confidence" }
-                dd { (report::confidence_words(finding)) }
+                dd { (prose(&report::confidence_words(finding))) }
                 dt { "to do" }
-                dd { (finding.advice) }
+                dd { (prose(&finding.advice)) }
             }
         }
     }
@@ -41,11 +42,11 @@ fn piece(place: &Place<'_>, evidence: &Evidence, names: &[String]) -> Markup {
     let words = report::evidence_words(evidence);
     match test_of(evidence, &place.document.results) {
         Some(index) => html! {
-            (words) " " a.seen href={ "#" (place.test(index)) } { "seen in “" (names[index]) "”" }
+            (prose(&words)) " " a.seen href={ "#" (place.test(index)) } { "seen in “" (names[index]) "”" }
         },
         None if evidence.value.is_string() => html! {
-            (words) " " a.seen href={ "#" (place.within("facts")) } { "seen in the facts" }
+            (prose(&words)) " " a.seen href={ "#" (place.within("facts")) } { "seen in the facts" }
         },
-        None => html! { (words) },
+        None => prose(&words),
     }
 }

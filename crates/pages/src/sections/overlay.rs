@@ -68,7 +68,7 @@ fn overlaid(index: usize, pair: &Pair<'_>, figures: &mut Figures) -> Option<Mark
     });
     let named: Vec<percentiles::Named<'_>> = named.collect();
     let title = format!("Latency by percentile: {}", pair.test);
-    let figure = percentiles::figure(format!("overlay-{}", index + 1), title, &named, Vec::new())?;
+    let figure = percentiles::overlay(format!("overlay-{}", index + 1), title, &named)?;
     Some(figures.place(figure))
 }
 

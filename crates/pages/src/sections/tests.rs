@@ -7,7 +7,7 @@ use report::number::{latency, rate, throughput};
 use super::Place;
 use super::overview::names;
 use crate::charts::{heat_map, percentiles, rate_over_time};
-use crate::figure::Figures;
+use crate::figure::{Figure, Figures};
 
 /// A section for each test.
 pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
@@ -45,7 +45,8 @@ fn test(place: &Place<'_>, index: usize, name: &str, figures: &mut Figures) -> M
             p.key { (key_figures(result)) }
             @let notes = notes(result);
             @if !notes.is_empty() { ul.notes { @for note in &notes { li { (note) } } } }
-            div.figures { @for figure in pictures.into_iter().flatten() { (figures.place(figure)) } }
+            @let pictures: Vec<Figure> = pictures.into_iter().flatten().collect();
+            div.figures.beside[pictures.len() == 3] { @for figure in pictures { (figures.place(figure)) } }
         }
     }
 }

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use measurement::{Fitness, Grade, Use};
 
 use super::Place;
+use crate::prose::prose;
 
 /// Steps of a grade's gauge.
 const STEPS: usize = 5;
@@ -17,7 +18,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
         section.verdict aria-labelledby=(place.within("verdict")) {
             h3 id=(place.within("verdict")) { "Verdict" }
             @if let Some(finding) = document.findings.first() {
-                p.deciding { (finding.title) }
+                p.deciding { (prose(&finding.title)) }
             }
             @if grades.is_empty() {
                 p.notice {
@@ -33,7 +34,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
                         li class={ "grade " (grade.name()) } {
                             h4 { (fit_for.label()) }
                             p.word { (gauge(*grade)) strong { (grade.name()) } }
-                            p { (because) }
+                            p { (prose(because)) }
                         }
                     }
                 }
@@ -41,7 +42,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
             @if document.findings.len() > 1 {
                 ul.more {
                     @for (index, finding) in document.findings.iter().enumerate().skip(1) {
-                        li { a href={ "#" (place.within(&format!("finding-{}", index + 1))) } { (finding.title) } }
+                        li { a href={ "#" (place.within(&format!("finding-{}", index + 1))) } { (prose(&finding.title)) } }
                     }
                 }
             }

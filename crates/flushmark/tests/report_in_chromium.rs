@@ -1,0 +1,359 @@
+//! Reports in a real Chromium: what is seen, heard, pressed and printed. Pictures of them are kept in `target/tmp/report`, to be looked at.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use chromium::{Browser, Page};
+use common::{browser, run};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The view of most tests.
+const VIEW: (u32, u32) = (1280, 1600);
+/// Chromium's largest picture has 16384 pixels a side.
+const PICTURE_MOST: u32 = 16_000;
+/// Scrolls past every chart, as a reader does, so that each is drawn.
+const READ: &str = "(async () => {
+    for (const place of document.querySelectorAll('[data-figure]')) {
+        place.scrollIntoView();
+        while (!place.querySelector('svg')) await new Promise((seen) => setTimeout(seen, 5));
+    }
+    window.scrollTo(0, 0);
+})()";
+
+/// A report of runs on modelled drives, in a browser.
+struct Shown {
+    page: Page,
+    address: String,
+    documents: Vec<Value>,
+    _browser: Browser,
+    _directory: TempDir,
+}
+
+/// One kind of run: the arguments that make its result.
+const CHECK: &[&str] = &["check", "sim:samsung-980-1tb,filesystem=ext4"];
+const CHECK_OTHER: &[&str] = &["check", "sim:micron-5100-eco-960gb,filesystem=ext4"];
+const SLOG: &[&str] = &["run", "slog", "--target", "sim:samsung-980-1tb"];
+const WRITE_CACHE: &[&str] = &["run", "write-cache", "--target", "sim:micron-5100-eco-960gb"];
+const READS: &[&str] = &["run", "read-scaling", "--target", "sim:samsung-980-1tb"];
+
+impl Shown {
+    /// `None`, and said, where there is no Chromium.
+    fn new(test: &str, runs: &[&[&str]]) -> Option<Shown> {
+        Shown::changed(test, runs, |_| {})
+    }
+
+    /// With documents changed before the report is made of them.
+    fn changed(test: &str, runs: &[&[&str]], change: impl Fn(&mut Value)) -> Option<Shown> {
+        let browser = browser(test)?;
+        let directory = tempfile::tempdir().unwrap();
+        let mut args = vec!["report".to_owned()];
+        let mut documents = Vec::new();
+        for (index, of) in runs.iter().enumerate() {
+            let made = run(&[*of, &["--quiet", "--format", "json"]].concat());
+            assert_eq!(made.code, Some(0), "{}", made.stderr);
+            let mut document = made.document();
+            change(&mut document);
+            let file = directory.path().join(format!("result-{index}.json"));
+            std::fs::write(&file, document.to_string()).unwrap();
+            args.push(file.to_string_lossy().into_owned());
+            documents.push(document);
+        }
+        let file = directory.path().join("report.html");
+        args.extend(["-o".to_owned(), file.to_string_lossy().into_owned()]);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let made = run(&args);
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+        let mut page = browser.page().unwrap();
+        page.prefer("light").unwrap();
+        page.resize(VIEW.0, VIEW.1).unwrap();
+        let address = format!("file://{}", file.display());
+        page.open(&address).unwrap();
+        page.value(READ).unwrap();
+        Some(Shown { page, address, documents, _browser: browser, _directory: directory })
+    }
+
+    fn value(&mut self, script: &str) -> Value {
+        self.page.value(script).unwrap()
+    }
+
+    fn number(&mut self, script: &str) -> f64 {
+        let value = self.value(script);
+        value.as_f64().unwrap_or_else(|| panic!("{script} is {value}"))
+    }
+
+    /// Points of a chart's series of ours, as the library drew them.
+    fn points(&mut self, figure: &str) -> Vec<u64> {
+        let script = format!(
+            "echarts.getInstanceByDom(document.querySelector('[data-figure=\"{figure}\"]')).getOption().series.map((one) => one.data.length)"
+        );
+        serde_json::from_value(self.value(&script)).unwrap()
+    }
+
+    /// A picture of the whole page at this width.
+    fn picture(&mut self, name: &str, width: u32) {
+        self.page.resize(width, VIEW.1).unwrap();
+        self.page.value(READ).unwrap();
+        let height = self.number("document.documentElement.getBoundingClientRect().height");
+        self.page.resize(width, (height as u32).min(PICTURE_MOST)).unwrap();
+        self.page.picture(&kept(name)).unwrap();
+    }
+}
+
+fn kept(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name)
+}
+
+#[test]
+fn a_report_loads_without_a_complaint_and_asks_nothing_of_the_network() {
+    let name = "a_report_loads_without_a_complaint_and_asks_nothing_of_the_network";
+    let Some(mut shown) = Shown::new(name, &[CHECK, CHECK_OTHER, SLOG, WRITE_CACHE, READS]) else { return };
+    assert_eq!(shown.page.complaints(), [""; 0]);
+    assert_eq!(shown.page.requests(), [shown.address.clone()], "a page that holds everything asks for itself alone");
+    // The policy is not only there: it keeps a script that is none of ours from running, and requests from being made.
+    let intruder = "new Promise((done) => { const script = document.createElement('script'); script.textContent = 'window.intruded = 1'; \
+                    document.body.append(script); fetch('http://127.0.0.1:9/').catch(() => 0).finally(() => done(window.intruded === undefined)); })";
+    assert_eq!(shown.value(intruder), json!(true));
+    assert!(shown.page.complaints().iter().any(|complaint| complaint.contains("Content Security Policy")));
+    shown.picture("many-light.png", 1280);
+}
+
+#[test]
+fn every_chart_shows_as_many_points_as_were_measured() {
+    let name = "every_chart_shows_as_many_points_as_were_measured";
+    let Some(mut shown) = Shown::new(name, &[CHECK, SLOG, WRITE_CACHE, READS]) else { return };
+    let tests: Vec<usize> =
+        shown.documents.iter().map(|document| document["results"].as_array().unwrap().len()).collect();
+    assert_eq!(shown.points("run-1-glance"), [tests[0] as u64; 4], "the spans, and three figures of each test");
+    assert_eq!(shown.points("run-2-sizes-time").last(), Some(&(tests[1] as u64)), "a point for each block size");
+    assert_eq!(shown.points("run-3-cache-small"), [15, 15]);
+    assert_eq!(shown.points("run-3-cache-large"), [3, 3]);
+    assert_eq!(shown.points("run-4-depth-rate")[0], 5);
+    let mut maps = 0;
+    for (run, document) in shown.documents.clone().iter().enumerate() {
+        for (index, result) in document["results"].as_array().unwrap().iter().enumerate() {
+            let anchor = format!("run-{}-test-{}", run + 1, index + 1);
+            let parts = ["read", "write", "sync", "commit"]
+                .iter()
+                .filter(|part| result["histograms"][part].is_string())
+                .count();
+            let lines = shown.number(&format!("flushmark.figures['{anchor}-latency'].lines.length"));
+            assert!(lines as usize <= parts && lines >= 1.0, "{anchor}: {lines} lines of {parts} distributions");
+            let bins = result["series"]["commit_bins"].as_array().cloned().unwrap_or_default();
+            if bins.len() >= 3 {
+                let cells: usize = bins.iter().map(|second| second.as_array().unwrap().len()).sum();
+                assert_eq!(shown.points(&format!("{anchor}-heat")), [cells as u64], "{anchor}");
+                let drawn = shown.number(&format!("document.querySelectorAll('#{anchor}-heat svg path').length"));
+                assert!(drawn as usize >= cells, "{anchor}: {drawn} shapes for {cells} cells");
+                maps += 1;
+            }
+            let seconds = result["series"]["iops"].as_array().unwrap().len();
+            if seconds >= 3 {
+                // One more, because the last second is drawn to its end.
+                assert_eq!(shown.points(&format!("{anchor}-rate")), [seconds as u64 + 1], "{anchor}");
+            }
+        }
+    }
+    assert!(maps > 0, "no heat map was looked at");
+}
+
+#[test]
+fn a_screen_reader_hears_every_chart_and_every_table() {
+    let name = "a_screen_reader_hears_every_chart_and_every_table";
+    let Some(mut shown) = Shown::new(name, &[CHECK, SLOG]) else { return };
+    let heard = shown.page.accessible().unwrap();
+    let named = |role: &str| -> Vec<String> {
+        heard.iter().filter(|(of, _)| of == role).map(|(_, name)| name.clone()).collect()
+    };
+    let charts = named("image");
+    let places = shown.number("document.querySelectorAll('[data-figure]').length");
+    assert_eq!(charts.len(), places as usize);
+    assert!(charts.iter().all(|name| name.len() > 40), "{charts:#?}");
+    let mut different = charts.clone();
+    different.sort();
+    different.dedup();
+    // Both runs have their overview, and tests of one name differ in their numbers.
+    assert_eq!(different.len(), charts.len(), "two charts of one name");
+    assert!(charts.iter().any(|name| name.starts_with("Latency by percentile: write + fsync. commit: half within ")));
+    assert_eq!(named("main").len(), 1);
+    assert_eq!(named("navigation"), ["Contents"]);
+    let headings = named("heading");
+    for heading in ["Side by side", "Verdict", "Numbers", "Tests", "Findings", "Drive and host"] {
+        assert!(headings.iter().any(|heard| heard == heading), "no heading `{heading}` in {headings:#?}");
+    }
+    assert!(named("region").iter().all(|name| !name.is_empty()));
+    let unnamed = "[...document.querySelectorAll('table')].filter((table) => !table.closest('[aria-label]')).length";
+    assert_eq!(shown.number(unnamed), 0.0);
+}
+
+#[test]
+fn keys_alone_open_a_table_and_scroll_it() {
+    let Some(mut shown) = Shown::new("keys_alone_open_a_table_and_scroll_it", &[CHECK]) else { return };
+    shown.page.resize(400, 800).unwrap();
+    let focused = "document.activeElement.tagName + ' ' + document.activeElement.textContent.slice(0, 20)";
+    shown.page.press("Tab").unwrap();
+    assert_eq!(shown.value(focused), json!("A Skip to the results"), "the first stop leads past everything");
+    let mut stops = Vec::new();
+    while shown.value("document.activeElement.tagName") != json!("SUMMARY") {
+        shown.page.press("Tab").unwrap();
+        stops.push(shown.value(focused));
+        assert!(stops.len() < 60, "{stops:#?}");
+    }
+    let outline = shown.value("getComputedStyle(document.activeElement).outlineStyle");
+    assert_eq!(outline, json!("solid"), "where the focus is has to be seen");
+    shown.page.press("Enter").unwrap();
+    shown.page.wait_for("document.activeElement.parentElement.open").unwrap();
+    shown.page.press("Tab").unwrap();
+    assert_eq!(shown.value("document.activeElement.className"), json!("scroll"));
+    // The next stop of the kind is the table of all numbers, which is wider than the view.
+    shown.value("document.querySelector('.scroll:has(.numbers)').focus()");
+    shown.page.press("ArrowRight").unwrap();
+    shown.page.wait_for("document.activeElement.scrollLeft > 0").unwrap();
+}
+
+#[test]
+fn charts_follow_light_and_dark_while_the_page_is_open() {
+    let Some(mut shown) = Shown::new("charts_follow_light_and_dark_while_the_page_is_open", &[CHECK]) else { return };
+    let inks = "[...document.querySelectorAll('[data-figure] svg text')].map((text) => text.getAttribute('fill'))";
+    let ground = "getComputedStyle(document.body).backgroundColor";
+    let (light_inks, light) = (shown.value(inks), shown.value(ground));
+    shown.picture("check-light.png", 1280);
+    shown.page.prefer("dark").unwrap();
+    shown.page.wait_for("getComputedStyle(document.body).backgroundColor === 'rgb(23, 27, 33)'").unwrap();
+    let dark_inks = shown.value(inks);
+    assert_eq!(light, json!("rgb(255, 255, 255)"));
+    for (light, dark) in light_inks.as_array().unwrap().iter().zip(dark_inks.as_array().unwrap()) {
+        assert_ne!(light, dark, "a text kept its colour");
+    }
+    shown.picture("check-dark.png", 1280);
+    assert_eq!(shown.page.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_narrow_view_holds_everything() {
+    let Some(mut shown) = Shown::new("a_narrow_view_holds_everything", &[CHECK, SLOG, WRITE_CACHE]) else { return };
+    for width in [320, 400, 800, 1280] {
+        shown.page.resize(width, 900).unwrap();
+        let wide = shown.number("document.documentElement.scrollWidth");
+        assert!(wide <= f64::from(width), "{wide} px in a view of {width}");
+    }
+    shown.picture("many-mobile.png", 400);
+}
+
+#[test]
+fn numbers_need_no_script() {
+    let Some(mut shown) = Shown::new("numbers_need_no_script", &[CHECK]) else { return };
+    shown.page.scripts(false).unwrap();
+    let address = shown.address.clone();
+    shown.page.open(&address).unwrap();
+    let heard = shown.page.accessible().unwrap();
+    let result = &shown.documents[0]["results"][1];
+    let p99 = report::number::latency(result["commit_us"]["p99"].as_f64().unwrap());
+    assert!(heard.iter().any(|(role, name)| role == "cell" && *name == p99), "no cell says {p99}");
+    assert!(heard.iter().any(|(_, name)| name.starts_with("Samsung 980 1 TB shows no power-loss protection")));
+    assert!(!heard.iter().any(|(role, _)| role == "image"), "an empty chart is announced");
+    shown.page.picture(&kept("check-no-script.png")).unwrap();
+}
+
+#[test]
+fn every_chart_is_on_paper() {
+    let Some(mut shown) = Shown::new("every_chart_is_on_paper", &[CHECK]) else { return };
+    // Opened again in a small view, where most charts were never looked at.
+    shown.page.resize(1280, 600).unwrap();
+    shown.page.prefer("dark").unwrap();
+    let address = shown.address.clone();
+    shown.page.open(&address).unwrap();
+    let pdf = kept("check-print.pdf");
+    let bytes = shown.page.print(&pdf).unwrap();
+    assert!(bytes.starts_with(b"%PDF-"));
+    let charts =
+        shown.number("Object.values(flushmark.figures).filter((chart) => chart.kind === 'percentiles').length");
+    let Ok(text) = Command::new("pdftotext").arg("-layout").arg(&pdf).arg("-").output() else {
+        eprintln!("skipped: every_chart_is_on_paper: no pdftotext to read the paper with (package poppler-utils)");
+        return;
+    };
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let axes = text.matches("share of all that took at most this long").count();
+    assert_eq!(axes, charts as usize, "{text}");
+    assert!(text.contains("Database log") || text.contains("database log"));
+}
+
+#[test]
+fn texts_of_a_drive_a_host_or_a_file_stay_text() {
+    const EVIL: &str =
+        "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 2'>\"'&<!-- \u{2028}";
+    let evil = |document: &mut Value| {
+        document["suite"] = json!(EVIL);
+        document["target"]["given"] = json!(EVIL);
+        document["host"]["kernel_release"] = json!(EVIL);
+        document["host"]["cpu_model"] = json!(EVIL);
+        for device in ["model", "vendor", "firmware"] {
+            document["drive"]["backing"]["block_device"][device] = json!(EVIL);
+        }
+        for result in document["results"].as_array_mut().unwrap() {
+            result["test"] = json!(format!("{} {EVIL}", result["test"].as_str().unwrap()));
+            result["notes"] = json!([EVIL]);
+        }
+        for finding in document["findings"].as_array_mut().unwrap() {
+            finding["title"] = json!(EVIL);
+            finding["advice"] = json!(EVIL);
+            finding["evidence"][0]["what"] = json!(EVIL);
+        }
+        for grade in document["fitness"].as_object_mut().unwrap().values_mut() {
+            grade["because"] = json!(EVIL);
+        }
+    };
+    let Some(mut shown) = Shown::changed("texts_of_a_drive_a_host_or_a_file_stay_text", &[CHECK], evil) else { return };
+    assert!(shown.documents[0].to_string().contains("\"model\":\"</script>"), "no model string was changed");
+    // A tooltip shows a test's name, too.
+    let first = "(() => {
+        const place = document.querySelector('[data-figure=\"run-1-glance\"]');
+        const [x, y] = echarts.getInstanceByDom(place).convertToPixel({ gridIndex: 0 }, [Math.log10(flushmark.figures['run-1-glance'].tests[0].p50_us), 0]);
+        const box = place.getBoundingClientRect();
+        return [box.left + x, box.top + y];
+    })()";
+    let at: [f64; 2] = serde_json::from_value(shown.value(first)).unwrap();
+    shown.page.point(at[0] - 1.0, at[1]).unwrap();
+    shown.page.point(at[0], at[1]).unwrap();
+    shown
+        .page
+        .wait_for("[...document.querySelectorAll('.tip')].some((tip) => tip.textContent.includes('<img'))")
+        .unwrap();
+    assert_eq!(shown.value("window.owned === undefined"), json!(true));
+    assert_eq!(shown.number("document.querySelectorAll('img').length"), 0.0);
+    assert_eq!(shown.number("document.scripts.length"), 3.0, "data, chart library and ours");
+    let text = shown.value("document.body.innerText");
+    let text = text.as_str().unwrap();
+    assert!(text.matches("<script>window.owned = 1</script>").count() > 20, "the text is shown as it is");
+    assert_eq!(shown.page.complaints(), [""; 0]);
+    assert_eq!(shown.page.requests().len(), 1);
+}
+
+#[test]
+fn evidence_leads_to_the_test_that_shows_it() {
+    let Some(mut shown) = Shown::new("evidence_leads_to_the_test_that_shows_it", &[CHECK]) else { return };
+    let broken = "[...document.querySelectorAll('a[href^=\"#\"]')].filter((link) => !document.querySelector(link.hash)).map((link) => link.hash)";
+    assert_eq!(shown.value(broken), json!([]));
+    let seen =
+        "[...document.querySelectorAll('.finding a.seen')].map((link) => document.querySelector(link.hash).tagName)";
+    let seen = shown.value(seen);
+    assert!(seen.as_array().unwrap().contains(&json!("ARTICLE")), "{seen}");
+}
+
+#[test]
+fn the_page_writes_numbers_as_the_terminal_does() {
+    let Some(mut shown) = Shown::new("the_page_writes_numbers_as_the_terminal_does", &[CHECK]) else { return };
+    for value in [
+        0.0, 0.0432, 0.09994, 0.1, 0.9, 0.9996, 1.234, 9.999, 85.0, 99.96, 100.0, 200.0, 999.4, 999.6, 1742.0, 2.1e6,
+        3.6e9,
+    ] {
+        assert_eq!(shown.value(&format!("flushmark.numbers.latency({value})")), json!(report::number::latency(value)));
+    }
+    for value in [0.25, 10.0, 84.3, 100.0, 574.2, 999.6, 36_600.4, 4.6e6] {
+        assert_eq!(shown.value(&format!("flushmark.numbers.rate({value})")), json!(report::number::rate(value)));
+    }
+}

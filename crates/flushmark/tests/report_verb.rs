@@ -1,0 +1,93 @@
+//! `flushmark report` as a person types it: what it writes, and what it refuses.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{flushmark, run};
+
+/// A result of `check` on a modelled drive.
+fn result(directory: &Path, name: &str) -> String {
+    let path = directory.join(name).to_string_lossy().into_owned();
+    let made = run(&["check", "sim:samsung-980-1tb,filesystem=ext4", "--quiet", "--output", &path]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    path
+}
+
+#[test]
+fn one_file_is_made_and_may_be_made_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = result(directory.path(), "check.json");
+    let page = directory.path().join("page.html");
+    let page_text = page.to_str().unwrap();
+    let made = run(&["report", &json, "-o", page_text]);
+    let said = made.stdout.replace(page_text, "page.html");
+    insta::assert_snapshot!(said.rsplit_once(',').unwrap().0, @"page.html: 1 run, 8 tests");
+    let first = std::fs::read_to_string(&page).unwrap();
+    assert_eq!(run(&["report", &json, "-o", page_text]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), first, "the same result makes the same page");
+    assert_eq!(run(&["report", &json, "-o", "-"]).stdout, first);
+}
+
+#[test]
+fn without_a_name_the_page_is_report_html() {
+    let directory = tempfile::tempdir().unwrap();
+    result(directory.path(), "check.json");
+    let status = flushmark().args(["report", "check.json"]).current_dir(directory.path()).status().unwrap();
+    assert!(status.success() && directory.path().join("report.html").is_file());
+}
+
+#[test]
+fn what_is_no_report_is_not_written_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = result(directory.path(), "check.json");
+    let other = directory.path().join("thesis.html");
+    std::fs::write(&other, "<!DOCTYPE html><title>Thesis</title>").unwrap();
+    let other_text = other.to_str().unwrap();
+    let refused = run(&["report", &json, "-o", other_text]);
+    assert_eq!(refused.code, Some(3));
+    insta::assert_snapshot!(refused.said(&other, "thesis.html"), @"flushmark: thesis.html is there and no report of flushmark, so it is not written over; name another file, or say --force");
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "<!DOCTYPE html><title>Thesis</title>");
+    assert_eq!(run(&["report", &json, "-o", other_text, "--force"]).code, Some(0));
+    assert!(std::fs::read_to_string(&other).unwrap().contains("flushmark report"));
+}
+
+#[test]
+fn what_cannot_be_written_or_read_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = result(directory.path(), "check.json");
+    let said = |args: &[&str]| {
+        let run = run(args);
+        (run.code.unwrap(), run.said(directory.path(), "DIR"))
+    };
+    let to_directory = said(&["report", &json, "-o", directory.path().to_str().unwrap()]);
+    insta::assert_snapshot!(to_directory.1, @"flushmark: DIR is a directory; name a file in it");
+    assert_eq!(to_directory.0, 2);
+    let nowhere = directory.path().join("none/page.html");
+    let to_nowhere = said(&["report", &json, "-o", nowhere.to_str().unwrap()]);
+    insta::assert_snapshot!(to_nowhere.1, @"flushmark: cannot write the report to DIR/none/page.html: No such file or directory (os error 2)");
+    assert_eq!(to_nowhere.0, 4);
+    let missing = said(&["report", "no-such.json", "-o", "-"]);
+    insta::assert_snapshot!(missing.1, @"flushmark: `no-such.json` names no result: there is no such file");
+    assert_eq!(missing.0, 2);
+}
+
+#[test]
+fn several_runs_stand_side_by_side_under_names_that_tell_them_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let places: Vec<PathBuf> = ["before", "after"].map(|name| directory.path().join(name)).into();
+    let files: Vec<String> = places
+        .iter()
+        .map(|place| {
+            std::fs::create_dir(place).unwrap();
+            result(place, "check.json")
+        })
+        .collect();
+    let page = run(&["report", &files.join(","), "-o", "-"]).stdout;
+    assert!(page.contains("Side by side"));
+    for file in &files {
+        assert!(page.contains(&format!(">{file}<")), "{file} is not named");
+    }
+}

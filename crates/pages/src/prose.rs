@@ -1,0 +1,29 @@
+//! Sentences as HTML.
+
+use maud::{Markup, html};
+
+/// A sentence in which what one types or reads elsewhere stands between backticks. A single backtick is one.
+pub(crate) fn prose(sentence: &str) -> Markup {
+    let parts: Vec<&str> = sentence.split('`').collect();
+    // An even count of backticks cuts into an odd count of parts.
+    if parts.len() % 2 == 0 {
+        return html! { (sentence) };
+    }
+    html! {
+        @for (index, part) in parts.iter().enumerate() {
+            @if index % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_set_apart_and_everything_is_escaped() {
+        let html = |sentence| prose(sentence).into_string();
+        insta::assert_snapshot!(html("type `flushmark host <DEV>` & wait"), @"type <code>flushmark host &lt;DEV&gt;</code> &amp; wait");
+        insta::assert_snapshot!(html("a lone ` stays"), @"a lone ` stays");
+    }
+}

@@ -10,9 +10,22 @@ const OURS: &str = "flushmark-";
 
 /// Where sockets and mounts of a user belong.
 pub fn directory() -> PathBuf {
-    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
-    let root = rustix::process::geteuid().is_root().then(|| PathBuf::from("/run")).filter(|path| path.is_dir());
-    named.or(root).unwrap_or_else(std::env::temp_dir)
+    own_directories().into_iter().next().unwrap_or_else(std::env::temp_dir)
+}
+
+/// The directories that are a user's own until the machine goes down, the preferred one first: by the XDG base directory specification, and root's.
+fn own_directories() -> Vec<PathBuf> {
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let root = rustix::process::geteuid().is_root().then(|| PathBuf::from("/run"));
+    named.into_iter().chain(root).filter(|path| path.is_dir()).collect()
+}
+
+/// Those of a user's own directories that lie in memory: what is written there touches no drive that is being measured. The preferred one first.
+pub fn in_memory() -> Vec<PathBuf> {
+    // linux/magic.h: TMPFS_MAGIC, RAMFS_MAGIC.
+    const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+    let is_memory = |path: &PathBuf| rustix::fs::statfs(path).is_ok_and(|fs| IN_MEMORY.contains(&(fs.f_type as u64)));
+    own_directories().into_iter().filter(is_memory).collect()
 }
 
 /// The path of a socket of this process.

@@ -5,6 +5,7 @@ pub mod emulate;
 pub mod report;
 pub mod results;
 pub mod verify;
+pub mod web;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,6 +46,7 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     Results(results::ResultsArgs),
     Report(report::ReportArgs),
+    Web(web::WebArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
 }

@@ -5,6 +5,7 @@ mod bench;
 mod c_states;
 mod commands;
 mod exit;
+mod live;
 mod modelled;
 mod progress;
 mod selection;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         args::Command::Crash(crash) => commands::crash::run(&crash),
         args::Command::Report(report) => commands::report::run(&report),
         args::Command::Results(results) => commands::results::run(&results),
+        args::Command::Web(web) => commands::web::run(&web),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),
         args::Command::Verify(verify) => commands::verify::run(&verify),

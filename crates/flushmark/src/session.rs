@@ -6,6 +6,7 @@ use workload::{Plan, WriteCache};
 
 use crate::bench::{Bench, Wishes};
 use crate::exit::{self, Verdict};
+use crate::live::Live;
 use crate::progress::Progress;
 use crate::signals::{self, STOP};
 
@@ -102,12 +103,18 @@ impl Session {
     ) -> anyhow::Result<Completed> {
         let mut error = None;
         let mut failed = false;
+        let mut live = Live::of(&self.document);
         for (index, test) in plan.tests.iter().enumerate() {
             if STOP.is_requested() || failed {
                 break;
             }
             progress.begin(plan, index);
-            match self.bench.run(test, &mut |live| progress.live(live)) {
+            live.begin(plan, index);
+            let mut observe = |seen: &measurement::Progress| {
+                progress.live(seen);
+                live.see(seen);
+            };
+            match self.bench.run(test, &mut observe) {
                 Ok(Some(Outcome::Measured(result))) => {
                     failed = matches!(result.ended, Ended::Failed { .. });
                     progress.measured(&result);
@@ -126,6 +133,7 @@ impl Session {
             }
         }
         progress.finish();
+        drop(live);
         let found_on = self.bench.found_on();
         // Test files are removed before the results are printed: a reader may be slow, or gone.
         if let Err(cause) = self.bench.close() {

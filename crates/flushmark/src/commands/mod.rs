@@ -15,6 +15,7 @@ pub mod results;
 pub mod run;
 pub mod suites;
 pub mod verify;
+pub mod web;
 
 use std::io::Write as _;
 use std::path::Path;

@@ -85,6 +85,15 @@ pub fn needs_mounts(test: &str) -> bool {
     needs_root(test) && needs_fuse(test)
 }
 
+/// A directory in memory, as a user's runtime directory is; says so when there is none.
+pub fn memory(test: &str) -> Option<tempfile::TempDir> {
+    let made = tempfile::tempdir_in("/dev/shm");
+    if let Err(reason) = &made {
+        eprintln!("skipped: {test}: no directory in memory: /dev/shm: {reason}");
+    }
+    made.ok()
+}
+
 /// Runs of the program as an ordinary user.
 pub struct Nobody {
     // The binary lies where an ordinary user may not look, so a copy is run.

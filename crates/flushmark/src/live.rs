@@ -1,0 +1,253 @@
+//! What a run tells of itself while it is measured: a small file in memory, written once a second, which `flushmark web` reads.
+//!
+//! Never on a disk: a measurement must not write to a drive that it measures. Where the user has no directory in memory, nothing is told.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use measurement::{Progress, RunDocument};
+use serde::{Deserialize, Serialize};
+use store::process;
+use web::running::{History, Phase, Running};
+use workload::Plan;
+
+/// A person sees no more than that, and each time costs the observing thread some ten microseconds.
+const EVERY: Duration = Duration::from_secs(1);
+/// Larger than any file of ours.
+const BYTES_MOST: u64 = 1 << 20;
+/// A new file stands beside the one that it replaces for a moment; one as old as that was left by a killed process.
+const UNFINISHED_MOST: Duration = Duration::from_secs(60);
+
+const PREFIX: &str = "flushmark-live-";
+const ENDING: &str = ".json";
+const UNFINISHED: &str = ".new";
+
+/// The file's content.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    /// The process, as [`process::lives`] knows it.
+    writer: String,
+    #[serde(flatten)]
+    running: Running,
+}
+
+/// A run's file, which is gone when this is dropped.
+pub struct Live {
+    file: Option<PathBuf>,
+    told: Told,
+    at: Option<Instant>,
+}
+
+impl Live {
+    /// Of a run that begins.
+    pub fn of(document: &RunDocument) -> Live {
+        Live::within(emulate::runtime::in_memory().first().map(PathBuf::as_path), document)
+    }
+
+    fn within(directory: Option<&Path>, document: &RunDocument) -> Live {
+        let pid = std::process::id();
+        let running = Running {
+            process: pid,
+            started_at: document.started_at.clone(),
+            suite: document.suite.clone(),
+            target: document.target.given.clone(),
+            run: None,
+            store: None,
+            test: String::new(),
+            position: 0,
+            tests: 0,
+            phase: Phase::Preparing,
+            expected_s: None,
+            iops: None,
+            commit_p99_us: None,
+            history: History::default(),
+        };
+        let file = directory.map(|directory| directory.join(format!("{PREFIX}{pid}{ENDING}")));
+        Live { file, told: Told { writer: process::this(), running }, at: None }
+    }
+
+    /// The next test begins.
+    pub fn begin(&mut self, plan: &Plan, index: usize) {
+        let test = &plan.tests[index];
+        let running = &mut self.told.running;
+        running.test.clone_from(&test.name);
+        running.position = index + 1;
+        running.tests = plan.tests.len();
+        running.phase = Phase::Preparing;
+        running.expected_s = test.work.limit().time().map(|time| time.as_secs_f64());
+        running.iops = None;
+        running.commit_p99_us = None;
+        running.history = History::default();
+        self.tell();
+    }
+
+    /// What is seen of the running test.
+    pub fn see(&mut self, seen: &Progress) {
+        let running = &mut self.told.running;
+        running.phase =
+            if seen.elapsed_s < 0.0 { Phase::WarmingUp } else { Phase::Measuring { elapsed_s: seen.elapsed_s } };
+        running.iops = seen.iops;
+        running.commit_p99_us = seen.commit_p99_us;
+        if let Some(iops) = seen.iops {
+            running.history.see(seen.elapsed_s, iops, seen.commit_p99_us);
+        }
+        if self.at.is_none_or(|at| at.elapsed() >= EVERY) {
+            self.tell();
+        }
+    }
+
+    /// Replaces the file. One that cannot be written is given up: nobody measures worse without it.
+    fn tell(&mut self) {
+        self.at = Some(Instant::now());
+        if let Some(file) = &self.file
+            && replace(file, &self.told).is_err()
+        {
+            self.remove();
+        }
+    }
+
+    fn remove(&mut self) {
+        if let Some(file) = self.file.take() {
+            let _ = fs::remove_file(file.with_extension(&UNFINISHED[1..]));
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+fn replace(file: &Path, told: &Told) -> std::io::Result<()> {
+    let unfinished = file.with_extension(&UNFINISHED[1..]);
+    // Of a killed process of the same number; made anew, so that its mode is ours.
+    let _ = fs::remove_file(&unfinished);
+    let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    new.write_all(&serde_json::to_vec(told)?)?;
+    fs::rename(unfinished, file)
+}
+
+/// The runs of this user that are being measured now, the oldest first.
+pub fn running() -> Vec<Running> {
+    let directories = emulate::runtime::in_memory();
+    let mut running: Vec<Running> = directories.iter().flat_map(|directory| running_in(directory)).collect();
+    running.sort_by(|one, other| (&one.started_at, one.process).cmp(&(&other.started_at, other.process)));
+    running
+}
+
+/// Those that tell of themselves in a directory. Files of processes that are gone are removed.
+fn running_in(directory: &Path) -> Vec<Running> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| read(&entry.path())).collect()
+}
+
+fn read(path: &Path) -> Option<Running> {
+    let name = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
+    let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    if name.ends_with(UNFINISHED) {
+        if metadata.modified().ok()?.elapsed().is_ok_and(|age| age > UNFINISHED_MOST) {
+            let _ = fs::remove_file(path);
+        }
+        return None;
+    }
+    name.strip_suffix(ENDING)?;
+    let mut text = String::new();
+    File::open(path).ok()?.take(BYTES_MOST).read_to_string(&mut text).ok()?;
+    let told: Told = serde_json::from_str(&text).ok()?;
+    if !process::lives(&told.writer) {
+        let _ = fs::remove_file(path);
+        return None;
+    }
+    Some(told.running)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn document() -> RunDocument {
+        RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-model.json")).unwrap()
+    }
+
+    fn seen(elapsed_s: f64) -> Progress {
+        Progress { elapsed_s, iops: Some(1000.0), commit_p99_us: Some(50.0) }
+    }
+
+    fn files(directory: &Path) -> Vec<PathBuf> {
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[test]
+    fn a_run_tells_of_itself_until_its_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let plan = workload::suites::named("quick").unwrap();
+        let mut live = Live::within(Some(directory.path()), &document());
+        assert!(running_in(directory.path()).is_empty());
+        live.begin(&plan, 1);
+        let mode = fs::metadata(&files(directory.path())[0]).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let running = running_in(directory.path());
+        assert_eq!((running[0].position, running[0].tests), (2, plan.tests.len()));
+        assert_eq!((running[0].test.as_str(), running[0].phase), (plan.tests[1].name.as_str(), Phase::Preparing));
+        // A second later it is told, and no sooner.
+        live.see(&seen(-0.5));
+        assert_eq!(running_in(directory.path())[0].phase, Phase::Preparing);
+        live.at = live.at.map(|at| at.checked_sub(EVERY).unwrap());
+        live.see(&seen(3.2));
+        let running = running_in(directory.path());
+        assert_eq!(running[0].phase, Phase::Measuring { elapsed_s: 3.2 });
+        assert_eq!(running[0].history.iops, [1000.0; 3]);
+        // The next test begins with nothing of the last.
+        live.begin(&plan, 2);
+        assert_eq!(running_in(directory.path())[0].history, History::default());
+        drop(live);
+        assert!(files(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn files_of_processes_that_are_gone_are_removed_and_others_are_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut live = Live::within(Some(directory.path()), &document());
+        live.begin(&workload::suites::named("quick").unwrap(), 0);
+        let told = fs::read_to_string(&files(directory.path())[0]).unwrap();
+        let place = |name: &str| directory.path().join(name);
+        // The number was given again: this process lives, but began at another time.
+        let (before, began) = live.told.writer.rsplit_once('/').unwrap();
+        let reused = told.replace(&live.told.writer, &format!("{before}/{began}1"));
+        fs::write(place("flushmark-live-1.json"), reused).unwrap();
+        fs::write(place("flushmark-live-2.json"), "not of ours").unwrap();
+        fs::write(place("flushmark-live-3.new"), "just begun").unwrap();
+        fs::write(place("flushmark-live-4.new"), "left").unwrap();
+        let old = std::time::SystemTime::now() - 2 * UNFINISHED_MOST;
+        File::options().write(true).open(place("flushmark-live-4.new")).unwrap().set_modified(old).unwrap();
+        fs::write(place("notes.json"), &told).unwrap();
+        std::os::unix::fs::symlink(place("notes.json"), place("flushmark-live-5.json")).unwrap();
+        assert_eq!(running_in(directory.path()).len(), 1);
+        let gone = ["flushmark-live-1.json", "flushmark-live-4.new"];
+        let left = ["flushmark-live-2.json", "flushmark-live-3.new", "flushmark-live-5.json", "notes.json"];
+        assert!(gone.iter().all(|name| !place(name).exists()));
+        assert!(left.iter().all(|name| place(name).exists()));
+    }
+
+    #[test]
+    fn without_a_place_nothing_is_told_and_nothing_fails() {
+        let plan = workload::suites::named("quick").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        for place in [None, Some(directory.path().join("gone"))] {
+            let mut live = Live::within(place.as_deref(), &document());
+            live.begin(&plan, 0);
+            live.see(&seen(1.0));
+        }
+        assert!(files(directory.path()).is_empty());
+    }
+}

@@ -1,0 +1,139 @@
+//! `flushmark web` as a person starts and ends it, and what running tests tell.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Run, entries, flushmark, interrupt, memory, plan, run};
+use serde_json::Value;
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn started(args: &[&str]) -> (Child, String) {
+    let mut child = flushmark().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
+    (child, url.trim().to_owned())
+}
+
+#[test]
+fn it_says_where_it_is_and_ends_cleanly() {
+    let place = tempfile::tempdir().unwrap();
+    let store = place.path().join("results.db");
+    for (signal, listen) in [("-INT", "0"), ("-TERM", "[::1]:0")] {
+        let (child, url) = started(&["web", "--listen", listen, "--store", store.to_str().unwrap()]);
+        assert!(url.starts_with("http://127.0.0.1:") || url.starts_with("http://[::1]:"), "{url}");
+        let ended = interrupt(child, signal, SOON);
+        assert_eq!(ended.code, Some(0));
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(ended.said(&store, "results.db"), @"");
+        }
+        assert!(!store.exists(), "looking makes no store");
+    }
+}
+
+#[test]
+fn on_another_address_it_prints_a_token() {
+    let place = tempfile::tempdir().unwrap();
+    let store = place.path().join("results.db");
+    let (child, url) = started(&["web", "--listen", "0.0.0.0:0", "--store", store.to_str().unwrap()]);
+    interrupt(child, "-INT", SOON);
+    let (address, token) = url.split_once("/?token=").unwrap();
+    assert!(!address.contains("0.0.0.0"), "nobody can open {address}");
+    assert!(token.len() == 64 && token.chars().all(|c| c.is_ascii_hexdigit()), "{token}");
+}
+
+#[test]
+fn where_it_cannot_listen_is_said() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let mut said = Vec::new();
+    for listen in [port.to_string(), "192.0.2.1:80".to_owned(), "localhost".to_owned()] {
+        let refused = run(&["web", "--store", "none.db", "--listen", &listen]);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let text = refused.words().replace(&port.to_string(), "PORT").replace(&(port + 1).to_string(), "NEXT");
+        said.push(text.lines().next().unwrap_or_default().to_owned());
+    }
+    insta::assert_snapshot!(said.join("\n"), @"
+    flushmark: 127.0.0.1:PORT is in use, perhaps by another `flushmark web`; name another port, such as --listen NEXT, or --listen 0 for any that is free
+    flushmark: 192.0.2.1:80 is no address of this machine; `ip address` shows what it has
+    error: invalid value 'localhost' for '--listen <ADDRESS>': write PORT, ADDRESS or ADDRESS:PORT, with the address in numbers, such as 127.0.0.1:8080 or [::1]:8080
+    ");
+}
+
+/// What a run that runs now tells.
+fn told(directory: &std::path::Path) -> Option<Value> {
+    let name = entries(directory).into_iter().find(|name| name.ends_with(".json"))?;
+    serde_json::from_str(&std::fs::read_to_string(directory.join(name)).ok()?).ok()
+}
+
+fn until_told(directory: &std::path::Path, what: impl Fn(&Value) -> bool) -> Value {
+    let begun = Instant::now();
+    loop {
+        if let Some(told) = told(directory).filter(&what) {
+            return told;
+        }
+        assert!(begun.elapsed() < SOON, "{:?}", told(directory));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_run_tells_what_it_does_in_memory_and_nobody_else() {
+    let Some(runtime) = memory("a_run_tells_what_it_does_in_memory_and_nobody_else") else { return };
+    let plans = tempfile::tempdir().unwrap();
+    let plan = plan(
+        plans.path(),
+        "[[test]]\nname = \"commits\"\npattern = \"randwrite\"\nsync = \"fdatasync\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\ntime = \"60s\"\n",
+    );
+    let target = tempfile::tempdir().unwrap();
+    let start = || {
+        flushmark()
+            .args(["run", &plan, "--quiet", "--target", target.path().to_str().unwrap()])
+            .env("XDG_RUNTIME_DIR", runtime.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let child = start();
+    let told = until_told(runtime.path(), |told| told["iops"].is_f64());
+    assert_eq!((&told["test"], &told["position"], &told["tests"]), (&"commits".into(), &1.into(), &1.into()));
+    assert_eq!((told["process"].as_u64(), told["expected_s"].as_f64()), (Some(u64::from(child.id())), Some(60.0)));
+    let name = format!("flushmark-live-{}.json", child.id());
+    let mode = std::fs::metadata(runtime.path().join(&name)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(interrupt(child, "-INT", SOON).code, Some(130));
+    assert_eq!(entries(runtime.path()), [""; 0], "the file goes with the run");
+    // One that was killed leaves its file, and nobody shows it.
+    let killed = start();
+    until_told(runtime.path(), |told| told["iops"].is_f64());
+    interrupt(killed, "-KILL", SOON);
+    assert_eq!(entries(runtime.path()).len(), 1);
+}
+
+#[test]
+fn on_a_disk_nothing_is_told() {
+    let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let target = tempfile::tempdir().unwrap();
+    let plan =
+        plan(disk.path(), "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\ntime = \"1500ms\"\n");
+    let mut command = flushmark();
+    command.args(["run", &plan, "--quiet", "--target", target.path().to_str().unwrap()]);
+    let mut child =
+        command.env("XDG_RUNTIME_DIR", disk.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut looks = 0;
+    while child.try_wait().unwrap().is_none() {
+        assert_eq!(entries(disk.path()), ["plan.toml"]);
+        looks += 1;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(Run::of(child.wait_with_output().unwrap()).code, Some(0));
+    assert!(looks > 10, "{looks}");
+}

@@ -1,0 +1,401 @@
+//! A server over a real store, asked over real connections: what is answered, to whom, and what a store that is out of order comes to.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use measurement::RunDocument;
+use store::{Location, Origin, Store};
+use web::running::{History, Phase};
+use web::{Access, Running, Server};
+
+/// A server, which ends when this is dropped.
+struct Site {
+    address: SocketAddr,
+    url: String,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Site {
+    fn over(store: &Path) -> Site {
+        Site::listening("127.0.0.1:0", store, Vec::new())
+    }
+
+    fn listening(address: &str, store: &Path, running: Vec<Running>) -> Site {
+        let listener = TcpListener::bind(address).unwrap();
+        let bound = listener.local_addr().unwrap();
+        let access = Access::new(bound, &bound.to_string()).unwrap();
+        let url = access.address();
+        let server = Server::new(access, Location::Sqlite(store.to_owned()), move || running.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let wanted = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || server.serve(listener, || wanted.load(Ordering::Relaxed)).unwrap());
+        let address = SocketAddr::from(([127, 0, 0, 1], bound.port()));
+        Site { address, url, stop, thread: Some(thread) }
+    }
+
+    fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        let own_host = self.host();
+        let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            text += &format!("Host: {own_host}\r\n");
+        }
+        for (name, value) in headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        if method == "POST" {
+            let length = body.len();
+            text += &format!("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n");
+        }
+        stream.write_all(format!("{text}\r\n{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, &[], "")
+    }
+
+    /// Sends a form as this server's own page would, with the word that it carries.
+    fn post(&self, path: &str, body: &str) -> Answer {
+        let page = self.get("/run/1").body;
+        let word = page.split("name=\"word\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        self.ask("POST", path, &[("Origin", &format!("http://{}", self.host()))], &format!("word={word}&{body}"))
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")))
+    }
+
+    /// What its notice says, as text.
+    fn said(&self) -> String {
+        let notice = self.body.split("class=\"notice\" role=\"alert\">").nth(1).unwrap_or(&self.body);
+        notice.split("</p>").next().unwrap().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    }
+
+    /// The numbers of the runs that a list shows, in order.
+    fn runs(&self) -> Vec<u32> {
+        self.body
+            .split("name=\"run\" value=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
+            .collect()
+    }
+}
+
+fn document() -> RunDocument {
+    RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
+}
+
+/// A store with so many runs, a minute apart, the first of them the oldest.
+fn filled(path: &Path, count: u32) -> Store {
+    let mut store = Store::open(&Location::Sqlite(path.to_owned())).unwrap();
+    for minute in 0..count {
+        let mut document = document();
+        document.started_at = format!("2026-11-{:02}T10:{:02}:00Z", 1 + minute / 60, minute % 60);
+        document.suite = format!("suite-{}", minute % 3);
+        let host = Some(if minute % 2 == 0 { "db1" } else { "<i>db2</i>" }.to_owned());
+        store.insert(&document, &Origin { host }).unwrap();
+    }
+    store
+}
+
+#[test]
+fn an_empty_store_says_what_to_type() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    let site = Site::over(&path);
+    let absent = site.get("/");
+    assert_eq!(absent.status, 200);
+    assert!(absent.body.contains("flushmark check /var/lib"), "{}", absent.body);
+    assert!(!path.exists(), "looking makes no store");
+    filled(&path, 0);
+    assert!(site.get("/").body.contains("flushmark check /var/lib"));
+    // A filter that leaves nothing is something else.
+    filled(&path, 1);
+    assert!(site.get("/?host=nobody").body.contains("No run is like that"));
+}
+
+#[test]
+fn runs_are_listed_newest_first_filtered_by_link_and_leafed_through() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    filled(&path, 60);
+    let site = Site::over(&path);
+    let first = site.get("/");
+    assert_eq!(first.runs(), (11..=60).rev().collect::<Vec<_>>());
+    assert!(first.body.contains("href=\"/?page=1\"") && !first.body.contains("Newer runs"));
+    let second = site.get("/?page=1");
+    assert_eq!(second.runs(), (1..=10).rev().collect::<Vec<_>>());
+    assert!(second.body.contains("rel=\"prev\" href=\"/\"") && !second.body.contains("Older runs"));
+    assert_eq!(site.get("/?suite=suite-1&host=DB1").runs(), [59, 53, 47, 41, 35, 29, 23, 17, 11, 5]);
+    assert_eq!(site.get("/?host=%3Ci%3Edb2%3C%2Fi%3E").runs().len(), 30);
+    assert!(first.body.contains("&lt;i&gt;db2&lt;/i&gt;") && !first.body.contains("<i>db2"));
+    assert_eq!(site.get("/?until=2026-10-31").runs(), [0_u32; 0]);
+    assert_eq!(site.get("/?page=9").runs(), [0_u32; 0]);
+    let wrong = site.get("/?since=yesterday");
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.body.contains("`yesterday` is no day") && wrong.body.contains("aria-invalid=\"true\""));
+}
+
+#[test]
+fn runs_are_read_saved_and_compared() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    let kept = filled(&path, 9).get("3".parse().unwrap()).unwrap();
+    let site = Site::over(&path);
+    let run = site.get("/run/3");
+    assert_eq!(run.status, 200);
+    assert!(run.body.contains("data-figure=") && run.body.contains("id=\"chart-data\""));
+    let json = site.get("/run/3.json");
+    assert_eq!(json.header("content-type"), Some("application/json"));
+    assert_eq!(RunDocument::from_json(&json.body).unwrap(), kept.document);
+    let report = site.get("/run/3/report.html");
+    assert!(pages::is_report(&report.body) && !report.body.contains("/assets/"));
+    assert!(report.header("content-security-policy").unwrap().contains("sandbox allow-scripts"));
+    assert!(site.get("/compare?run=3&run=5").body.contains("id=\"overlay\""));
+    for (path, status, said) in [
+        ("/compare", 400, "Select two or more runs in the list, then press Compare."),
+        ("/compare?run=3&run=3", 400, "Select two or more runs in the list, then press Compare."),
+        (
+            "/compare?run=1&run=2&run=3&run=4&run=5&run=6&run=7&run=8",
+            400,
+            "At most 7 runs are drawn side by side; select fewer.",
+        ),
+        ("/compare?run=3&run=x", 404, "“x” is no run's number; the list shows them."),
+        ("/run/last", 404, "“last” is no run's number; the list shows them."),
+        ("/nowhere", 404, "There is no page at this address."),
+        ("/assets/nothing.css", 404, "There is no page at this address."),
+    ] {
+        let answer = site.get(path);
+        assert_eq!((answer.status, answer.said().as_str()), (status, said), "{path}");
+    }
+    let gone = site.get("/run/77");
+    assert_eq!(gone.status, 404);
+    assert!(gone.said().contains("holds no run 77"), "{}", gone.said());
+}
+
+#[test]
+fn tags_and_notes_are_changed_by_our_own_forms_only() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    let mut store = filled(&path, 1);
+    let site = Site::over(&path);
+    let run = "1".parse().unwrap();
+    let mut marks = || {
+        let summary = store.get(run).unwrap().summary;
+        (summary.tags.iter().map(ToString::to_string).collect::<Vec<_>>(), summary.note)
+    };
+    let done = site.post("/run/1/tag", "tag=+before-update+");
+    assert_eq!((done.status, done.header("location")), (303, Some("/run/1")));
+    assert_eq!(site.post("/run/1/note", "note=new+firmware%0D%0A%3Cb%3E").status, 303);
+    assert_eq!(marks(), (vec!["before-update".to_owned()], "new firmware\n<b>".to_owned()));
+    assert!(site.get("/run/1").body.contains("&lt;b&gt;</textarea>"));
+    assert_eq!(site.get("/?tag=before-update").runs(), [1]);
+    let no_tag = site.post("/run/1/tag", "tag=a+b");
+    assert_eq!(no_tag.status, 400);
+    assert!(no_tag.said().starts_with("`a b` is no tag"), "{}", no_tag.said());
+    // From another site, from nowhere, without the word, or by a link: refused, and nothing changes.
+    let page = site.get("/run/1").body;
+    let word = page.split("name=\"word\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let own = format!("http://{}", site.host());
+    let body = format!("word={word}&tag=evil");
+    for (origin, body) in [
+        (Some("http://evil.example"), body.as_str()),
+        (Some("null"), &body),
+        (None, &body),
+        (Some(own.as_str()), "tag=evil"),
+        (Some(&own), "word=guess&tag=evil"),
+    ] {
+        let headers: Vec<(&str, &str)> = origin.map(|origin| ("Origin", origin)).into_iter().collect();
+        assert_eq!(site.ask("POST", "/run/1/tag", &headers, body).status, 403, "{origin:?} {body}");
+    }
+    assert_eq!(site.get("/run/1/tag?tag=evil").status, 404);
+    assert_eq!(marks().0, ["before-update"]);
+    assert_eq!(site.post("/run/1/untag", "tag=before-update").status, 303);
+    assert_eq!(marks().0, [""; 0]);
+    assert_eq!(site.post("/run/5/note", "note=x").status, 404);
+}
+
+#[test]
+fn under_another_name_nothing_is_answered() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    filled(&path, 1);
+    let site = Site::over(&path);
+    let port = site.address.port();
+    for host in ["evil.example".to_owned(), format!("evil.example:{port}"), "127.0.0.1:1".to_owned()] {
+        for path in ["/", "/run/1.json", "/live"] {
+            let answer = site.ask("GET", path, &[("Host", &host)], "");
+            assert_eq!(answer.status, 421, "{host}{path}");
+            assert!(!answer.body.contains("db1"));
+        }
+    }
+    assert_eq!(site.ask("GET", "/", &[("Host", &format!("localhost:{port}"))], "").status, 200);
+}
+
+#[test]
+fn a_server_that_others_reach_wants_its_token() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    filled(&path, 1);
+    let site = Site::listening("0.0.0.0:0", &path, Vec::new());
+    let token = site.url.split_once("?token=").unwrap().1;
+    for path in ["/", "/run/1", "/run/1.json", "/live", "/?token=0123", "/nowhere"] {
+        let refused = site.get(path);
+        assert_eq!(refused.status, 401, "{path}");
+        assert!(
+            refused.said().starts_with("Open the whole address that `flushmark web` printed"),
+            "{}",
+            refused.said()
+        );
+    }
+    assert_eq!(site.ask("POST", "/run/1/tag", &[], "tag=x").status, 401);
+    let welcomed = site.get(&format!("//evil.example/run/1?suite=a&token={token}&page=1"));
+    assert_eq!(welcomed.status, 303);
+    assert_eq!(welcomed.header("location"), Some("/evil.example/run/1?suite=a&page=1"));
+    let cookie = welcomed.header("set-cookie").unwrap();
+    assert!(cookie.contains("httponly") && cookie.contains("samesite=lax"), "{cookie}");
+    let pair = cookie.split(';').next().unwrap();
+    assert_eq!(site.ask("GET", "/run/1", &[("Cookie", pair)], "").status, 200);
+    assert_eq!(site.ask("GET", "/run/1", &[("Cookie", &format!("{pair}0"))], "").status, 401);
+}
+
+#[test]
+fn every_answer_keeps_itself_to_itself() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    filled(&path, 2);
+    let site = Site::over(&path);
+    for path in ["/", "/run/1", "/run/1.json", "/run/1/report.html", "/compare?run=1&run=2", "/live", "/nowhere"] {
+        let answer = site.get(path);
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("http"), "{path}: {policy}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
+        assert_eq!(answer.header("referrer-policy"), Some("same-origin"), "{path}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
+    }
+    // What a page links is there, may be kept for ever, and is named by its content.
+    let page = site.get("/run/1").body;
+    let links: Vec<&str> = page.split('"').filter(|part| part.starts_with("/assets/")).collect();
+    assert_eq!(links.len(), 4, "{links:?}");
+    for link in links {
+        let asset = site.get(link);
+        assert_eq!(asset.status, 200, "{link}");
+        assert_eq!(asset.header("cache-control"), Some("public, max-age=31536000, immutable"));
+        assert!(!asset.body.is_empty());
+    }
+}
+
+#[test]
+fn a_store_that_is_out_of_order_has_its_sentence() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    let site = Site::over(&path);
+    let mut said = Vec::new();
+    let mut note = |answer: &Answer| {
+        assert_eq!(answer.status, 503, "{}", answer.body);
+        said.push(answer.said().replace(&*path.to_string_lossy(), "results.db"));
+    };
+    std::fs::write(&path, "a text of somebody's").unwrap();
+    note(&site.get("/"));
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    note(&site.get("/"));
+    std::fs::remove_dir(&path).unwrap();
+    filled(&path, 1);
+    assert_eq!(site.get("/").runs(), [1], "what is in order again is shown again");
+    // A store that vanished.
+    std::fs::remove_file(&path).unwrap();
+    note(&site.get("/run/1"));
+    insta::assert_snapshot!(said.join("\n"), @"
+    The store results.db is a file that is no SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE).
+    The store results.db is a directory; name a file in it, such as results.db.
+    The store results.db does not exist; `flushmark check` and `flushmark run` make it when they keep a run there.
+    ");
+}
+
+#[test]
+fn a_locked_store_is_waited_for_and_then_said() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    filled(&path, 1);
+    let site = Site::over(&path);
+    let page = site.get("/run/1");
+    assert_eq!(page.status, 200);
+    let lock = rusqlite::Connection::open(&path).unwrap();
+    lock.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let begun = Instant::now();
+    let refused = site.post("/run/1/tag", "tag=x");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(refused.status, 503);
+    assert!(refused.said().contains("has been locked by another process for 3 s"), "{}", refused.said());
+    lock.execute_batch("COMMIT").unwrap();
+    assert_eq!(site.post("/run/1/tag", "tag=x").status, 303);
+}
+
+#[test]
+fn running_tests_are_shown_and_what_they_are_called_is_text() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    let mut history = History::default();
+    for second in 1..=3 {
+        history.see(f64::from(second), 1000.0 * f64::from(second), Some(80.0));
+    }
+    let running = Running {
+        process: 4711,
+        started_at: "2026-11-21T10:00:00Z".to_owned(),
+        suite: "fsync-study".to_owned(),
+        target: "/srv/<script>".to_owned(),
+        run: Some(7),
+        store: Some(path.to_string_lossy().into_owned()),
+        test: "</script><img src=x onerror=alert(1)>".to_owned(),
+        position: 2,
+        tests: 36,
+        phase: Phase::Measuring { elapsed_s: 3.2 },
+        expected_s: Some(5.0),
+        iops: Some(3000.0),
+        commit_p99_us: Some(80.0),
+        history,
+    };
+    let elsewhere = Running { store: Some("elsewhere.db".to_owned()), process: 4712, ..running.clone() };
+    let site = Site::listening("127.0.0.1:0", &path, vec![running, elsewhere]);
+    let page = site.get("/live").body;
+    assert!(!page.contains("<img src=x") && !page.contains("</script><img"), "{page}");
+    for shown in ["3,000/s", "80 µs", "3 s of 5 s", "2 runs", "value=\"0.640\"", "[1000.0,2000.0,3000.0]"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    assert_eq!(page.matches("href=\"/run/7\"").count(), 1, "a run of another store is no link here");
+    let quiet = Site::over(&path);
+    assert!(quiet.get("/live").body.contains("Nothing is being measured"));
+}

@@ -5,9 +5,10 @@ mod bench;
 mod c_states;
 mod commands;
 mod exit;
+mod keeping;
 mod modelled;
 mod progress;
-#[expect(dead_code, reason = "the verbs that read results come next")]
+#[expect(dead_code, reason = "verbs that take files beside kept runs come next")]
 mod selection;
 mod session;
 mod signals;

@@ -199,6 +199,14 @@ mod tests {
         p50 and p99 are those of the first test with commits.
         The newest 3; --limit shows more.
         ");
+        insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 150, ..Look::plain() }), @"
+         id  when (UTC)        host  drive or target            suite     p50      p99  tags         note                            state
+        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  -                               -
+        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  with the firmware of last spr…  interrupted
+          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  quick       -        -  -            -                               running
+
+        p50 and p99 are those of the first test with commits.
+        ");
         insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 72, ..Look::plain() }), @"
          id  when (UTC)        drive or target          suite     p50      p99
         112  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  quick  164 µs  1.28 ms

@@ -58,6 +58,9 @@ mod tests {
     }
 
     proptest! {
+        // A histogram has 24,000 cells, and nothing here is optimised in tests.
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         #[test]
         fn a_result_comes_back_equal(
             latencies in prop::collection::vec((0_u64..u64::MAX, 1_u64..1_000_000), 0..200),

@@ -15,6 +15,9 @@ use crate::rig::{self, Rig};
 /// Debian packages with the real components that rig tests use.
 const PACKAGES: [&str; 30] = [
     "fio",
+    // Kept results of many hosts, and a person who is asked before they are deleted.
+    "postgresql-15",
+    "bsdutils",
     // Clients of emulated drives, and what is checked on them.
     "qemu-utils",
     "nbdkit",

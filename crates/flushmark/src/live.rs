@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use measurement::{Progress, RunDocument};
 use serde::{Deserialize, Serialize};
-use store::process;
+use store::{Location, RunId, process};
 use web::running::{History, Phase, Running};
 use workload::Plan;
 
@@ -42,9 +42,12 @@ pub struct Live {
 }
 
 impl Live {
-    /// Of a run that begins.
-    pub fn of(document: &RunDocument) -> Live {
-        Live::within(emulate::runtime::in_memory().first().map(PathBuf::as_path), document)
+    /// Of a run that begins, and where it is kept.
+    pub fn of(document: &RunDocument, kept: Option<(RunId, &Location)>) -> Live {
+        let mut live = Live::within(emulate::runtime::in_memory().first().map(PathBuf::as_path), document);
+        live.told.running.run = kept.map(|(run, _)| run.number());
+        live.told.running.store = kept.map(|(_, location)| location.to_string());
+        live
     }
 
     fn within(directory: Option<&Path>, document: &RunDocument) -> Live {

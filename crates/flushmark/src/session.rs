@@ -99,11 +99,11 @@ impl Session {
         mut self,
         plan: &Plan,
         progress: &mut Progress,
+        mut live: Live,
         mut done: impl FnMut(&TestResult) -> anyhow::Result<()>,
     ) -> anyhow::Result<Completed> {
         let mut error = None;
         let mut failed = false;
-        let mut live = Live::of(&self.document);
         for (index, test) in plan.tests.iter().enumerate() {
             if STOP.is_requested() || failed {
                 break;

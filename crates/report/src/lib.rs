@@ -13,6 +13,7 @@
 //! | [`crash_page`], [`crash_state`], [`crash_line`] | a crash test |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
 //! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
+//! | [`run_list`], [`run_list_json`], [`kept_page`] | what a store holds |
 //! | [`json`] | the result document |
 //! | [`target_facts`], [`evidence_words`], [`confidence_words`], [`number`] | the same words for the pages that a browser shows |
 //!
@@ -30,6 +31,7 @@ mod emulation;
 mod findings;
 mod fit;
 mod host;
+mod kept;
 mod look;
 mod models;
 mod nearest;
@@ -56,6 +58,7 @@ pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_stat
 pub use findings::{confidence_words, evidence_words};
 pub use fit::{FitRow, fit_page};
 pub use host::host_page;
+pub use kept::{kept_page, run_list, run_list_json};
 pub use look::{Glyphs, Look, Palette};
 pub use models::models;
 pub use progress::{done_line, live_line};

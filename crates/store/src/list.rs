@@ -28,7 +28,7 @@ pub struct Filter {
     pub tag: Option<Tag>,
     /// A part of the note.
     pub note: Option<String>,
-    /// A part of the target, as the person wrote it.
+    /// A part of the target; a directory or file is known by its whole path.
     pub target: Option<String>,
     /// At most so many, the newest.
     pub limit: Option<u32>,

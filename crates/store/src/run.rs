@@ -195,7 +195,7 @@ pub struct Summary {
     pub drives: Vec<DriveName>,
     /// The plan's name.
     pub suite: String,
-    /// The target, as the person wrote it.
+    /// The target; a directory or file by its whole path.
     pub target: String,
     /// What measured, with its version.
     pub tool: String,

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use measurement::{RunDocument, TestResult};
 use uuid::Uuid;
 
@@ -17,7 +16,7 @@ use crate::postgres::Postgres;
 use crate::process;
 use crate::run::{End, Kept, Origin, RunId, State, Summary, Tag};
 use crate::sqlite::Sqlite;
-use crate::writing::{self, Entry, measured_at};
+use crate::writing::{self, Entry};
 
 /// How long a lock of another process is waited for. A transaction takes milliseconds, so this is a process that hangs or a person in an SQL shell.
 pub const LOCK_WAIT: Duration = Duration::from_secs(10);
@@ -147,7 +146,7 @@ impl Store {
         let entry = Entry {
             uuid: Uuid::now_v7(),
             digest: None,
-            at: measured_at(document).unwrap_or_else(Timestamp::now),
+            at: writing::at(document),
             host: origin.host.as_deref(),
             state: State::Running,
             writer: Some(&process::this()),
@@ -194,6 +193,21 @@ impl Store {
         self.engine.release(run.0).map_err(|problem| self.error(problem))
     }
 
+    /// Takes a run away again that ended before its first test. One with tests stays, and was interrupted.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the run was deleted meanwhile.
+    pub fn abandon(&mut self, run: RunId) -> Result<(), StoreError> {
+        self.write(|engine| {
+            if kept_tests(engine, run)? == 0 {
+                return engine.execute("DELETE FROM runs WHERE id = $1", &[run.0.into()]).map(drop);
+            }
+            let sql = "UPDATE runs SET state = $1, writer = NULL WHERE id = $2";
+            engine.execute(sql, &[State::Interrupted.name().into(), run.0.into()]).map(drop)
+        })?;
+        self.engine.release(run.0).map_err(|problem| self.error(problem))
+    }
+
     /// Keeps a whole document, unless it is kept already.
     ///
     /// # Errors
@@ -208,7 +222,7 @@ impl Store {
             let entry = Entry {
                 uuid: Uuid::now_v7(),
                 digest: Some(digest),
-                at: measured_at(document).unwrap_or_else(Timestamp::now),
+                at: writing::at(document),
                 host: origin.host.as_deref(),
                 state: State::Complete,
                 writer: None,

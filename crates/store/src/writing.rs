@@ -23,9 +23,10 @@ pub(crate) struct Entry<'a> {
     pub(crate) tags: &'a [Tag],
 }
 
-/// When a document says that it was measured. The epoch stands for a time that nobody knows.
-pub(crate) fn measured_at(document: &RunDocument) -> Option<Timestamp> {
-    document.started_at.parse().ok().filter(|&at| at > Timestamp::UNIX_EPOCH)
+/// When a document was measured, as it says. The epoch stands for a time that nobody knows; then it is now, to the second, as documents say it.
+pub(crate) fn at(document: &RunDocument) -> Timestamp {
+    let said = document.started_at.parse().ok().filter(|&at: &Timestamp| at > Timestamp::UNIX_EPOCH);
+    said.unwrap_or_else(|| Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default())
 }
 
 /// Who measured: `flushmark 0.1.0`, `fio 3.33`.
@@ -39,6 +40,16 @@ fn tool(document: &RunDocument) -> String {
     }
 }
 
+/// The target as it is found again: a directory or file by its whole path, whatever the person's own directory was.
+fn target(document: &RunDocument) -> String {
+    match &document.drive {
+        Some(place) if matches!(document.target.kind.as_str(), "directory" | "file") => {
+            place.path.display().to_string()
+        }
+        _ => document.target.given.clone(),
+    }
+}
+
 /// The run without its tests.
 pub(crate) fn run(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry<'_>) -> Result<RunId, Problem> {
     let row = engine.one(
@@ -49,7 +60,7 @@ pub(crate) fn run(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry
             entry.digest.as_deref().into(),
             entry.at.as_microsecond().into(),
             document.suite.as_str().into(),
-            document.target.given.as_str().into(),
+            target(document).as_str().into(),
             entry.host.into(),
             tool(document).as_str().into(),
             entry.state.name().into(),

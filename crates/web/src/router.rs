@@ -179,7 +179,7 @@ async fn compared(State(shared): Site, Parameters(pairs): Parameters<Pairs>) -> 
     // Drawn in the thread that may wait, too: a page of many tests takes a while.
     let draw = move |store: &mut store::Store| {
         let kept = runs.iter().map(|&run| store.get(run)).collect::<Result<Vec<_>, _>>()?;
-        Ok(compare::page(&kept))
+        Ok(compare::page(kept))
     };
     Ok(Html(shared.server.shelf.ask(draw).await?))
 }

@@ -4,17 +4,19 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use super::store::StoreArgs;
+
 /// Draw results as one self-contained HTML page: verdict, charts, numbers, findings
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
-  flushmark check /srv --output check.json && flushmark report check.json
+  flushmark check /srv && flushmark report last
   flushmark report before.json after.json -o comparison.html
   flushmark report check.json -o - | ssh www.example.org 'cat > report.html'
 
 The page needs no network and no server, follows light and dark, and prints on A4.")]
 pub struct ReportArgs {
-    /// The results: files written by --output, several joined by commas or apart; several are drawn side by side
+    /// The results: numbers from `results list`, last, last~1, @TAG, or files written by --output; several are drawn side by side
     #[arg(value_name = "RESULT", required = true)]
     pub words: Vec<String>,
 
@@ -25,4 +27,7 @@ pub struct ReportArgs {
     /// Write over the file even if it is not a report of ours
     #[arg(long)]
     pub force: bool,
+
+    #[command(flatten)]
+    pub store: StoreArgs,
 }

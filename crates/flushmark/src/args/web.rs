@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use clap::Parser;
-use store::Location;
+
+use super::store::StoreArgs;
 
 /// Below 32768, from where on Linux takes ports for outgoing connections, and between the registered ones (doip-data is 13400, bprd 13720).
 const PORT: u16 = 13587;
@@ -23,9 +24,8 @@ pub struct WebArgs {
     #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)), value_parser = parse_listen)]
     pub listen: SocketAddr,
 
-    /// The store to show: a file, or postgres://USER@HOST/DATABASE
-    #[arg(long, value_name = "STORE")]
-    pub store: Option<Location>,
+    #[command(flatten)]
+    pub store: StoreArgs,
 
     /// Open the page in a browser
     #[arg(long)]

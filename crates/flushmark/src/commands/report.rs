@@ -24,7 +24,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Verdict> {
     if !to_stdout && !args.force {
         expect_ours(&args.output)?;
     }
-    let selected = selection::select(&args.words)?;
+    let selected = selection::select(&args.words, &args.store)?;
     let labels = labels(&args.words);
     let runs: Vec<Run<'_>> = selected.iter().flat_map(|selected| runs_of(selected, labels)).collect();
     let page = pages::report(&runs);

@@ -10,15 +10,15 @@ use web::{Access, Server};
 use super::print;
 use crate::args::web::WebArgs;
 use crate::exit::{self, Verdict, WrongUse};
-use crate::live;
 use crate::signals::{self, STOP};
+use crate::{keeping, live};
 
 /// Serves until a signal comes.
 ///
 /// # Errors
 /// When it cannot listen there, or nobody says where runs are kept.
 pub fn run(args: &WebArgs) -> anyhow::Result<Verdict> {
-    let location = args.store.clone().context("name a store with --store")?;
+    let location = keeping::location(&args.store)?;
     signals::listen().context("cannot listen to signals")?;
     let listener = listen(args.listen)?;
     let address = listener.local_addr().context("cannot tell where it listens")?;

@@ -16,10 +16,11 @@ pub struct Place {
 
 type Check = fn(&Place);
 
-pub const CHECKS: [(&str, Check); 11] = [
+pub const CHECKS: [(&str, Check); 12] = [
     ("a document comes back equal", a_document_comes_back_equal),
     ("a run grows test by test", a_run_grows_test_by_test),
     ("a run whose process is gone was interrupted", a_run_whose_process_is_gone_was_interrupted),
+    ("a run without a test is taken away", a_run_without_a_test_is_taken_away),
     ("the same document is kept once", the_same_document_is_kept_once),
     ("filters narrow", filters_narrow),
     ("signs of patterns stand for themselves", signs_of_patterns_stand_for_themselves),
@@ -145,6 +146,18 @@ fn a_run_whose_process_is_gone_was_interrupted(place: &Place) {
     assert!(store.get(id).unwrap().document.results == checked().results[..1]);
 }
 
+fn a_run_without_a_test_is_taken_away(place: &Place) {
+    let mut store = open(&place.here);
+    let empty = RunDocument { results: Vec::new(), ..checked() };
+    let gone = store.begin(&empty, &Origin::default()).unwrap();
+    store.abandon(gone).unwrap();
+    assert!(matches!(store.get(gone).unwrap_err().problem, Problem::NoRun(_)));
+    let stays = store.begin(&empty, &Origin::default()).unwrap();
+    store.append(stays, &checked().results[0]).unwrap();
+    store.abandon(stays).unwrap();
+    assert_eq!(store.get(stays).unwrap().summary.state, State::Interrupted);
+}
+
 fn the_same_document_is_kept_once(place: &Place) {
     let mut store = open(&place.here);
     let id = keep(&mut store, &checked(), &from("db1"));
@@ -173,6 +186,7 @@ fn filters_narrow(place: &Place) {
     });
     let a = keep(&mut store, &fast, &from("db1"));
     let mut slow = at(checked(), "2026-03-02T00:00:00Z", "wal");
+    slow.target.kind = "block-device".to_owned();
     slow.target.given = "/srv/pg".to_owned();
     let b = keep(&mut store, &slow, &from("db2"));
     let c = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "wal"), &from("db1"));

@@ -10,8 +10,9 @@ use crate::assets::Needs;
 /// More than the charts have colours and dashes for.
 pub const RUNS_MOST: usize = 7;
 
-/// The runs in the order in which they were named.
-pub fn page(kept: &[Kept]) -> String {
+/// The runs in the order of time: what was before stands before.
+pub fn page(mut kept: Vec<Kept>) -> String {
+    kept.sort_by_key(|kept| (kept.summary.at, kept.summary.id));
     let runs: Vec<Run<'_>> =
         kept.iter().map(|kept| Run { label: label(&kept.summary), document: &kept.document }).collect();
     let content: Content = pages::content(&runs);

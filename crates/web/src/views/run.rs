@@ -22,7 +22,7 @@ pub fn page(kept: &Kept, form_word: &str) -> String {
 pub fn label(summary: &Summary) -> String {
     let drives = drives(summary);
     let what = if drives.is_empty() { &summary.target } else { &drives };
-    format!("{} · {what}", summary.id)
+    format!("#{} {what}", summary.id)
 }
 
 /// The report as a file of its own.

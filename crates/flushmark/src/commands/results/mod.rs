@@ -1,6 +1,11 @@
 //! `flushmark results`: one file a subcommand.
 
-use crate::args::results::ResultsArgs;
+mod delete;
+mod list;
+mod mark;
+mod show;
+
+use crate::args::results::{ResultsArgs, ResultsCommand};
 use crate::exit::Verdict;
 
 /// Does what the subcommand says.
@@ -8,5 +13,11 @@ use crate::exit::Verdict;
 /// # Errors
 /// Those of the subcommand.
 pub fn run(args: &ResultsArgs) -> anyhow::Result<Verdict> {
-    match args.command {}
+    match &args.command {
+        ResultsCommand::List(list) => list::run(list, &args.store),
+        ResultsCommand::Show(show) => show::run(show, &args.store),
+        ResultsCommand::Tag(tag) => mark::tag(tag, &args.store),
+        ResultsCommand::Note(note) => mark::note(note, &args.store),
+        ResultsCommand::Delete(delete) => delete::run(delete, &args.store),
+    }
 }

@@ -172,7 +172,8 @@ charts.glance = (data, theme, width) => {
         interval: 0,
         color: theme.text,
         hideOverlap: false,
-        formatter: (name) => clipped(name, narrow ? 20 : 64),
+        lineHeight: 14,
+        formatter: (name) => (narrow ? folded(name, 22) : clipped(name, 64)),
       },
     }),
     series: [

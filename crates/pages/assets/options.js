@@ -9,6 +9,14 @@ const element = (tag, className, text) => {
   return made;
 };
 
+// A name in two lines, where one has no room.
+const folded = (text, most) => {
+  if (text.length <= most) return text;
+  const space = text.lastIndexOf(" ", most);
+  const end = space > 0 ? space : most;
+  return `${text.slice(0, end)}\n${clipped(text.slice(end).trim(), most)}`;
+};
+
 // A tooltip: a heading, then lines of a mark, a name and a value.
 const tip = (heading, lines) => {
   const box = element("div", "tip");
@@ -96,8 +104,8 @@ const logAxis = (theme, least, most, format, more = {}) => {
 // middle of each crowd. `places` are pixels from the top.
 const LABEL_PX = 14;
 // What the names take beside the lines, and how many letters that is.
-const LABELS_PX = 158;
-const LABEL_LETTERS = 25;
+const LABELS_PX = 196;
+const LABEL_LETTERS = 32;
 const spread = (places) => {
   const order = places.map((_, index) => index).sort((a, b) => places[a] - places[b]);
   let crowds = order.map((index) => ({ middle: places[index], members: [index] }));

@@ -14,7 +14,7 @@ document.documentElement.classList.add("drawing");
 
 const heightOf = (place, width) => {
   const rows = Number(place.dataset.rows || 0);
-  if (rows > 0) return 70 + rows * 24;
+  if (rows > 0) return 70 + rows * (width < NARROW ? 34 : 24);
   const beside = place.closest(".beside") !== null && width >= BESIDE_LEAST && !printing;
   const heights = beside ? { percentiles: 480, "heat-map": 250, "rate-over-time": 190 } : { "rate-over-time": 230 };
   return heights[figures[place.dataset.figure].kind] || (width < NARROW ? 280 : 330);

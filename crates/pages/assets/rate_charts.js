@@ -45,7 +45,7 @@ charts["rate-over-time"] = (data, theme) => {
         markArea: {
           silent: true,
           itemStyle: { color: theme.steady },
-          label: { position: "insideTop", color: theme.faint, fontSize: 12 },
+          label: { position: "insideBottom", color: theme.faint, fontSize: 12 },
           data: steady,
         },
       },
@@ -149,7 +149,7 @@ charts.bars = (data, theme, width) => {
       inverse: true,
       axisTick: { show: false },
       splitLine: { show: false },
-      axisLabel: { interval: 0, color: theme.text, hideOverlap: false, formatter: (name) => clipped(name, narrow ? 18 : 44) },
+      axisLabel: { interval: 0, color: theme.text, hideOverlap: false, lineHeight: 14, formatter: (name) => (narrow ? folded(name, 20) : clipped(name, 44)) },
     }),
     series: data.settings.map((setting, index) => ({
       name: setting.name,

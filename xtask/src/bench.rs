@@ -1,0 +1,3 @@
+//! How long something takes on this machine, beside what it may take.
+
+pub mod report;

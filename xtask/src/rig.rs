@@ -64,7 +64,6 @@ fn build() -> anyhow::Result<PathBuf> {
 }
 
 /// The real binary, as people run it: what is measured.
-/// Builds a release of flushmark; its path.
 pub fn build_release() -> anyhow::Result<PathBuf> {
     built(&["build", "--quiet", "--release", "--package", "flushmark"], "release")
 }

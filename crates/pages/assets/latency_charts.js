@@ -28,7 +28,7 @@ charts.percentiles = (data, theme, width, height) => {
     z: 5 - index / 10,
   }));
   const yAxis = logAxis(theme, least, most, latency);
-  const top = data.lines.length > 1 ? 34 : 12;
+  const top = legendHeight(data.lines.map((line) => line.name), width) + 10;
   const flat = data.published.map((drive) => {
     const mean = Math.log10(drive.mean_us);
     return { name: drive.name, data: [[0, mean], [last, mean]] };

@@ -56,20 +56,32 @@ const axis = (theme, more) => ({
   axisLabel: { color: theme.faint, fontSize: 12, hideOverlap: true, ...(more.axisLabel || {}) },
 });
 
+// Letters of a name in the legend, and what a line of it takes.
+const legendLetters = (width) => (width < 500 ? 34 : 48);
+const LEGEND_PX = 22;
+
+// How high a legend is, which stands in as many lines as its names need.
+const legendHeight = (names, width) => {
+  if (names.length < 2) return 0;
+  let [lines, used] = [1, 0];
+  for (const name of names) {
+    const needed = clipped(name, legendLetters(width)).length * 6.8 + 46;
+    if (used > 0 && used + needed > width) [lines, used] = [lines + 1, 0];
+    used += needed;
+  }
+  return lines * LEGEND_PX + 6;
+};
+
 const legend = (theme, names, width) => ({
   show: names.length > 1,
-  type: "scroll",
   top: 0,
   left: 0,
   right: 0,
   itemWidth: 26,
   itemHeight: 9,
   data: names,
-  pageIconColor: theme.faint,
-  pageIconInactiveColor: theme.line,
-  pageTextStyle: { color: theme.faint },
   textStyle: { color: theme.text, fontSize: 12 },
-  formatter: (name) => clipped(name, width < 500 ? 26 : 48),
+  formatter: (name) => clipped(name, legendLetters(width)),
 });
 
 // Ticks of a logarithmic axis from below the least to above the most: 1, 2, 5 where they have room, else powers of ten. Values are their own logarithms on

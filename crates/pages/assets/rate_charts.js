@@ -87,7 +87,7 @@ charts.curve = (data, theme, width, height) => {
     nameGap: 10,
     nameTextStyle: { align: "left", color: theme.faint, fontSize: 12 },
   });
-  const top = data.lines.length > 1 ? 56 : 28;
+  const top = legendHeight(data.lines.map((line) => line.name), width) + 26;
   const others = data.published.map((line) => ({ name: line.name, data: logarithms(line) }));
   const behind = publishedLines(theme, others, { axis: yAxis, height: height - top - BELOW_PX }, named);
   return {
@@ -140,6 +140,9 @@ charts.bars = (data, theme, width) => {
       min: floor,
       max: ceiling,
       position: "top",
+      name: data.unit === "mib_per_s" ? "MiB/s" : "per second",
+      nameLocation: "middle",
+      nameGap: 22,
       axisTick: { customValues: powers, lineStyle: { color: theme.line } },
       axisLabel: { customValues: powers, margin: 6, formatter: (value) => unit.axis(10 ** value) },
     }),

@@ -38,10 +38,10 @@ enum Task {
         #[command(subcommand)]
         rig: rig::Rig,
     },
-    /// How fast our own parts are, on this machine
+    /// How long something takes on this machine, and how large it gets
     Bench {
         #[command(subcommand)]
-        part: Part,
+        what: Bench,
     },
     /// The engine beside a peer on this machine: both sides and the ratio of one run
     Versus {
@@ -51,9 +51,11 @@ enum Task {
 }
 
 #[derive(Debug, Subcommand)]
-enum Part {
+enum Bench {
+    /// A report of a real fsync-study: made by flushmark, opened in Chromium
+    Report(bench::report::Options),
     /// A store filled with runs of fsync-study: keeping one more, and finding some
-    Store(bench::Options),
+    Store(bench::store::Options),
 }
 
 #[derive(Debug, Subcommand)]
@@ -77,7 +79,8 @@ fn main() -> anyhow::Result<()> {
             anyhow::ensure!(outcome.failed == 0, "{} of the rig's tests failed", outcome.failed);
             Ok(())
         }
-        Task::Bench { part: Part::Store(options) } => bench::run(&options),
+        Task::Bench { what: Bench::Report(options) } => bench::report::run(&options),
+        Task::Bench { what: Bench::Store(options) } => bench::store::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
         Task::Versus { peer: Peer::Verify(options) } => versus::verify::run(&options),

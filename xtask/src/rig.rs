@@ -64,7 +64,7 @@ fn build() -> anyhow::Result<PathBuf> {
 }
 
 /// The real binary, as people run it: what is measured.
-fn build_release() -> anyhow::Result<PathBuf> {
+pub fn build_release() -> anyhow::Result<PathBuf> {
     built(&["build", "--quiet", "--release", "--package", "flushmark"], "release")
 }
 

@@ -28,7 +28,7 @@ charts.percentiles = (data, theme, width, height) => {
     z: 5 - index / 10,
   }));
   const yAxis = logAxis(theme, least, most, latency);
-  const top = data.lines.length > 1 ? 34 : 12;
+  const top = legendHeight(data.lines.map((line) => line.name), width) + 10;
   const flat = data.published.map((drive) => {
     const mean = Math.log10(drive.mean_us);
     return { name: drive.name, data: [[0, mean], [last, mean]] };
@@ -172,7 +172,8 @@ charts.glance = (data, theme, width) => {
         interval: 0,
         color: theme.text,
         hideOverlap: false,
-        formatter: (name) => clipped(name, narrow ? 20 : 64),
+        lineHeight: 14,
+        formatter: (name) => (narrow ? folded(name, 22) : clipped(name, 64)),
       },
     }),
     series: [

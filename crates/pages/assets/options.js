@@ -9,6 +9,14 @@ const element = (tag, className, text) => {
   return made;
 };
 
+// A name in two lines, where one has no room.
+const folded = (text, most) => {
+  if (text.length <= most) return text;
+  const space = text.lastIndexOf(" ", most);
+  const end = space > 0 ? space : most;
+  return `${text.slice(0, end)}\n${clipped(text.slice(end).trim(), most)}`;
+};
+
 // A tooltip: a heading, then lines of a mark, a name and a value.
 const tip = (heading, lines) => {
   const box = element("div", "tip");
@@ -48,20 +56,32 @@ const axis = (theme, more) => ({
   axisLabel: { color: theme.faint, fontSize: 12, hideOverlap: true, ...(more.axisLabel || {}) },
 });
 
+// Letters of a name in the legend, and what a line of it takes.
+const legendLetters = (width) => (width < 500 ? 34 : 48);
+const LEGEND_PX = 22;
+
+// How high a legend is, which stands in as many lines as its names need.
+const legendHeight = (names, width) => {
+  if (names.length < 2) return 0;
+  let [lines, used] = [1, 0];
+  for (const name of names) {
+    const needed = clipped(name, legendLetters(width)).length * 6.8 + 46;
+    if (used > 0 && used + needed > width) [lines, used] = [lines + 1, 0];
+    used += needed;
+  }
+  return lines * LEGEND_PX + 6;
+};
+
 const legend = (theme, names, width) => ({
   show: names.length > 1,
-  type: "scroll",
   top: 0,
   left: 0,
   right: 0,
   itemWidth: 26,
   itemHeight: 9,
   data: names,
-  pageIconColor: theme.faint,
-  pageIconInactiveColor: theme.line,
-  pageTextStyle: { color: theme.faint },
   textStyle: { color: theme.text, fontSize: 12 },
-  formatter: (name) => clipped(name, width < 500 ? 26 : 48),
+  formatter: (name) => clipped(name, legendLetters(width)),
 });
 
 // Ticks of a logarithmic axis from below the least to above the most: 1, 2, 5 where they have room, else powers of ten. Values are their own logarithms on
@@ -96,8 +116,8 @@ const logAxis = (theme, least, most, format, more = {}) => {
 // middle of each crowd. `places` are pixels from the top.
 const LABEL_PX = 14;
 // What the names take beside the lines, and how many letters that is.
-const LABELS_PX = 158;
-const LABEL_LETTERS = 25;
+const LABELS_PX = 196;
+const LABEL_LETTERS = 32;
 const spread = (places) => {
   const order = places.map((_, index) => index).sort((a, b) => places[a] - places[b]);
   let crowds = order.map((index) => ({ middle: places[index], members: [index] }));

@@ -6,6 +6,9 @@ const drawn = new Map();
 const PRINTED_WIDTH = 690;
 const AHEAD_OF_VIEW = "300px";
 const NARROW = 560;
+// Of more lines the names need room of their own.
+const FEW_LINES = 3;
+const MANY_LINES_PX = 410;
 // Narrower figures stand below each other.
 const BESIDE_LEAST = 440;
 let printing = false;
@@ -14,10 +17,12 @@ document.documentElement.classList.add("drawing");
 
 const heightOf = (place, width) => {
   const rows = Number(place.dataset.rows || 0);
-  if (rows > 0) return 70 + rows * 24;
+  if (rows > 0) return 70 + rows * (width < NARROW ? 34 : 24);
   const beside = place.closest(".beside") !== null && width >= BESIDE_LEAST && !printing;
   const heights = beside ? { percentiles: 480, "heat-map": 250, "rate-over-time": 190 } : { "rate-over-time": 230 };
-  return heights[figures[place.dataset.figure].kind] || (width < NARROW ? 280 : 330);
+  const { kind, lines = [] } = figures[place.dataset.figure];
+  if (kind === "curve" && lines.length > FEW_LINES) return MANY_LINES_PX;
+  return heights[kind] || (width < NARROW ? 280 : 330);
 };
 
 const draw = (place, theme, width = place.clientWidth) => {

@@ -45,7 +45,7 @@ charts["rate-over-time"] = (data, theme) => {
         markArea: {
           silent: true,
           itemStyle: { color: theme.steady },
-          label: { position: "insideTop", color: theme.faint, fontSize: 12 },
+          label: { position: "insideBottom", color: theme.faint, fontSize: 12 },
           data: steady,
         },
       },
@@ -87,7 +87,7 @@ charts.curve = (data, theme, width, height) => {
     nameGap: 10,
     nameTextStyle: { align: "left", color: theme.faint, fontSize: 12 },
   });
-  const top = data.lines.length > 1 ? 56 : 28;
+  const top = legendHeight(data.lines.map((line) => line.name), width) + 26;
   const others = data.published.map((line) => ({ name: line.name, data: logarithms(line) }));
   const behind = publishedLines(theme, others, { axis: yAxis, height: height - top - BELOW_PX }, named);
   return {
@@ -140,6 +140,9 @@ charts.bars = (data, theme, width) => {
       min: floor,
       max: ceiling,
       position: "top",
+      name: data.unit === "mib_per_s" ? "MiB/s" : "per second",
+      nameLocation: "middle",
+      nameGap: 22,
       axisTick: { customValues: powers, lineStyle: { color: theme.line } },
       axisLabel: { customValues: powers, margin: 6, formatter: (value) => unit.axis(10 ** value) },
     }),
@@ -149,7 +152,7 @@ charts.bars = (data, theme, width) => {
       inverse: true,
       axisTick: { show: false },
       splitLine: { show: false },
-      axisLabel: { interval: 0, color: theme.text, hideOverlap: false, formatter: (name) => clipped(name, narrow ? 18 : 44) },
+      axisLabel: { interval: 0, color: theme.text, hideOverlap: false, lineHeight: 14, formatter: (name) => (narrow ? folded(name, 20) : clipped(name, 44)) },
     }),
     series: data.settings.map((setting, index) => ({
       name: setting.name,

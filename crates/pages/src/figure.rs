@@ -35,7 +35,7 @@ impl Figures {
         let rows = chart.rows();
         self.0.insert(id.clone(), chart);
         html! {
-            figure id=(id) {
+            figure.wide[rows.is_some()] id=(id) {
                 figcaption { h4 { (title) } p { (summary) } }
                 div.chart data-figure=(id) data-rows=[rows] role="img" aria-label={ (title) ". " (summary) } {}
                 details {

@@ -1,7 +1,7 @@
 //! How latencies were spread, second by second: a stall is seen, and not averaged away.
 
 use measurement::TestResult;
-use measurement::series::bin_from_ns;
+use measurement::series::{BINS_PER_DECADE, bin_from_ns};
 use report::number::{latency, rate};
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
     let per_column = intervals.div_ceil(COLUMNS_MOST);
     let columns: Vec<Vec<(u32, u64)>> = series.commit_bins.chunks(per_column).map(summed).collect();
     let bins = || columns.iter().flatten().map(|(bin, _)| *bin);
-    let (lowest_bin, highest) = (bins().min()?, bins().max()?);
+    let (slowest_bin, (lowest_bin, highest)) = (bins().max()?, scale(bins().min()?, bins().max()?));
     let cells = columns
         .iter()
         .enumerate()
@@ -57,8 +57,15 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
         cells: cells.collect(),
         stalls,
     };
-    let summary = summary(&map, &columns);
+    let summary = summary(&map, &columns, slowest_bin);
     Some(Figure { id, title, summary, table: table(result, per_column), chart: Chart::HeatMap(map) })
+}
+
+/// The bins that the map shows: at least a factor of ten, so that latencies that hardly differ look as if they hardly differed.
+fn scale(lowest: u32, highest: u32) -> (u32, u32) {
+    let missing = BINS_PER_DECADE.saturating_sub(highest - lowest + 1);
+    let from = lowest.saturating_sub(missing / 2);
+    (from, highest.max(from + BINS_PER_DECADE - 1))
 }
 
 /// The counts of several intervals as one.
@@ -74,13 +81,12 @@ fn bin_us(bin: u32) -> f64 {
     bin_from_ns(bin) / 1e3
 }
 
-fn summary(map: &HeatMap, columns: &[Vec<(u32, u64)>]) -> String {
-    let highest = map.lowest_bin + map.bins - 1;
+fn summary(map: &HeatMap, columns: &[Vec<(u32, u64)>], highest: u32) -> String {
     let slowest = columns.iter().filter(|counts| counts.iter().any(|(bin, _)| *bin == highest)).count();
     let seconds =
         |columns: usize| report::number::span(std::time::Duration::from_secs_f64(columns as f64 * map.column_s));
     let mut text = format!(
-        "The darker, the more. The slowest, {} to {}, fell into {} of {}.",
+        "The stronger the colour, the more. The slowest, {} to {}, fell into {} of {}.",
         latency(bin_us(highest)),
         latency(bin_us(highest + 1)),
         seconds(slowest),
@@ -125,10 +131,19 @@ mod tests {
     #[test]
     fn a_stall_is_named() {
         let figure = of(vec![vec![(60, 500)], vec![(60, 480), (80, 1)], vec![], vec![(61, 400)]]).unwrap();
-        insta::assert_snapshot!(figure.summary, @"The darker, the more. The slowest, 100 ms to 126 ms, fell into 1 s of 4 s. For 1 s nothing completed at all.");
+        insta::assert_snapshot!(figure.summary, @"The stronger the colour, the more. The slowest, 100 ms to 126 ms, fell into 1 s of 4 s. For 1 s nothing completed at all.");
         let Chart::HeatMap(map) = figure.chart else { panic!() };
         assert_eq!(map.cells, [(0, 0, 500), (1, 0, 480), (1, 20, 1), (3, 1, 400)]);
         assert_eq!(map.stalls, [2]);
+    }
+
+    #[test]
+    fn latencies_that_are_all_alike_do_not_fill_the_map() {
+        let Chart::HeatMap(map) = of(vec![vec![(43, 9)]; 3]).unwrap().chart else { panic!() };
+        assert_eq!((map.lowest_bin, map.bins), (39, 10));
+        assert_eq!(map.cells[0], (0, 4, 9));
+        let Chart::HeatMap(map) = of(vec![vec![(0, 9)]; 3]).unwrap().chart else { panic!() };
+        assert_eq!((map.lowest_bin, map.bins), (0, 10));
     }
 
     #[test]

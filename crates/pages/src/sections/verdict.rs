@@ -14,13 +14,16 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
     let document = place.document;
     let grades: Vec<(Use, &Fitness)> =
         Use::ALL.into_iter().filter_map(|fit_for| Some((fit_for, document.fitness.get(&fit_for)?))).collect();
+    let known = grades.iter().any(|(_, fitness)| fitness.grade != Grade::Unknown);
     html! {
         section.verdict aria-labelledby=(place.within("verdict")) {
             h3 id=(place.within("verdict")) { "Verdict" }
             @if let Some(finding) = document.findings.first() {
                 p.deciding { (prose(&finding.title)) }
             }
-            @if grades.is_empty() {
+            @if let (false, Some((_, fitness))) = (known, grades.first()) {
+                p.notice { "No grades: " (prose(&fitness.because)) " " code { "flushmark check" } " says what storage is fit for." }
+            } @else if grades.is_empty() {
                 p.notice {
                     "No grades: "
                     @match &document.source {

@@ -12,7 +12,7 @@ use crate::error::ChromiumError;
 use crate::page::Page;
 
 /// Longer than a start on a machine that compiles on all its processors.
-const START_MOST: Duration = Duration::from_secs(60);
+const START_MOST: Duration = Duration::from_mins(1);
 
 /// A Chromium with a profile of its own; both are gone when this is dropped.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Browser {
             _ => ChromiumError::Start(error),
         })?;
         // The process is owned from here on, so that a failed wait ends it.
-        let mut browser = Browser { process, port: 0, profile: profile };
+        let mut browser = Browser { process, port: 0, profile };
         browser.port = browser.listening()?;
         Ok(browser)
     }

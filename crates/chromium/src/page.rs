@@ -32,15 +32,15 @@ impl Page {
             message: error.to_string(),
         })?;
         let mut page = Page { socket, session: None, last_id: 0, events: Vec::new() };
-        let context = page.tell("Target.createBrowserContext", json!({}))?;
+        let context = page.tell("Target.createBrowserContext", &json!({}))?;
         let target = page.tell(
             "Target.createTarget",
-            json!({"url": "about:blank", "browserContextId": context["browserContextId"]}),
+            &json!({"url": "about:blank", "browserContextId": context["browserContextId"]}),
         )?;
-        let session = page.tell("Target.attachToTarget", json!({"targetId": target["targetId"], "flatten": true}))?;
+        let session = page.tell("Target.attachToTarget", &json!({"targetId": target["targetId"], "flatten": true}))?;
         page.session = session["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
-            page.tell(&format!("{domain}.enable"), json!({}))?;
+            page.tell(&format!("{domain}.enable"), &json!({}))?;
         }
         Ok(page)
     }
@@ -49,7 +49,7 @@ impl Page {
     ///
     /// # Errors
     /// When it is refused, or the connection broke.
-    pub fn tell(&mut self, method: &str, params: Value) -> Result<Value, ChromiumError> {
+    pub fn tell(&mut self, method: &str, params: &Value) -> Result<Value, ChromiumError> {
         self.last_id += 1;
         let id = self.last_id;
         let mut command = json!({"id": id, "method": method, "params": params});
@@ -90,7 +90,7 @@ impl Page {
     /// When it cannot be loaded.
     pub fn open(&mut self, address: &str) -> Result<(), ChromiumError> {
         self.events.clear();
-        let answer = self.tell("Page.navigate", json!({"url": address}))?;
+        let answer = self.tell("Page.navigate", &json!({"url": address}))?;
         if let Some(message) = answer["errorText"].as_str() {
             return Err(ChromiumError::Refused { method: address.to_owned(), message: message.to_owned() });
         }
@@ -106,7 +106,7 @@ impl Page {
     /// When it throws.
     pub fn value(&mut self, script: &str) -> Result<Value, ChromiumError> {
         let params = json!({"expression": script, "returnByValue": true, "awaitPromise": true});
-        let answer = self.tell("Runtime.evaluate", params)?;
+        let answer = self.tell("Runtime.evaluate", &params)?;
         match answer.get("exceptionDetails") {
             Some(details) => Err(ChromiumError::Threw {
                 script: script.to_owned(),
@@ -176,8 +176,8 @@ impl Page {
             let text = if kind == "keyDown" { text } else { "" };
             json!({"type": kind, "key": key, "code": named, "windowsVirtualKeyCode": code, "text": text})
         };
-        self.tell("Input.dispatchKeyEvent", event("keyDown"))?;
-        self.tell("Input.dispatchKeyEvent", event("keyUp"))?;
+        self.tell("Input.dispatchKeyEvent", &event("keyDown"))?;
+        self.tell("Input.dispatchKeyEvent", &event("keyUp"))?;
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl Page {
         self.point(x, y)?;
         for kind in ["mousePressed", "mouseReleased"] {
             let event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
-            self.tell("Input.dispatchMouseEvent", event)?;
+            self.tell("Input.dispatchMouseEvent", &event)?;
         }
         Ok(())
     }
@@ -199,7 +199,7 @@ impl Page {
     /// # Errors
     /// When the connection broke.
     pub fn point(&mut self, x: f64, y: f64) -> Result<(), ChromiumError> {
-        self.tell("Input.dispatchMouseEvent", json!({"type": "mouseMoved", "x": x, "y": y})).map(|_| ())
+        self.tell("Input.dispatchMouseEvent", &json!({"type": "mouseMoved", "x": x, "y": y})).map(|_| ())
     }
 
     /// Lets the page believe that the person wants `light` or `dark`.
@@ -208,7 +208,7 @@ impl Page {
     /// When the connection broke.
     pub fn prefer(&mut self, scheme: &str) -> Result<(), ChromiumError> {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-        self.tell("Emulation.setEmulatedMedia", features).map(|_| ())
+        self.tell("Emulation.setEmulatedMedia", &features).map(|_| ())
     }
 
     /// Makes the view so wide and high, in CSS pixels.
@@ -217,7 +217,7 @@ impl Page {
     /// When the connection broke.
     pub fn resize(&mut self, width: u32, height: u32) -> Result<(), ChromiumError> {
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        self.tell("Emulation.setDeviceMetricsOverride", metrics).map(|_| ())
+        self.tell("Emulation.setDeviceMetricsOverride", &metrics).map(|_| ())
     }
 
     /// Switches scripts on or off, for pages opened from then on.
@@ -225,7 +225,7 @@ impl Page {
     /// # Errors
     /// When the connection broke.
     pub fn scripts(&mut self, on: bool) -> Result<(), ChromiumError> {
-        self.tell("Emulation.setScriptExecutionDisabled", json!({"value": !on})).map(|_| ())
+        self.tell("Emulation.setScriptExecutionDisabled", &json!({"value": !on})).map(|_| ())
     }
 
     /// What a screen reader hears: role and name of every node that is not ignored.
@@ -233,7 +233,7 @@ impl Page {
     /// # Errors
     /// When the connection broke.
     pub fn accessible(&mut self) -> Result<Vec<(String, String)>, ChromiumError> {
-        let tree = self.tell("Accessibility.getFullAXTree", json!({}))?;
+        let tree = self.tell("Accessibility.getFullAXTree", &json!({}))?;
         let nodes = tree["nodes"].as_array().cloned().unwrap_or_default();
         let heard = nodes.iter().filter(|node| node["ignored"] != json!(true));
         let text = |value: &Value| value["value"].as_str().unwrap_or_default().to_owned();
@@ -245,7 +245,7 @@ impl Page {
     /// # Errors
     /// When it cannot be written.
     pub fn picture(&mut self, file: &Path) -> Result<(), ChromiumError> {
-        let answer = self.tell("Page.captureScreenshot", json!({"format": "png"}))?;
+        let answer = self.tell("Page.captureScreenshot", &json!({"format": "png"}))?;
         keep(&answer, file).map(|_| ())
     }
 
@@ -256,7 +256,7 @@ impl Page {
     pub fn print(&mut self, file: &Path) -> Result<Vec<u8>, ChromiumError> {
         let params =
             json!({"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true, "printBackground": true});
-        let answer = self.tell("Page.printToPDF", params)?;
+        let answer = self.tell("Page.printToPDF", &params)?;
         keep(&answer, file)
     }
 }

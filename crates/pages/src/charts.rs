@@ -83,6 +83,13 @@ impl Curve {
         self.lines.iter().flat_map(|line| &line.values).filter(|value| value.is_some()).count()
     }
 
+    /// The two ends of a line in words: `1.71 ms at 512 B, 17.1 ms at 8 MiB`. `None` where fewer than two values are known.
+    fn ends(&self, line: &Line) -> Option<String> {
+        let mut known = line.values.iter().zip(&self.steps).filter_map(|(value, step)| Some(((*value)?, step)));
+        let (first, last) = (known.next()?, known.next_back()?);
+        Some(format!("{} at {}, {} at {}", self.unit.words(first.0), first.1, self.unit.words(last.0), last.1))
+    }
+
     /// The values as a table: a row for each step, a column for each line.
     fn table(&self) -> crate::table::Table {
         let lines = || self.lines.iter().chain(&self.published);

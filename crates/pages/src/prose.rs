@@ -6,7 +6,7 @@ use maud::{Markup, html};
 pub(crate) fn prose(sentence: &str) -> Markup {
     let parts: Vec<&str> = sentence.split('`').collect();
     // An even count of backticks cuts into an odd count of parts.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return html! { (sentence) };
     }
     html! {

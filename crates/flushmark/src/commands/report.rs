@@ -62,7 +62,7 @@ fn short_label(word: &str) -> &str {
 }
 
 /// The runs of a word, each under the part of the word that names it, where the word has as many parts.
-fn runs_of<'a>(selected: &'a Selected, labels: Labels) -> Vec<Run<'a>> {
+fn runs_of(selected: &Selected, labels: Labels) -> Vec<Run<'_>> {
     let parts: Vec<&str> = selected.word.split(',').collect();
     let named = parts.len() == selected.documents.len();
     let label = |index: usize| {

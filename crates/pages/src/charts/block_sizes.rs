@@ -113,10 +113,8 @@ fn published(sizes: &[u64]) -> Vec<(String, Vec<Point>)> {
 
 fn summary(curve: &Curve) -> String {
     let of_line = |line: &Line| {
-        let known = line.values.iter().zip(&curve.steps).filter_map(|(value, step)| Some(((*value)?, step)));
-        let (first, last) = (known.clone().next()?, known.last()?);
         let name = if curve.lines.len() == 1 { String::new() } else { format!("{}: ", line.name) };
-        Some(format!("{name}{} at {}, {} at {}", curve.unit.words(first.0), first.1, curve.unit.words(last.0), last.1))
+        Some(name + &curve.ends(line)?)
     };
     let mut text = curve.lines.iter().filter_map(of_line).collect::<Vec<_>>().join("; ") + ".";
     if !curve.published.is_empty() {

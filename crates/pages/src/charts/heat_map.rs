@@ -1,7 +1,10 @@
 //! How latencies were spread, second by second: a stall is seen, and not averaged away.
 
+use std::time::Duration;
+
 use measurement::TestResult;
-use measurement::series::{BINS_PER_DECADE, bin_from_ns};
+use measurement::histogram::HIGHEST_NS;
+use measurement::series::{BINS_PER_DECADE, bin_from_ns, bin_of};
 use report::number::{latency, rate};
 use serde::Serialize;
 
@@ -41,23 +44,22 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
     let per_column = intervals.div_ceil(COLUMNS_MOST);
     let columns: Vec<Vec<(u32, u64)>> = series.commit_bins.chunks(per_column).map(summed).collect();
     let bins = || columns.iter().flatten().map(|(bin, _)| *bin);
-    let (slowest_bin, (lowest_bin, highest)) = (bins().max()?, scale(bins().min()?, bins().max()?));
+    let (highest_filled, (lowest_bin, highest)) = (bins().max()?, scale(bins().min()?, bins().max()?));
     let cells = columns
         .iter()
         .enumerate()
         .flat_map(|(column, counts)| counts.iter().map(move |(bin, count)| (column, bin - lowest_bin, *count)));
     let stalls: Vec<usize> =
         columns.iter().enumerate().filter(|(_, counts)| counts.is_empty()).map(|(column, _)| column).collect();
-    let column_s = series.interval_s * per_column as f64;
     let map = HeatMap {
-        column_s,
+        column_s: series.interval_s * per_column as f64,
         columns: columns.len(),
         lowest_bin,
         bins: highest - lowest_bin + 1,
         cells: cells.collect(),
         stalls,
     };
-    let summary = summary(&map, &columns, slowest_bin);
+    let summary = summary(&map, &columns, highest_filled);
     Some(Figure { id, title, summary, table: table(result, per_column), chart: Chart::HeatMap(map) })
 }
 
@@ -71,8 +73,10 @@ fn scale(lowest: u32, highest: u32) -> (u32, u32) {
 /// The counts of several intervals as one.
 fn summed(intervals: &[Vec<(u32, u64)>]) -> Vec<(u32, u64)> {
     let mut sums = std::collections::BTreeMap::new();
-    for (bin, count) in intervals.iter().flatten() {
-        *sums.entry(*bin).or_insert(0) += count;
+    // What lies above the longest latency that is ever kept was made by hand, and would make the map as high.
+    for (bin, count) in intervals.iter().flatten().filter(|(bin, _)| *bin <= bin_of(HIGHEST_NS)) {
+        let sum: &mut u64 = sums.entry(*bin).or_default();
+        *sum = sum.saturating_add(*count);
     }
     sums.into_iter().collect()
 }
@@ -83,8 +87,9 @@ fn bin_us(bin: u32) -> f64 {
 
 fn summary(map: &HeatMap, columns: &[Vec<(u32, u64)>], highest: u32) -> String {
     let slowest = columns.iter().filter(|counts| counts.iter().any(|(bin, _)| *bin == highest)).count();
-    let seconds =
-        |columns: usize| report::number::span(std::time::Duration::from_secs_f64(columns as f64 * map.column_s));
+    let seconds = |columns: usize| {
+        report::number::span(Duration::try_from_secs_f64(columns as f64 * map.column_s).unwrap_or_default())
+    };
     let mut text = format!(
         "The stronger the colour, the more. The slowest, {} to {}, fell into {} of {}.",
         latency(bin_us(highest)),
@@ -153,6 +158,17 @@ mod tests {
         assert!(map.columns <= COLUMNS_MOST);
         assert_eq!(map.cells.iter().map(|cell| cell.2).sum::<u64>(), 1202);
         assert_eq!(figure.table.rows.len(), map.columns);
+    }
+
+    #[test]
+    fn a_document_made_by_hand_makes_no_monster() {
+        let Chart::HeatMap(map) = of(vec![vec![(60, 1), (u32::MAX, u64::MAX)]; 3]).unwrap().chart else { panic!() };
+        assert_eq!((map.bins, map.cells.len()), (10, 3));
+        assert!(of(vec![vec![(u32::MAX, 1)]; 3]).is_none());
+        let mut result = samples::quick().remove(1);
+        result.series.interval_s = -1.0;
+        result.series.commit_bins = vec![vec![(60, 1)]; 3];
+        assert!(figure(String::new(), String::new(), &result).is_some());
     }
 
     #[test]

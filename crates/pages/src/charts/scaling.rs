@@ -139,19 +139,7 @@ fn mean_at(over: Over, step: u32, results: &[&TestResult], figure: fn(&TestResul
 }
 
 fn summary(curve: &Curve) -> String {
-    let of_line = |line: &Line| {
-        let ends = line.values.iter().zip(&curve.steps).filter_map(|(value, step)| Some(((*value)?, step)));
-        let (first, last) = (ends.clone().next()?, ends.last()?);
-        Some(format!(
-            "{}: {} at {} {}, {} at {}",
-            line.name,
-            curve.unit.words(first.0),
-            curve.over,
-            first.1,
-            curve.unit.words(last.0),
-            last.1
-        ))
-    };
+    let of_line = |line: &Line| Some(format!("{}: {}", line.name, curve.ends(line)?));
     let mut said: Vec<String> = curve.lines.iter().take(2).filter_map(of_line).collect();
     if curve.lines.len() > said.len() {
         said.push(format!("{} more lines", curve.lines.len() - said.len()));

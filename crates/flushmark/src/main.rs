@@ -7,7 +7,6 @@ mod commands;
 mod exit;
 mod modelled;
 mod progress;
-#[expect(dead_code, reason = "the verbs that read results come next")]
 mod selection;
 mod session;
 mod signals;

@@ -192,12 +192,12 @@ fn joined(parts: &[&TestResult]) -> Result<Series, NotOfOneKind> {
             return Err(NotOfOneKind::Interval { test: part.test.clone(), first_s, other_s });
         }
         joined.iops.extend(&series.iops);
-        let intervals = joined.iops.len();
+        let so_far = joined.iops.len();
         for (all, own) in
             [(&mut joined.commit_p50_us, &series.commit_p50_us), (&mut joined.commit_p99_us, &series.commit_p99_us)]
         {
             all.extend(own);
-            all.resize(intervals, None);
+            all.resize(so_far, None);
         }
     }
     // An interval without bins would read as one without commits, so that they are kept only if every part has them.

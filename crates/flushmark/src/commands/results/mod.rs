@@ -1,6 +1,9 @@
 //! `flushmark results`: one file a subcommand.
 
-use crate::args::results::ResultsArgs;
+mod compare;
+mod merge;
+
+use crate::args::results::{ResultsArgs, ResultsCommand};
 use crate::exit::Verdict;
 
 /// Does what the subcommand says.
@@ -8,5 +11,8 @@ use crate::exit::Verdict;
 /// # Errors
 /// Those of the subcommand.
 pub fn run(args: &ResultsArgs) -> anyhow::Result<Verdict> {
-    match args.command {}
+    match &args.command {
+        ResultsCommand::Compare(compare) => compare::run(compare),
+        ResultsCommand::Merge(merge) => merge::run(merge),
+    }
 }

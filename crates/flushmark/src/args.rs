@@ -18,7 +18,8 @@ use workload::EngineChoice;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  unfit for a use named with --fail-on, or (verify check) not proven to keep its word
+  1  unfit for a use named with --fail-on, (verify check) not proven to keep its word, or
+     (results compare) beyond a limit of --fail-if
   2  wrong use, or no test of the plan can run here
   3  refused for safety
   4  I/O or system error; what was measured until then has been printed

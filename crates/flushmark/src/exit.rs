@@ -15,7 +15,7 @@ use verify::error::VerifyError;
 pub enum Verdict {
     /// Done.
     Done,
-    /// A use named with `--fail-on` got too low a grade, or a drive broke its word.
+    /// A use named with `--fail-on` got too low a grade, a drive broke its word, or a test exceeded a limit of `--fail-if`.
     Unfit,
     /// Some test failed in the middle; what was measured until then has been printed.
     Failed,

@@ -141,17 +141,7 @@ impl Session {
             exit::complain(&format!("{cause}; `flushmark cache restore` tries again"));
             error = error.or_else(|| Some(anyhow::anyhow!("a write cache was not put back")));
         }
-        // A smoke run's numbers mean nothing, so nothing is concluded from them.
-        if !self.document.smoke {
-            let standing = standing(&self.document.results, found_on);
-            let case = Case::new(&standing, self.document.drive.as_ref(), &self.document.host)
-                .with_drives(&self.document.drives);
-            let (mut findings, fitness) = (judge::findings(&case), judge::fitness(&case));
-            findings.extend(judge::cache_setting(&self.document.results, &case.drive_label(), &case.disk_paths()));
-            findings.extend(judge::probes(&case));
-            self.document.findings = findings;
-            self.document.fitness = fitness;
-        }
+        judge(&mut self.document, found_on);
         let verdict = match signals::received() {
             Some(signal) => Verdict::Interrupted(signal),
             None if failed => Verdict::Failed,
@@ -160,6 +150,20 @@ impl Session {
         };
         Ok(Completed { document: self.document, verdict, error })
     }
+}
+
+/// Writes into the document what its results and facts say. A smoke run's numbers mean nothing, so nothing is concluded from them.
+pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
+    if document.smoke {
+        return;
+    }
+    let standing = standing(&document.results, found_on);
+    let case = Case::new(&standing, document.drive.as_ref(), &document.host).with_drives(&document.drives);
+    let (mut findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+    findings.extend(judge::cache_setting(&document.results, &case.drive_label(), &case.disk_paths()));
+    findings.extend(judge::probes(&case));
+    document.findings = findings;
+    document.fitness = fitness;
 }
 
 /// The results under the setting that the caches were found with and have again: what the storage does from now on.

@@ -8,6 +8,7 @@
 //! | [`steady_state`] | whether a series has settled (SNIA PTS) |
 //! | [`proof`] | what the device saw, against what was claimed |
 //! | [`result`] | one test's result |
+//! | [`merging`] | results of one kind, added up |
 //! | [`finding`] | a sentence of judgement with its evidence, and fitness grades |
 //! | [`drives_document`], [`host_document`] | what `flushmark drives` and `flushmark host` print for programs |
 //! | [`audit`] | a sentence about a host's setting, with its grade |
@@ -22,6 +23,7 @@ pub mod finding;
 pub mod histogram;
 pub mod host_document;
 mod json_schema;
+pub mod merging;
 pub mod progress;
 pub mod proof;
 pub mod result;
@@ -34,6 +36,7 @@ pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 pub use histogram::{Histogram, LatencySummary};
 pub use host_document::HostDocument;
+pub use merging::{FieldDifference, NotOfOneKind};
 pub use progress::{Headline, Progress};
 pub use proof::{DeviceProof, Proof};
 pub use result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};

@@ -41,9 +41,9 @@ pub fn wrong(query: &Query, wrong: &Wrong) -> String {
 pub fn empty(location: &Location) -> String {
     let main = html! {
         header.page { h1 { "No runs yet" } }
-        p { "Each " code { "check" } " and " code { "run" } " is kept in " code { (location) } ", and is listed here. Measure what a commit costs where a database would lie:" }
+        p { "The runs of " code { "check" } " and " code { "run" } " that are kept in " code { (location) } " are listed here. Measure what a commit costs where a database would lie:" }
         pre { code { "flushmark check /var/lib" } }
-        p { "or look at what is known of another drive, played through on a model:" }
+        p { "with " code { "--store " (location) } " where that is not your own store; or look at another drive, played through on a model:" }
         pre { code { "flushmark check sim:consumer-nvme --store " (location) } }
         p { "A test that runs is shown under " a href="/live" { "Running now" } "." }
     };

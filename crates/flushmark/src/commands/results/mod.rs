@@ -1,8 +1,10 @@
 //! `flushmark results`: one file a subcommand.
 
+mod compare;
 mod delete;
 mod list;
 mod mark;
+mod merge;
 mod show;
 
 use crate::args::results::{ResultsArgs, ResultsCommand};
@@ -19,5 +21,7 @@ pub fn run(args: &ResultsArgs) -> anyhow::Result<Verdict> {
         ResultsCommand::Tag(tag) => mark::tag(tag, &args.store),
         ResultsCommand::Note(note) => mark::note(note, &args.store),
         ResultsCommand::Delete(delete) => delete::run(delete, &args.store),
+        ResultsCommand::Compare(compare) => compare::run(compare, &args.store),
+        ResultsCommand::Merge(merge) => merge::run(merge, &args.store),
     }
 }

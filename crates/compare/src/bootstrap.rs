@@ -1,0 +1,239 @@
+//! How far a ratio of two means could be off by chance.
+//!
+//! Neighbouring seconds resemble each other, so seconds are drawn in blocks: the moving-block bootstrap (Künsch, The jackknife and the bootstrap for
+//! general stationary observations, Annals of Statistics 17, 1989), in its circular form, which gives the first and last seconds their share (Politis &
+//! Romano, A circular block-resampling procedure for stationary data, 1992). The block has n^(1/3) seconds, rounded up: the order that is best for a
+//! variance (Hall, Horowitz & Jing, On blocking rules for the bootstrap with dependent data, Biometrika 82, 1995).
+//!
+//! Several runs differ by more than their seconds do. Runs are drawn first, then blocks within each (Davison & Hinkley, Bootstrap Methods and their
+//! Application, 1997, section 3.8). A single run against several is taken to vary from run to run as those do.
+//!
+//! From few values a bootstrap interval comes out too narrow (Hesterberg, What teachers should know about the bootstrap, The American Statistician 69,
+//! 2015): deviations are widened by sqrt(k / (k - 1)) and by the ratio of Student's quantile to the normal one, k being the number of independent pieces:
+//! runs where there are several, else blocks. Degrees of freedom of the two sides join by Welch's formula.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+use crate::metric::Seconds;
+use crate::student;
+
+/// Resamples of one comparison. The ends of an interval then vary by about 3 % of its width from seed to seed.
+const RESAMPLES: usize = 2000;
+/// One seed for all, so that the same runs always give the same page.
+const SEED: u64 = 0x666c_7573_686d_6172;
+/// Share of intervals that may miss.
+const MISSES: f64 = 0.05;
+/// The normal distribution's two-sided 5 % point.
+const NORMAL: f64 = 1.959_964;
+/// Where each side is a single run, fewer seconds say nothing of its noise: there would be fewer than five blocks (`docs/compare.md` has the coverage by length).
+pub const SECONDS_MIN: usize = 15;
+
+/// Why there is no interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoInterval {
+    /// A run, or all of a side, kept no series.
+    NoSeries,
+    /// Both sides are single runs, and one has so few intervals.
+    TooShort(usize),
+    /// So much of a run stood still that some resamples see no operation at all.
+    Stalled,
+}
+
+/// How far the logarithm of a ratio could be off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The ratio of the series' means, candidate by baseline.
+    pub ratio: f64,
+    /// What multiplies a ratio to the lower end of its 95 % interval.
+    pub low: f64,
+    /// And to the upper end.
+    pub high: f64,
+    /// Standard error of the ratio's logarithm.
+    pub error: f64,
+    /// Degrees of freedom that it was estimated with.
+    pub freedom: f64,
+}
+
+impl Spread {
+    /// How probable so large a ratio is if there were no difference.
+    pub fn chance_of(&self, ratio: f64) -> f64 {
+        if self.error > 0.0 {
+            student::two_sided(ratio.ln() / self.error, self.freedom)
+        } else if ratio.ln().abs() > 0.0 {
+            0.0
+        } else {
+            1.0
+        }
+    }
+}
+
+/// One side: runs, each second by second.
+struct Side {
+    runs: Vec<Run>,
+    /// Logarithm of the mean of all seconds.
+    level: f64,
+    geometric: bool,
+}
+
+/// A run's seconds as sums, so that a block costs one subtraction.
+struct Run {
+    seconds: usize,
+    block: usize,
+    /// Sums of the first 0, 1, 2... seconds, twice round.
+    sums: Vec<f64>,
+}
+
+impl Run {
+    fn new(seconds: &[f64]) -> Run {
+        let mut sums = vec![0.0];
+        let mut sum = 0.0;
+        for second in seconds.iter().chain(seconds) {
+            sum += second;
+            sums.push(sum);
+        }
+        Run { seconds: seconds.len(), block: block_length(seconds.len()), sums }
+    }
+
+    fn total(&self) -> f64 {
+        self.sums[self.seconds]
+    }
+
+    fn resampled_total(&self, draw: &mut Draw) -> f64 {
+        let mut left = self.seconds;
+        let mut total = 0.0;
+        while left > 0 {
+            let start = draw.below(self.seconds);
+            let length = self.block.min(left);
+            total += self.sums[start + length] - self.sums[start];
+            left -= length;
+        }
+        total
+    }
+}
+
+/// Seconds in a block.
+fn block_length(seconds: usize) -> usize {
+    // A cube's root may come out a last digit too high.
+    ((seconds as f64).cbrt() - 1e-9).ceil().max(1.0) as usize
+}
+
+impl Side {
+    fn new(runs: &[Seconds]) -> Result<Side, NoInterval> {
+        let geometric = matches!(runs.first(), Some(Seconds::Percentiles(_)));
+        let runs: Vec<Run> = runs
+            .iter()
+            .map(|run| match run {
+                Seconds::Rates(values) => Run::new(values),
+                Seconds::Percentiles(values) => Run::new(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()),
+            })
+            .collect();
+        if runs.is_empty() || runs.iter().any(|run| run.seconds == 0) {
+            return Err(NoInterval::NoSeries);
+        }
+        let mut side = Side { runs, level: 0.0, geometric };
+        side.level = side.level_of(side.runs.iter().map(|run| (run.total(), run.seconds)));
+        if side.level.is_finite() { Ok(side) } else { Err(NoInterval::Stalled) }
+    }
+
+    fn level_of(&self, totals: impl Iterator<Item = (f64, usize)>) -> f64 {
+        let (total, seconds) = totals.fold((0.0, 0), |(total, seconds), (of, n)| (total + of, seconds + n));
+        let mean = total / seconds as f64;
+        if self.geometric { mean } else { mean.ln() }
+    }
+
+    /// Independent pieces that the side's noise is estimated from.
+    fn pieces(&self) -> f64 {
+        match self.runs.as_slice() {
+            [run] => run.seconds as f64 / run.block as f64,
+            runs => runs.len() as f64,
+        }
+    }
+
+    /// How far each run's level lies from that of all.
+    fn between(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| self.level_of(std::iter::once((run.total(), run.seconds))) - self.level).collect()
+    }
+
+    /// How far a resample's level lies from the side's.
+    fn deviation(&self, draw: &mut Draw) -> f64 {
+        let totals = (0..self.runs.len()).map(|_| {
+            // With a single run there is nothing to draw.
+            let run = &self.runs[if self.runs.len() > 1 { draw.below(self.runs.len()) } else { 0 }];
+            (run.resampled_total(draw), run.seconds)
+        });
+        self.level_of(totals) - self.level
+    }
+}
+
+/// Random numbers for one comparison.
+struct Draw(Xoshiro256PlusPlus);
+
+impl Draw {
+    /// Below `count`, which is far too small for the remainder to show.
+    fn below(&mut self, count: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
+    }
+}
+
+/// A single piece never deviates from itself.
+fn widened(pieces: f64) -> f64 {
+    if pieces > 1.0 { (pieces / (pieces - 1.0)).sqrt() } else { 0.0 }
+}
+
+/// How far the ratio of the means of `candidate` and `baseline` could be off by chance; each a list of runs.
+///
+/// # Errors
+/// When a side kept no series, is too short, or stood still.
+pub fn spread(baseline: &[Seconds], candidate: &[Seconds]) -> Result<Spread, NoInterval> {
+    let sides = [Side::new(baseline)?, Side::new(candidate)?];
+    if let [[one], [other]] = [&sides[0].runs[..], &sides[1].runs[..]]
+        && one.seconds.min(other.seconds) < SECONDS_MIN
+    {
+        return Err(NoInterval::TooShort(one.seconds.min(other.seconds)));
+    }
+    // What a single run lacks, the other side lends.
+    let lent = |own: &Side, other: &Side| {
+        if own.runs.len() == 1 && other.runs.len() > 1 { other.between() } else { Vec::new() }
+    };
+    let lent = [lent(&sides[0], &sides[1]), lent(&sides[1], &sides[0])];
+    let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(SEED));
+    let mut deviations = [Vec::with_capacity(RESAMPLES), Vec::with_capacity(RESAMPLES)];
+    for _ in 0..RESAMPLES {
+        for ((side, lent), deviations) in sides.iter().zip(&lent).zip(&mut deviations) {
+            let mut deviation = side.deviation(&mut draw) * widened(side.pieces());
+            if !lent.is_empty() {
+                deviation += lent[draw.below(lent.len())] * widened(lent.len() as f64);
+            }
+            deviations.push(deviation);
+        }
+    }
+    let [below, above] = &deviations;
+    let mut together: Vec<f64> = above.iter().zip(below).map(|(above, below)| above - below).collect();
+    if together.iter().any(|deviation| !deviation.is_finite()) {
+        return Err(NoInterval::Stalled);
+    }
+    let variances = deviations.each_ref().map(|deviations| variance(deviations));
+    let error = variances.iter().sum::<f64>().sqrt();
+    let pieces = [0, 1].map(|side| if lent[side].is_empty() { sides[side].pieces() } else { lent[side].len() as f64 });
+    let joined: f64 = variances.iter().zip(pieces).map(|(variance, pieces)| variance * variance / (pieces - 1.0)).sum();
+    let freedom = if error > 0.0 { error.powi(4) / joined } else { f64::INFINITY };
+    let factor = student::beyond(MISSES, freedom) / NORMAL;
+    together.sort_by(f64::total_cmp);
+    let quantile = |share: f64| together[((RESAMPLES - 1) as f64 * share).round() as usize];
+    Ok(Spread {
+        ratio: (sides[1].level - sides[0].level).exp(),
+        low: (factor * quantile(MISSES / 2.0)).exp().min(1.0),
+        high: (factor * quantile(1.0 - MISSES / 2.0)).exp().max(1.0),
+        error,
+        freedom,
+    })
+}
+
+fn variance(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! Comparisons of runs whose truth is known.
+
+use measurement::RunDocument;
+
+use super::*;
+use crate::condition::Condition;
+use crate::metric::{Operation, Point};
+use crate::pairing::UnpairedReason;
+use crate::samples::{imported, result, run};
+
+const FSYNC: &str = "write + fsync";
+const P50: Metric = Metric::Latency(Operation::Commit, Point::P50);
+const P99: Metric = Metric::Latency(Operation::Commit, Point::P99);
+
+fn group<'a>(label: &str, runs: &'a [RunDocument]) -> Group<'a> {
+    Group { label: label.to_owned(), runs: runs.iter().collect() }
+}
+
+fn compared(baseline: &[RunDocument], candidate: &[RunDocument]) -> Comparison {
+    Comparison::of(&group("before", baseline), &[group("after", candidate)], "")
+}
+
+fn against(baseline: &[RunDocument], candidate: &[RunDocument]) -> Against {
+    compared(baseline, candidate).candidates.remove(0)
+}
+
+fn figure(against: &Against, metric: Metric) -> &MetricComparison {
+    against.tests[0].metric(metric).unwrap()
+}
+
+fn because(figure: &MetricComparison) -> String {
+    match figure.verdict {
+        Verdict::Open { because } => because.to_string(),
+        Verdict::Different { .. } => panic!("{figure:?}"),
+    }
+}
+
+#[test]
+fn twice_as_fast_is_seen_from_every_side() {
+    let against = against(&[run(vec![result(FSYNC, 1000.0, 30, 1)])], &[run(vec![result(FSYNC, 500.0, 30, 2)])]);
+    let better = Verdict::Different { direction: Direction::Better };
+    for (metric, ratio) in
+        [(Metric::CommitsPerS, 2.0), (Metric::Iops, 2.0), (Metric::MibPerS, 2.0), (P50, 0.5), (P99, 0.5)]
+    {
+        let figure = figure(&against, metric);
+        assert_eq!(figure.verdict, better, "{figure:?}");
+        let interval = figure.interval.unwrap();
+        assert!(interval.low < figure.ratio.unwrap() && figure.ratio.unwrap() < interval.high, "{figure:?}");
+        assert!(interval.low < ratio && ratio < interval.high && interval.high / interval.low < 1.1, "{figure:?}");
+    }
+    let p999 = figure(&against, Metric::Latency(Operation::Commit, Point::P99_9));
+    assert!((p999.ratio.unwrap() - 0.5).abs() < 0.05 && p999.interval.is_none());
+    insta::assert_snapshot!(because(p999), @"the series does not have this figure, so nothing tells how much it varied");
+    assert_eq!(against.tests[0].leading().unwrap().metric, Metric::CommitsPerS);
+}
+
+#[test]
+fn slower_is_worse_whichever_the_unit() {
+    let against = against(&[run(vec![result(FSYNC, 500.0, 30, 1)])], &[run(vec![result(FSYNC, 1000.0, 30, 2)])]);
+    for metric in [Metric::Iops, P50] {
+        assert_eq!(figure(&against, metric).verdict, Verdict::Different { direction: Direction::Worse });
+    }
+}
+
+#[test]
+fn no_verdict_where_nothing_speaks_for_one() {
+    let of = |us: f64, seconds, seed| [run(vec![result(FSYNC, us, seconds, seed)])];
+    let said = |baseline: &[RunDocument], candidate: &[RunDocument]| {
+        because(figure(&against(baseline, candidate), Metric::Iops))
+    };
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(1001.0, 30, 2)), @"within noise: the interval includes 1");
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(500.0, 12, 2)), @"12 intervals of a single run are too few; it takes 15, or several runs on a side");
+    let fio = [imported("fio", vec![result(FSYNC, 500.0, 30, 2)])];
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &fio), @"a run kept no series, so nothing tells how much it varied");
+    let mut stalled = result(FSYNC, 1000.0, 30, 2);
+    stalled.series.iops = vec![0.0; 30];
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &[run(vec![stalled])]), @"a run stood still for so long that its rate is a matter of chance");
+    let mut dead = result(FSYNC, 1000.0, 30, 2);
+    dead.iops = 0.0;
+    insta::assert_snapshot!(said(&[run(vec![dead])], &of(1000.0, 30, 1)), @"a value is 0");
+    let mut one_bad_second = result(FSYNC, 1000.0, 30, 2);
+    one_bad_second.commit_us.as_mut().unwrap().p99 *= 20.0;
+    let against = against(&of(1000.0, 30, 1), &[run(vec![one_bad_second])]);
+    insta::assert_snapshot!(because(figure(&against, P99)), @"a few seconds decide it: those of most say something else");
+}
+
+#[test]
+fn two_short_runs_a_side_tell_what_one_does_not() {
+    let runs = |us: f64, seed| [0_u64, 1, 2].map(|nth| run(vec![result(FSYNC, us, 5, seed + nth)]));
+    let against = against(&runs(1000.0, 1), &runs(500.0, 4));
+    let figure = figure(&against, Metric::CommitsPerS);
+    assert_eq!(figure.verdict, Verdict::Different { direction: Direction::Better }, "{figure:?}");
+    assert_eq!(against.candidate.runs, 3);
+}
+
+#[test]
+fn chance_makes_no_verdict_out_of_many_tests() {
+    // Sixty times the same drive against itself: 5 % of the intervals may exclude 1, and hardly any comparison of all may say a difference.
+    let (mut outside, mut called) = (0, 0);
+    for seed in 0..20 {
+        let tests = |from: u64| run((0..60).map(|nth| result(FSYNC, 1000.0, 30, from + nth)).collect());
+        let against = against(&[tests(10_000 * seed)], &[tests(10_000 * seed + 5000)]);
+        for test in &against.tests {
+            let figure = test.metric(Metric::Iops).unwrap();
+            let interval = figure.interval.unwrap();
+            outside += usize::from(interval.low > 1.0 || interval.high < 1.0);
+            called += usize::from(matches!(figure.verdict, Verdict::Different { .. }));
+        }
+    }
+    let share = f64::from(u32::try_from(outside).unwrap()) / 1200.0;
+    assert!((0.02..0.09).contains(&share), "{share}");
+    assert!(called <= 4, "{called} of 1200");
+    insta::assert_snapshot!(Undecided::Chance { tests: 60 }, @"the interval excludes 1, as that of one or another of 60 tests does by chance");
+}
+
+#[test]
+fn a_renamed_test_is_found_and_a_changed_one_is_not() {
+    let mut renamed = result(FSYNC, 500.0, 30, 2);
+    renamed.test = "commit".to_owned();
+    let mut changed = result("write", 10.0, 30, 3);
+    changed.workload.depth = 4;
+    let baseline = vec![result(FSYNC, 1000.0, 30, 1), result("write", 10.0, 30, 3), result("read", 10.0, 30, 4)];
+    let candidate = vec![changed, renamed, result("write O_DSYNC", 10.0, 30, 5)];
+    let against = against(&[run(baseline)], &[run(candidate)]);
+    assert_eq!(against.tests.len(), 1);
+    assert_eq!(against.tests[0].candidate_test.as_deref(), Some("commit"));
+    let reason = |test: &str| against.unpaired.iter().find(|unpaired| unpaired.test == test).unwrap().reason.clone();
+    assert_eq!(reason("write"), UnpairedReason::DifferentWorkload { fields: vec!["depth: 1 and 4".to_owned()] });
+    assert_eq!(reason("read"), UnpairedReason::OnlyInBaseline);
+    assert_eq!(reason("write O_DSYNC"), UnpairedReason::OnlyInCandidate);
+    assert_eq!(against.unpaired.len(), 3);
+}
+
+#[test]
+fn what_a_reader_has_to_know_is_noted() {
+    let mut small = result(FSYNC, 500.0, 30, 2);
+    small.workload.size_bytes /= 2;
+    small.ended = measurement::Ended::Interrupted;
+    for (second, rate) in small.series.iops.iter_mut().enumerate() {
+        *rate *= 1.0 + second as f64;
+    }
+    small.steady_state = measurement::SteadyState::of(&small.series);
+    let bare = imported("fio", vec![result(FSYNC, 500.0, 30, 2)]).results;
+    let whole = result(FSYNC, 500.0, 30, 3);
+    let baseline = [run(vec![whole.clone()]), run(vec![])];
+    let candidate = [run(vec![small])];
+    insta::assert_snapshot!(against(&baseline, &candidate).tests[0].notes.join("\n"), @"
+    the baseline worked on 256 MiB and the candidate on 128 MiB
+    1 of 2 runs of the baseline have it
+    the candidate had not reached a steady state
+    the candidate did not run to its end
+    ");
+    let against = against(&[run(vec![whole.clone()])], &[run(vec![whole]), run(bare)]);
+    insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"the runs of the candidate do not add up, so that it has rates and no percentiles: `write + fsync` has percentiles of its write latencies and no histogram of them, and percentiles do not add up");
+    assert!(against.tests[0].metric(Metric::CommitsPerS).is_some() && against.tests[0].metric(P50).is_none());
+}
+
+#[test]
+fn what_else_differs_is_listed() {
+    let one = run(vec![result(FSYNC, 500.0, 30, 2)]);
+    let mut other = one.clone();
+    other.host.kernel_release = Some("6.12.1".to_owned());
+    other.smoke = true;
+    other.flushmark = "0.2.0".to_owned();
+    let differences = against(std::slice::from_ref(&one), &[other]).differences;
+    let said: Vec<String> =
+        differences.iter().map(|it| format!("{}: {:?} {:?}", it.fact, it.baseline, it.candidate)).collect();
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    version: ["0.1.0"] ["0.2.0"]
+    smoke run: ["no"] ["yes"]
+    kernel: [] ["6.12.1"]
+    "#);
+    let fio = imported("fio", one.results.clone());
+    let differences = against(&[one], &[fio]).differences;
+    let facts: Vec<&str> = differences.iter().map(|it| it.fact.as_str()).collect();
+    assert_eq!(facts, ["measured by", "version", "drive"]);
+}
+
+#[test]
+fn a_pattern_takes_the_tests_whose_name_has_it() {
+    let both = run(vec![result(FSYNC, 500.0, 30, 2), result("read", 10.0, 30, 3)]);
+    let groups = [group("a", std::slice::from_ref(&both)), group("b", std::slice::from_ref(&both))];
+    let of = |pattern| Comparison::of(&groups[0], &groups[1..], pattern);
+    assert_eq!(of("FSYNC").candidates[0].tests.len(), 1);
+    assert!(of("").has_tests() && !of("nothing of the kind").has_tests());
+}
+
+#[test]
+fn limits_hold_changes_to_more_than_noise_and_values_to_themselves() {
+    let of = |us: f64, seconds, seed| [run(vec![result(FSYNC, us, seconds, seed)])];
+    let fails =
+        |comparison: &Comparison, text: &str| text.parse::<Condition>().unwrap().exceeded(comparison).unwrap().len();
+    let slower = compared(&of(1000.0, 30, 1), &of(1200.0, 30, 2));
+    assert_eq!(fails(&slower, "commit_p99 > +10%"), 1);
+    assert_eq!(fails(&slower, "commit_p99 > +50%"), 0);
+    assert_eq!(fails(&slower, "commits_per_s < -5%"), 1);
+    assert_eq!(fails(&slower, "commit_p50 > 1ms"), 1);
+    assert_eq!(fails(&slower, "commit_p50 > 5ms"), 0);
+    // 1 % apart, 5 % of noise: no change, however low the limit; a value is a value.
+    let noise = compared(&of(1000.0, 16, 1), &of(1001.0, 16, 3));
+    assert!(noise.candidates[0].tests[0].metric(P50).unwrap().ratio.unwrap() > 1.0);
+    assert_eq!(fails(&noise, "commit_p50 > +0%"), 0);
+    assert_eq!(fails(&noise, "commit_p50 > 0ms"), 1);
+    // Without an interval the ratio decides.
+    let short = compared(&of(1000.0, 5, 1), &of(1200.0, 5, 2));
+    assert_eq!(fails(&short, "commit_p50 > +10%"), 1);
+    let condition: Condition = "commit_p50 > +10%".parse().unwrap();
+    assert!(condition.is_blind_to_noise(condition.exceeded(&short).unwrap()[0].figure));
+}
+
+#[test]
+fn a_limit_that_nothing_was_held_against_is_no_success() {
+    let one = [run(vec![result("read", 100.0, 30, 1)])];
+    let comparison = compared(&one, &one);
+    let condition: Condition = "commit_p99 > +10%".parse().unwrap();
+    insta::assert_snapshot!(condition.exceeded(&comparison).unwrap_err(), @"`commit_p99 > +10%` was held against nothing: no test that both sides have has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
+}
+
+#[test]
+fn the_document_holds_to_its_schema_s_name_and_reads_as_json() {
+    let one = [run(vec![result("read", 100.0, 30, 1)])];
+    let value = serde_json::to_value(compared(&one, &one)).unwrap();
+    assert_eq!(value["schema"], SCHEMA);
+    assert_eq!(value["candidates"][0]["tests"][0]["metrics"][0]["metric"], "iops");
+    assert_eq!(value["candidates"][0]["tests"][0]["metrics"][0]["verdict"]["is"], "open");
+}

@@ -1,0 +1,311 @@
+//! Limits that a comparison has to keep: `commit_p99 > +10%`, `iops < -5%`, `commit_p99 > 5ms`.
+//!
+//! A condition says when a test has failed. With `%` it is about the change from the baseline, else about the candidate's own value. A change counts only
+//! where it is more than noise: the ratio lies beyond the limit *and* its interval excludes 1. Where there is no interval the ratio alone decides.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::comparison::{Comparison, MetricComparison};
+use crate::metric::Metric;
+
+/// Which side of a limit fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+}
+
+/// What a figure is held against.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    /// A change from the baseline, as a share: 0.1 for `+10%`.
+    Change(f64),
+    /// The candidate's value, in the metric's own unit.
+    Value(f64),
+}
+
+/// One limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// Of which figure.
+    pub metric: Metric,
+    /// Which side of it fails.
+    pub order: Order,
+    /// Where it lies.
+    pub limit: Limit,
+    /// As it was written.
+    pub text: String,
+}
+
+/// A condition that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConditionError {
+    text: String,
+    /// Characters before what is wrong.
+    at: usize,
+    /// How many characters are wrong.
+    length: usize,
+    what: String,
+}
+
+impl fmt::Display for ConditionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.what)?;
+        writeln!(f, "  {}", self.text)?;
+        write!(f, "  {:at$}{}", "", "^".repeat(self.length.max(1)), at = self.at)
+    }
+}
+
+impl std::error::Error for ConditionError {}
+
+/// A test that exceeded a limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exceeded<'a> {
+    /// Which limit.
+    pub condition: &'a Condition,
+    /// Whose test it is.
+    pub candidate: &'a str,
+    /// Which test.
+    pub test: &'a str,
+    /// The figure.
+    pub figure: &'a MetricComparison,
+}
+
+/// A limit that no test of the comparison has the figure for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` was held against nothing: no test that both sides have has `{metric}`{but}")]
+pub struct NothingToJudge {
+    text: String,
+    metric: String,
+    but: String,
+}
+
+impl Order {
+    const ALL: [(&'static str, Order); 4] =
+        [(">=", Order::AtLeast), ("<=", Order::AtMost), (">", Order::Above), ("<", Order::Below)];
+
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Order::Above => value > limit,
+            Order::AtLeast => value >= limit,
+            Order::Below => value < limit,
+            Order::AtMost => value <= limit,
+        }
+    }
+}
+
+impl FromStr for Condition {
+    type Err = ConditionError;
+
+    fn from_str(text: &str) -> Result<Condition, ConditionError> {
+        let refused = |part: &str, what: String| {
+            // `part` is a piece of `text`, so that where it begins is known.
+            let start = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len());
+            let at = text.get(..start).unwrap_or(text).chars().count();
+            ConditionError { text: text.to_owned(), at, length: part.chars().count(), what }
+        };
+        let end = &text[text.len()..];
+        let name = text.split(['<', '>', '=']).next().unwrap_or(text);
+        let rest = &text[name.len()..];
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(refused(text, "a condition is METRIC > LIMIT, such as `commit_p99 > +10%`".to_owned()));
+        }
+        let metric = Metric::named(name).ok_or_else(|| {
+            let names: Vec<String> = Metric::all().map(Metric::name).collect();
+            refused(name, format!("`{name}` is no metric; metrics are {}", names.join(", ")))
+        })?;
+        let (sign, order) = Order::ALL.into_iter().find(|(sign, _)| rest.starts_with(sign)).ok_or_else(|| {
+            let found = if rest.is_empty() { end } else { &rest[..1] };
+            refused(found, format!("after `{name}` comes one of > >= < <="))
+        })?;
+        let limit_text = rest[sign.len()..].trim();
+        let limit = limit(metric, limit_text)
+            .map_err(|what| refused(if limit_text.is_empty() { end } else { limit_text }, what))?;
+        Ok(Condition { metric, order, limit, text: text.trim().to_owned() })
+    }
+}
+
+/// The limit in the metric's own unit.
+fn limit(metric: Metric, text: &str) -> Result<Limit, String> {
+    let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
+    let (number, unit) = (&text[..split], text[split..].trim());
+    let number: f64 = number.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| {
+        "a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)"
+            .to_owned()
+    })?;
+    if unit == "%" {
+        return Ok(Limit::Change(number / 100.0));
+    }
+    let factor = match (metric, unit) {
+        (Metric::Latency(..), "ns") => 1e-3,
+        (Metric::Latency(..), "ms") => 1e3,
+        (Metric::Latency(..), "s") => 1e6,
+        (Metric::Latency(..), "us" | "µs")
+        | (Metric::MibPerS, "" | "MiB/s")
+        | (Metric::Iops | Metric::CommitsPerS, "" | "/s") => 1.0,
+        (Metric::Latency(..), _) => {
+            return Err(format!(
+                "`{}` is a latency: give its limit in ns, us, ms or s, or a change in %",
+                metric.name()
+            ));
+        }
+        _ => return Err(format!("`{}` is in {}: `{unit}` does not fit", metric.name(), metric.unit())),
+    };
+    if number < 0.0 {
+        return Err(format!("`{}` is never below 0; a change from the baseline is written with %", metric.name()));
+    }
+    Ok(Limit::Value(number * factor))
+}
+
+impl Condition {
+    /// Whether the figure lies on the wrong side.
+    fn exceeded_by(&self, figure: &MetricComparison) -> bool {
+        match self.limit {
+            Limit::Value(limit) => self.order.holds(figure.candidate, limit),
+            Limit::Change(limit) => {
+                let beyond_noise = figure.interval.is_none_or(|interval| interval.low > 1.0 || interval.high < 1.0);
+                beyond_noise && figure.change().is_some_and(|change| self.order.holds(change, limit))
+            }
+        }
+    }
+
+    /// Whether the figure was judged by its ratio alone, because nothing tells how much it varies.
+    pub fn is_blind_to_noise(&self, figure: &MetricComparison) -> bool {
+        matches!(self.limit, Limit::Change(_)) && figure.interval.is_none()
+    }
+
+    /// The tests that exceed it.
+    ///
+    /// # Errors
+    /// When no test has the figure: a limit that nothing was held against has not been kept.
+    pub fn exceeded<'a>(&'a self, comparison: &'a Comparison) -> Result<Vec<Exceeded<'a>>, NothingToJudge> {
+        let mut judged = 0;
+        let mut exceeded = Vec::new();
+        for against in &comparison.candidates {
+            for test in &against.tests {
+                let Some(figure) = test.metric(self.metric) else { continue };
+                if matches!(self.limit, Limit::Change(_)) && figure.ratio.is_none() {
+                    continue;
+                }
+                judged += 1;
+                if self.exceeded_by(figure) {
+                    let candidate = &against.candidate.label;
+                    exceeded.push(Exceeded { condition: self, candidate, test: &test.test, figure });
+                }
+            }
+        }
+        if judged > 0 { Ok(exceeded) } else { Err(self.nothing(comparison)) }
+    }
+
+    fn nothing(&self, comparison: &Comparison) -> NothingToJudge {
+        let tests = comparison.candidates.iter().flat_map(|against| &against.tests);
+        let mut names: Vec<String> = tests.flat_map(|test| &test.metrics).map(|figure| figure.metric.name()).collect();
+        names.sort();
+        names.dedup();
+        let but = if names.is_empty() { String::new() } else { format!("; they have {}", names.join(", ")) };
+        NothingToJudge { text: self.text.clone(), metric: self.metric.name(), but }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::metric::{Operation, Point};
+
+    fn read(text: &str) -> Condition {
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn refused(text: &str) -> String {
+        text.parse::<Condition>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn changes_and_values() {
+        let p99 = Metric::Latency(Operation::Commit, Point::P99);
+        let condition = read(" commit_p99 > +10% ");
+        assert_eq!((condition.metric, condition.order, condition.limit), (p99, Order::Above, Limit::Change(0.1)));
+        assert_eq!(condition.text, "commit_p99 > +10%");
+        assert_eq!(read("iops<-5%").limit, Limit::Change(-0.05));
+        assert_eq!(read("commit_p99>=5ms").limit, Limit::Value(5000.0));
+        assert_eq!(read("commit_p99 > 1.5 s").limit, Limit::Value(1.5e6));
+        assert_eq!(read("read_mean <= 80µs").limit, Limit::Value(80.0));
+        assert_eq!(read("mib_per_s < 200 MiB/s").limit, Limit::Value(200.0));
+        assert_eq!(read("commits_per_s < 500").limit, Limit::Value(500.0));
+    }
+
+    #[test]
+    fn errors_show_where() {
+        insta::assert_snapshot!(refused("comit_p99 > +10%"), @"
+        `comit_p99` is no metric; metrics are commits_per_s, iops, mib_per_s, commit_mean, commit_p50, commit_p90, commit_p99, commit_p99_9, write_mean, write_p50, write_p90, write_p99, write_p99_9, sync_mean, sync_p50, sync_p90, sync_p99, sync_p99_9, read_mean, read_p50, read_p90, read_p99, read_p99_9
+          comit_p99 > +10%
+          ^^^^^^^^^
+        ");
+        insta::assert_snapshot!(refused("commit_p99 = 10%"), @"
+        after `commit_p99` comes one of > >= < <=
+          commit_p99 = 10%
+                     ^
+        ");
+        insta::assert_snapshot!(refused("commit_p99"), @"
+        after `commit_p99` comes one of > >= < <=
+          commit_p99
+                    ^
+        ");
+        insta::assert_snapshot!(refused("commit_p99 >"), @"
+        a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)
+          commit_p99 >
+                      ^
+        ");
+        insta::assert_snapshot!(refused("commit_p99 > ten"), @"
+        a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)
+          commit_p99 > ten
+                       ^^^
+        ");
+        insta::assert_snapshot!(refused("commit_p99 > 5"), @"
+        `commit_p99` is a latency: give its limit in ns, us, ms or s, or a change in %
+          commit_p99 > 5
+                       ^
+        ");
+        insta::assert_snapshot!(refused("iops < 5 ms"), @"
+        `iops` is in 1/s: `ms` does not fit
+          iops < 5 ms
+                 ^^^^
+        ");
+        insta::assert_snapshot!(refused("iops < -5"), @"
+        `iops` is never below 0; a change from the baseline is written with %
+          iops < -5
+                 ^^
+        ");
+        insta::assert_snapshot!(refused("> 5"), @"
+        a condition is METRIC > LIMIT, such as `commit_p99 > +10%`
+          > 5
+          ^^^
+        ");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_typed_is_fatal(text in "\\PC{0,40}") {
+            let _ = text.parse::<Condition>().map_err(|error| error.to_string());
+        }
+
+        #[test]
+        fn what_was_read_is_what_was_written(percent in -99i32..1000, above in any::<bool>(), which in 0usize..23) {
+            let metric = Metric::all().nth(which).unwrap();
+            let text = format!("{} {} {percent:+}%", metric.name(), if above { ">" } else { "<" });
+            let condition = read(&text);
+            prop_assert_eq!(condition.metric, metric);
+            prop_assert_eq!(condition.limit, Limit::Change(f64::from(percent) / 100.0));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The figures of a test that are compared.
+
+use measurement::{LatencySummary, TestResult};
+use serde::{Serialize, Serializer};
+
+/// What a latency is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// A write together with what makes it durable.
+    Commit,
+    /// A write.
+    Write,
+    /// A sync call.
+    Sync,
+    /// A read.
+    Read,
+}
+
+/// Which figure of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    /// Arithmetic mean.
+    Mean,
+    /// Median.
+    P50,
+    /// 90th percentile.
+    P90,
+    /// 99th percentile.
+    P99,
+    /// 99.9th percentile.
+    P99_9,
+}
+
+/// One figure of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Operations per second.
+    Iops,
+    /// Data moved, MiB per second.
+    MibPerS,
+    /// Commits per second.
+    CommitsPerS,
+    /// A latency, in microseconds.
+    Latency(Operation, Point),
+}
+
+impl Operation {
+    const ALL: [Operation; 4] = [Operation::Commit, Operation::Write, Operation::Sync, Operation::Read];
+
+    /// As it stands in a metric's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Operation::Commit => "commit",
+            Operation::Write => "write",
+            Operation::Sync => "sync",
+            Operation::Read => "read",
+        }
+    }
+
+    fn summary(self, result: &TestResult) -> Option<LatencySummary> {
+        match self {
+            Operation::Commit => result.commit_us,
+            Operation::Write => result.write_us,
+            Operation::Sync => result.sync_us,
+            Operation::Read => result.read_us,
+        }
+    }
+}
+
+impl Point {
+    const ALL: [Point; 5] = [Point::Mean, Point::P50, Point::P90, Point::P99, Point::P99_9];
+
+    /// As it stands in a metric's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Point::Mean => "mean",
+            Point::P50 => "p50",
+            Point::P90 => "p90",
+            Point::P99 => "p99",
+            Point::P99_9 => "p99_9",
+        }
+    }
+
+    fn of(self, summary: LatencySummary) -> f64 {
+        match self {
+            Point::Mean => summary.mean,
+            Point::P50 => summary.p50,
+            Point::P90 => summary.p90,
+            Point::P99 => summary.p99,
+            Point::P99_9 => summary.p99_9,
+        }
+    }
+}
+
+/// How a metric moves within a run, one value for each interval.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Seconds {
+    /// Rates: their arithmetic mean is the rate of the whole.
+    Rates(Vec<f64>),
+    /// Percentiles of an interval each: compared by their geometric mean, so that one stalled second does not decide.
+    Percentiles(Vec<f64>),
+}
+
+impl Metric {
+    /// All of them, in the order in which they are shown.
+    pub fn all() -> impl Iterator<Item = Metric> {
+        let latencies =
+            Operation::ALL.into_iter().flat_map(|of| Point::ALL.into_iter().map(move |at| Metric::Latency(of, at)));
+        [Metric::CommitsPerS, Metric::Iops, Metric::MibPerS].into_iter().chain(latencies)
+    }
+
+    /// As people type it: `iops`, `commit_p99`.
+    ///
+    /// ```
+    /// # use compare::{Metric, Operation, Point};
+    /// assert_eq!(Metric::Latency(Operation::Commit, Point::P99_9).name(), "commit_p99_9");
+    /// ```
+    pub fn name(self) -> String {
+        match self {
+            Metric::Iops => "iops".to_owned(),
+            Metric::MibPerS => "mib_per_s".to_owned(),
+            Metric::CommitsPerS => "commits_per_s".to_owned(),
+            Metric::Latency(of, at) => format!("{}_{}", of.name(), at.name()),
+        }
+    }
+
+    /// The metric of that name.
+    pub fn named(name: &str) -> Option<Metric> {
+        Metric::all().find(|metric| metric.name() == name)
+    }
+
+    /// Whether more of it is better: of rates, but not of latencies.
+    pub const fn more_is_better(self) -> bool {
+        !matches!(self, Metric::Latency(..))
+    }
+
+    /// Its unit, as documents write it.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Metric::MibPerS => "MiB/s",
+            Metric::Iops | Metric::CommitsPerS => "1/s",
+            Metric::Latency(..) => "us",
+        }
+    }
+
+    /// Its value, where the test has one.
+    pub fn of(self, result: &TestResult) -> Option<f64> {
+        match self {
+            Metric::Iops => Some(result.iops),
+            Metric::MibPerS => Some(result.mib_per_s),
+            Metric::CommitsPerS => result.commits_per_s,
+            Metric::Latency(of, at) => of.summary(result).map(|summary| at.of(summary)),
+        }
+    }
+
+    /// The metric that stands for a test where one has to: commits per second, or operations where nothing is made durable.
+    pub fn leading(result: &TestResult) -> Metric {
+        if result.commits_per_s.is_some() { Metric::CommitsPerS } else { Metric::Iops }
+    }
+
+    /// How it moved second by second; `None` where no series tells.
+    ///
+    /// A test moves equal blocks at equal shares of reads, writes and syncs, so that all its rates move as its operations do. Of latencies, the series
+    /// has median and 99th percentile of what the application waits for.
+    pub fn seconds(self, result: &TestResult) -> Option<Seconds> {
+        let series = &result.series;
+        let known = |values: &[Option<f64>]| {
+            Seconds::Percentiles(values.iter().copied().flatten().filter(|value| *value > 0.0).collect())
+        };
+        match self {
+            Metric::Iops | Metric::MibPerS | Metric::CommitsPerS => Some(Seconds::Rates(series.iops.clone())),
+            Metric::Latency(of, Point::P50) if Some(of) == waited_for(result) => Some(known(&series.commit_p50_us)),
+            Metric::Latency(of, Point::P99) if Some(of) == waited_for(result) => Some(known(&series.commit_p99_us)),
+            Metric::Latency(..) => None,
+        }
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
+/// What the latencies of the series are of, if they are of one operation.
+pub fn waited_for(result: &TestResult) -> Option<Operation> {
+    match (result.commit_us, result.write_us, result.read_us) {
+        (Some(_), ..) => Some(Operation::Commit),
+        (None, Some(_), None) => Some(Operation::Write),
+        (None, None, Some(_)) => Some(Operation::Read),
+        // Reads and writes in one series: it is of neither.
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_again_and_each_is_there_once() {
+        let names: Vec<String> = Metric::all().map(Metric::name).collect();
+        for name in &names {
+            assert_eq!(Metric::named(name).unwrap().name(), *name);
+            assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
+        }
+        assert_eq!(names.len(), 23);
+        assert_eq!(Metric::named("commit"), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! Which test of one side is which of the other.
+//!
+//! Tests are one when they did the same; a name alone makes no pair. Two things may differ: the seed, and how many bytes were worked on, because little
+//! free space makes that smaller than asked (a remark says so). Where several tests did the same, names decide.
+
+use measurement::{FieldDifference, TestResult, WorkloadRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::group::{Group, GroupTest};
+
+/// Two tests that are one.
+#[derive(Debug)]
+pub(crate) struct Pair<'a> {
+    pub(crate) baseline: GroupTest<'a>,
+    pub(crate) candidate: GroupTest<'a>,
+}
+
+/// A test that has no counterpart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Unpaired {
+    /// Its name.
+    pub test: String,
+    /// Why.
+    #[serde(flatten)]
+    pub reason: UnpairedReason,
+}
+
+/// Why a test has no counterpart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "why")]
+pub enum UnpairedReason {
+    /// The candidate has no such test.
+    OnlyInBaseline,
+    /// The baseline has no such test.
+    OnlyInCandidate,
+    /// Both have a test of this name, and it did something else.
+    DifferentWorkload {
+        /// In what it differs: `depth: 1 and 4`.
+        fields: Vec<String>,
+    },
+}
+
+/// A workload without what may differ.
+fn kind(workload: &WorkloadRecord) -> WorkloadRecord {
+    WorkloadRecord { seed: 0, size_bytes: 0, ..workload.clone() }
+}
+
+/// The tests of a group, in order of appearance; the same test of several runs is one.
+fn tests<'a>(group: &Group<'a>) -> Vec<GroupTest<'a>> {
+    let mut tests: Vec<(WorkloadRecord, Vec<&TestResult>)> = Vec::new();
+    for (earlier_runs, run) in group.runs.iter().enumerate() {
+        // Of several tests alike within one run, each takes the next one of the earlier runs.
+        let mut taken = vec![false; tests.len()];
+        for result in &run.results {
+            let kind = kind(&result.workload);
+            let known = (0..taken.len())
+                .find(|&at| !taken[at] && tests[at].0 == kind && tests[at].1[0].test == result.test)
+                .filter(|_| earlier_runs > 0);
+            match known {
+                Some(at) => {
+                    taken[at] = true;
+                    tests[at].1.push(result);
+                }
+                None => tests.push((kind, vec![result])),
+            }
+        }
+    }
+    tests.into_iter().map(|(_, runs)| GroupTest::new(runs)).collect()
+}
+
+/// Pairs in the baseline's order, and what is left on either side.
+pub(crate) fn pair<'a>(baseline: &Group<'a>, candidate: &Group<'a>) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
+    let mut ours: Vec<Option<GroupTest<'a>>> = tests(baseline).into_iter().map(Some).collect();
+    let mut theirs: Vec<Option<GroupTest<'a>>> = tests(candidate).into_iter().map(Some).collect();
+    let mut pairs: Vec<(usize, Pair<'a>)> = Vec::new();
+    let same_name =
+        |our: &TestResult, their: &TestResult| our.test == their.test && kind(&our.workload) == kind(&their.workload);
+    // A renamed test has to agree in its size, too: nothing else tells apart the rows of a suite that varies it.
+    let renamed = |our: &TestResult, their: &TestResult| our.workload.differences(&their.workload).is_empty();
+    for alike in [&same_name as &dyn Fn(&TestResult, &TestResult) -> bool, &renamed] {
+        for (position, our) in ours.iter_mut().enumerate() {
+            let Some(test) = our.as_ref() else { continue };
+            let counterpart =
+                theirs.iter_mut().find(|their| their.as_ref().is_some_and(|their| alike(test.first(), their.first())));
+            if let Some(candidate) = counterpart.and_then(Option::take)
+                && let Some(baseline) = our.take()
+            {
+                pairs.push((position, Pair { baseline, candidate }));
+            }
+        }
+    }
+    pairs.sort_by_key(|(position, _)| *position);
+    (pairs.into_iter().map(|(_, pair)| pair).collect(), unpaired(&ours, &theirs))
+}
+
+fn unpaired(ours: &[Option<GroupTest<'_>>], theirs: &[Option<GroupTest<'_>>]) -> Vec<Unpaired> {
+    let left = |tests: &[Option<GroupTest<'_>>]| -> Vec<TestResult> {
+        tests.iter().flatten().map(|test| test.first().clone()).collect()
+    };
+    let (ours, mut theirs) = (left(ours), left(theirs));
+    let mut unpaired = Vec::new();
+    for our in ours {
+        let reason = match theirs.iter().position(|their| their.test == our.test) {
+            Some(position) => {
+                let their = theirs.remove(position);
+                let fields = our.workload.differences(&their.workload).iter().map(difference).collect();
+                UnpairedReason::DifferentWorkload { fields }
+            }
+            None => UnpairedReason::OnlyInBaseline,
+        };
+        unpaired.push(Unpaired { test: our.test, reason });
+    }
+    let only = |their: TestResult| Unpaired { test: their.test, reason: UnpairedReason::OnlyInCandidate };
+    unpaired.extend(theirs.into_iter().map(only));
+    unpaired
+}
+
+fn difference(difference: &FieldDifference) -> String {
+    let FieldDifference { field, ours, theirs } = difference;
+    format!("{field}: {ours} and {theirs}")
+}

@@ -1,0 +1,84 @@
+//! `flushmark results compare`: results against results.
+
+use anyhow::Context as _;
+use compare::{Comparison, Condition, Group};
+use report::Figures;
+
+use crate::args::results::{CompareArgs, ComparisonFormat};
+use crate::args::store::StoreArgs;
+use crate::commands::{look, print};
+use crate::exit::{Verdict, WrongUse, complain, is_broken_pipe};
+use crate::selection::{self, Selected};
+
+/// Compares, prints, and holds the comparison against the limits.
+///
+/// # Errors
+/// When a word names no result, when no test is on both sides, or when a limit has nothing to be held against.
+pub fn run(args: &CompareArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+    let (baseline, candidates) = sides(args, place)?;
+    let groups: Vec<Group<'_>> = candidates.iter().map(group).collect();
+    let comparison = Comparison::of(&group(&baseline), &groups, &args.test);
+    if !comparison.has_tests() && !args.test.is_empty() {
+        return Err(WrongUse(format!("no test that both sides have is called like `{}`", args.test)).into());
+    }
+    let figures = if args.all { Figures::All } else { Figures::Leading };
+    let printed = print(&match args.format {
+        ComparisonFormat::Text => report::compare_page(&comparison, figures, &look()),
+        ComparisonFormat::Json => {
+            serde_json::to_string_pretty(&comparison).context("cannot write the comparison")? + "\n"
+        }
+        ComparisonFormat::Markdown => report::compare_markdown(&comparison, figures),
+    });
+    // A reader that went away has seen what it wanted; a pipeline still wants the exit code.
+    printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })?;
+    judge(&args.fail_if, &comparison)
+}
+
+/// Every word selected once; the baseline apart from the others.
+fn sides(args: &CompareArgs, place: &StoreArgs) -> anyhow::Result<(Selected, Vec<Selected>)> {
+    let mut words = args.results.clone();
+    let baseline = match &args.baseline {
+        None => words.remove(0),
+        Some(word) => {
+            if let Some(position) = words.iter().position(|other| other == word) {
+                words.remove(position);
+            }
+            word.clone()
+        }
+    };
+    if words.is_empty() {
+        return Err(WrongUse(format!(
+            "`{baseline}` is compared with nothing: name another result, or several joined by commas"
+        ))
+        .into());
+    }
+    words.insert(0, baseline);
+    let mut selected = selection::select(&words, place)?;
+    let baseline = selected.remove(0);
+    Ok((baseline, selected))
+}
+
+fn group(selected: &Selected) -> Group<'_> {
+    Group { label: selected.word.clone(), runs: selected.documents.iter().collect() }
+}
+
+/// Says which test exceeds which limit. A limit that nothing was held against is no success, whatever the others say.
+fn judge(conditions: &[Condition], comparison: &Comparison) -> anyhow::Result<Verdict> {
+    let mut verdict = Verdict::Done;
+    let mut unheld = None;
+    for condition in conditions {
+        match condition.exceeded(comparison) {
+            Ok(exceeded) => {
+                for exceeded in &exceeded {
+                    complain(&report::exceeded(exceeded));
+                    verdict = Verdict::Unfit;
+                }
+            }
+            Err(nothing) => unheld = unheld.or(Some(nothing)),
+        }
+    }
+    match unheld {
+        Some(nothing) => Err(WrongUse(format!("--fail-if {nothing}")).into()),
+        None => Ok(verdict),
+    }
+}

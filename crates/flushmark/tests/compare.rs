@@ -1,0 +1,200 @@
+//! `flushmark results compare` and `merge`: results against results, through the binary.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Run, plan, run};
+use serde_json::Value;
+
+/// Two committing tests of 20 s each, in virtual time.
+const PLAN: &str = "
+name = \"pair\"
+[[test]]
+name = \"commit\"
+pattern = \"randwrite\"
+block = \"4KiB\"
+sync = \"fsync\"
+size = \"64MiB\"
+time = \"20s\"
+[[test]]
+name = \"read\"
+pattern = \"randread\"
+block = \"4KiB\"
+size = \"64MiB\"
+time = \"20s\"
+";
+
+/// Results of the plan on these models, as files.
+struct Results {
+    directory: tempfile::TempDir,
+}
+
+impl Results {
+    fn of(models: &[(&str, &str)]) -> Results {
+        let directory = tempfile::tempdir().unwrap();
+        let plan = plan(directory.path(), PLAN);
+        for (name, model) in models {
+            let output = directory.path().join(name).display().to_string();
+            let run = run(&["run", &plan, "--quiet", "--target", model, "--output", &output]);
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+        }
+        Results { directory }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).display().to_string()
+    }
+
+    /// Runs the subcommand; words that name a result become its path.
+    fn results(&self, words: &[&str]) -> Run {
+        let path = |word: &str| {
+            let is_result = |word: &str| Path::new(word).extension().is_some_and(|ending| ending == "json");
+            if word.split(',').all(is_result) {
+                word.split(',').map(|name| self.path(name)).collect::<Vec<_>>().join(",")
+            } else {
+                word.to_owned()
+            }
+        };
+        let words: Vec<String> = words.iter().map(|word| path(word)).collect();
+        let args: Vec<&str> = std::iter::once("results").chain(words.iter().map(String::as_str)).collect();
+        run(&args)
+    }
+
+    /// A changed copy of a result.
+    fn changed(&self, name: &str, copy: &str, change: impl FnOnce(&mut Value)) {
+        let mut document: Value = serde_json::from_str(&std::fs::read_to_string(self.path(name)).unwrap()).unwrap();
+        change(&mut document);
+        std::fs::write(self.path(copy), document.to_string()).unwrap();
+    }
+}
+
+/// A drive without and one with power-loss protection: no doubt who is faster.
+fn two() -> Results {
+    Results::of(&[("slow.json", "sim:samsung-980-1tb"), ("fast.json", "sim:kioxia-cd6-3840gb")])
+}
+
+fn last_line(run: &Run) -> &str {
+    run.stdout.lines().last().unwrap_or_default()
+}
+
+#[test]
+fn the_last_sentence_says_it() {
+    let results = two();
+    let compared = results.results(&["compare", "slow.json", "fast.json"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.stderr);
+    assert!(last_line(&compared).contains("times as fast as A in"), "{}", compared.stdout);
+    let turned = results.results(&["compare", "slow.json", "fast.json", "--baseline", "fast.json"]);
+    assert!(turned.stdout.contains("fast.json"), "{}", turned.stdout);
+    assert!(turned.stdout.contains("slower"), "{}", turned.stdout);
+    let same = results.results(&["compare", "slow.json", "slow.json"]);
+    assert_eq!(last_line(&same), "No difference between B and A that is more than noise, in all 2 tests.");
+}
+
+#[test]
+fn every_format_says_the_same_and_json_holds_to_the_schema() {
+    let results = two();
+    let json = results.results(&["compare", "slow.json", "fast.json", "--format", "json"]).document();
+    let schema = serde_json::from_str(include_str!("../../../schemas/compare-1.json")).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    let commits = &json["candidates"][0]["tests"][0]["metrics"][0];
+    assert_eq!(commits["metric"], "commits_per_s");
+    assert_eq!(commits["verdict"]["direction"], "better");
+    let markdown = results.results(&["compare", "slow.json", "fast.json", "--format", "markdown"]);
+    assert!(markdown.stdout.contains("| B against A | A | B | ratio | 95 % interval | |"), "{}", markdown.stdout);
+    let one = results.results(&["compare", "slow.json", "fast.json", "--test", "READ"]);
+    assert!(one.stdout.contains("in the one test") && !one.stdout.contains("commits/s"), "{}", one.stdout);
+    let all = results.results(&["compare", "slow.json", "fast.json", "--all"]);
+    assert!(all.stdout.contains("MiB/s") && all.stdout.contains("sync p99.9"), "{}", all.stdout);
+}
+
+#[test]
+fn limits_decide_the_exit_code() {
+    let results = two();
+    let code = |conditions: &[&str]| {
+        let conditions: Vec<&str> = conditions.iter().flat_map(|it| ["--fail-if", *it]).collect();
+        results.results(&[&["compare", "fast.json", "slow.json"][..], &conditions].concat())
+    };
+    let failed = code(&["commit_p99 > +10%", "iops < -5%"]);
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    assert!(failed.stderr.contains("commit: commit_p99 went from"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("and `iops < -5%` fails"), "{}", failed.stderr);
+    assert_eq!(code(&["commit_p99 < -10%", "commit_p50 > 1s"]).code, Some(0));
+    assert_eq!(code(&["commit_p99 > 0.1ms"]).code, Some(1));
+    // The one that nothing was held against is louder than the one that failed.
+    let unheld = code(&["commit_p99 > +10%", "write_p99 > +10%", "read_p50 > +1000000%"]);
+    assert_eq!(unheld.code, Some(1), "{}", unheld.stderr);
+    let reads =
+        results.results(&["compare", "fast.json", "slow.json", "--test", "read", "--fail-if", "commit_p99 > +10%"]);
+    assert_eq!(reads.code, Some(2), "{}", reads.stderr);
+    insta::assert_snapshot!(reads.words(), @"flushmark: --fail-if `commit_p99 > +10%` was held against nothing: no test that both sides have has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
+}
+
+#[test]
+fn several_runs_a_side_count_as_one() {
+    let results = Results::of(&[
+        ("a.json", "sim:samsung-980-1tb,seed=1"),
+        ("b.json", "sim:samsung-980-1tb,seed=2"),
+        ("c.json", "sim:kioxia-cd6-3840gb"),
+    ]);
+    let json = results.results(&["compare", "a.json,b.json", "c.json", "--format", "json"]).document();
+    assert_eq!(json["baseline"]["runs"], 2);
+    let merged = results.results(&["merge", "a.json", "b.json", "--output", "both.json"]);
+    assert_eq!((merged.code, merged.stdout.as_str()), (Some(0), ""), "{}", merged.stderr);
+    let both = results.results(&["compare", "both.json", "c.json", "--format", "json"]).document();
+    assert_eq!(both["baseline"]["runs"], 2);
+    let value = |document: &Value| document["candidates"][0]["tests"][0]["metrics"][4].clone();
+    assert_eq!(value(&both)["baseline"], value(&json)["baseline"], "percentiles of the pooled latencies");
+}
+
+#[test]
+fn a_merged_document_is_a_document() {
+    let results = two();
+    results.changed("slow.json", "again.json", |_| {});
+    let merged = results.results(&["merge", "slow.json", "again.json"]).document();
+    let schema = serde_json::from_str(include_str!("../../../schemas/run-1.json")).unwrap();
+    assert!(jsonschema::draft202012::new(&schema).unwrap().is_valid(&merged));
+    assert_eq!(merged["merged_runs"], 2);
+    let one: Value = serde_json::from_str(&std::fs::read_to_string(results.path("slow.json")).unwrap()).unwrap();
+    let ops = |document: &Value| document["results"][0]["ops"].as_u64().unwrap();
+    assert_eq!(ops(&merged), 2 * ops(&one));
+    assert_eq!(merged["results"][0]["commit_us"]["p99"], one["results"][0]["commit_us"]["p99"]);
+    assert_eq!(merged["findings"], one["findings"]);
+}
+
+#[test]
+fn what_is_refused() {
+    let results = two();
+    results.changed("fast.json", "other.json", |document| document["results"][0]["workload"]["sync_every"] = 8.into());
+    results.changed("fast.json", "newer.json", |document| document["schema"] = "flushmark/run/2".into());
+    std::fs::write(results.path("cut.json"), "{\"schema\": \"flushmark/run/1\"").unwrap();
+    let refused = |words: &[&str]| {
+        let run = results.results(words);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        run.said(results.directory.path(), "DIR")
+    };
+    insta::assert_snapshot!(refused(&["compare", "slow.json"]), @"flushmark: `DIR/slow.json` is compared with nothing: name another result, or several joined by commas");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` names no result: there is no such file");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: this is a document `flushmark/run/2` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: this is no result document: it does not read as JSON (EOF while parsing an object at line 1 column 28)");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--test", "nothing"]), @"flushmark: no test that both sides have is called like `nothing`");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--fail-if", "commit_p99 > fast"]), @"
+    error: invalid value 'commit_p99 > fast' for '--fail-if <CONDITION>': a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)
+      commit_p99 > fast
+                   ^^^^
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(refused(&["merge", "slow.json"]), @"flushmark: DIR/slow.json do not merge: nothing to merge: name two results of one kind");
+    insta::assert_snapshot!(refused(&["merge", "fast.json", "other.json"]), @"flushmark: DIR/fast.json, DIR/other.json do not merge: `commit` is not one workload in all of them: `sync_every` is 1 in one and 8 in another");
+    let unlike = results.results(&["compare", "fast.json", "other.json"]);
+    assert!(
+        unlike.stdout.contains("commit: it is not the same workload in both: sync_every: 1 and 8"),
+        "{}",
+        unlike.stdout
+    );
+}

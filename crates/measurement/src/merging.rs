@@ -1,0 +1,290 @@
+//! Results of one kind, added up.
+//!
+//! Counts, times and histograms add, so that rates and percentiles are those of all operations together, as if one run had made them. Series are joined
+//! one after another. Whether a run had settled is a question about one run: a merged result gives no steady state, and says so where a part had none.
+
+mod documents;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::histogram::{Histogram, LatencySummary};
+use crate::proof::{DeviceProof, Proof};
+use crate::result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
+use crate::series::Series;
+
+/// Why results cannot be added up.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotOfOneKind {
+    /// There is nothing to merge.
+    #[error("nothing to merge: name two results of one kind")]
+    TooFew,
+    /// A test did something else.
+    #[error("`{test}` is not one workload in all of them: `{field}` is {first} in one and {other} in another")]
+    Workload {
+        /// The test's name.
+        test: String,
+        /// The field of the workload that differs first.
+        field: String,
+        /// Its value in the first result, as the document writes it.
+        first: String,
+        /// Its value in the other.
+        other: String,
+    },
+    /// Percentiles cannot be added up, only distributions can.
+    #[error(
+        "`{test}` has percentiles of its {operation} latencies and no histogram of them, and percentiles do not add up"
+    )]
+    NoHistogram {
+        /// The test's name.
+        test: String,
+        /// `read`, `write`, `sync` or `commit`.
+        operation: &'static str,
+    },
+    /// Their series were taken at different intervals.
+    #[error("the series of `{test}` are of intervals of {first_s} s and of {other_s} s")]
+    Interval {
+        /// The test's name.
+        test: String,
+        /// Of the first, in seconds.
+        first_s: f64,
+        /// Of the other, in seconds.
+        other_s: f64,
+    },
+    /// Not every run has every test.
+    #[error("`{test}` is not in all of them")]
+    Missing {
+        /// The test's name.
+        test: String,
+    },
+    /// The runs are of different kinds.
+    #[error("they are not of one kind: `{field}` is {first} in one and {other} in another")]
+    Run {
+        /// The document's field.
+        field: &'static str,
+        /// In the first.
+        first: String,
+        /// In the other.
+        other: String,
+    },
+}
+
+/// One field in which two workloads differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldDifference {
+    /// Its name in the document.
+    pub field: String,
+    /// Its value in the one, as the document writes it; `null` where it is left out.
+    pub ours: String,
+    /// Its value in the other.
+    pub theirs: String,
+}
+
+impl WorkloadRecord {
+    /// The fields in which two records differ. The seed is none: it decides which offsets are drawn, not from what.
+    ///
+    /// ```
+    /// # use workload::{BlockBytes, Test, Work, Workload};
+    /// # let test = workload::suites::named("quick").unwrap().tests[0].clone();
+    /// let ours = measurement::WorkloadRecord::of(&test);
+    /// let theirs = measurement::WorkloadRecord { depth: 7, seed: 7, ..ours.clone() };
+    /// let differences = ours.differences(&theirs);
+    /// assert_eq!(differences.len(), 1);
+    /// assert_eq!(differences[0].field, "depth");
+    /// ```
+    pub fn differences(&self, other: &WorkloadRecord) -> Vec<FieldDifference> {
+        let fields = |record: &WorkloadRecord| match serde_json::to_value(record) {
+            Ok(Value::Object(fields)) => fields,
+            _ => serde_json::Map::new(),
+        };
+        let (ours, theirs) = (fields(self), fields(other));
+        let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+        let written = |value: Option<&Value>| value.unwrap_or(&Value::Null).to_string();
+        names
+            .into_iter()
+            .filter(|name| *name != "seed" && ours.get(*name) != theirs.get(*name))
+            .map(|name| FieldDifference {
+                field: name.clone(),
+                ours: written(ours.get(name)),
+                theirs: written(theirs.get(name)),
+            })
+            .collect()
+    }
+}
+
+impl TestResult {
+    /// All of them as one result: percentiles are those of the pooled latencies, rates are all operations over all time.
+    ///
+    /// Name and seed are the first's. The engine may differ, which a note says.
+    ///
+    /// # Errors
+    /// When there is none, when the workloads differ, or when a distribution is missing.
+    pub fn merged(parts: &[&TestResult]) -> Result<TestResult, NotOfOneKind> {
+        let [first, others @ ..] = parts else { return Err(NotOfOneKind::TooFew) };
+        for other in others {
+            if let Some(difference) = first.workload.differences(&other.workload).into_iter().next() {
+                let FieldDifference { field, ours, theirs } = difference;
+                return Err(NotOfOneKind::Workload { test: first.test.clone(), field, first: ours, other: theirs });
+            }
+        }
+        let sum = |figure: fn(&TestResult) -> f64| parts.iter().map(|part| figure(part)).sum::<f64>();
+        let elapsed_s = sum(|part| part.elapsed_s);
+        let per_second = |count: f64| if elapsed_s > 0.0 { count / elapsed_s } else { 0.0 };
+        let ops = parts.iter().map(|part| part.ops).sum::<u64>();
+        let histograms = Histograms {
+            read: pooled(parts, "read", |part| (&part.histograms.read, part.read_us))?,
+            write: pooled(parts, "write", |part| (&part.histograms.write, part.write_us))?,
+            sync: pooled(parts, "sync", |part| (&part.histograms.sync, part.sync_us))?,
+            commit: pooled(parts, "commit", |part| (&part.histograms.commit, part.commit_us))?,
+        };
+        let summary = |histogram: &Option<Histogram>| histogram.as_ref().and_then(Histogram::summary);
+        Ok(TestResult {
+            test: first.test.clone(),
+            workload: first.workload.clone(),
+            engine: engines(parts).join(", "),
+            elapsed_s,
+            ops,
+            iops: per_second(ops as f64),
+            mib_per_s: per_second(sum(|part| part.mib_per_s * part.elapsed_s)),
+            commits_per_s: histograms.commit.as_ref().map(|commits| per_second(commits.count() as f64)),
+            read_us: summary(&histograms.read),
+            write_us: summary(&histograms.write),
+            sync_us: summary(&histograms.sync),
+            commit_us: summary(&histograms.commit),
+            histograms,
+            series: joined(parts)?,
+            steady_state: None,
+            proof: proof(parts),
+            cpu: CpuUse { user_s: sum(|part| part.cpu.user_s), system_s: sum(|part| part.cpu.system_s) },
+            ended: ended(parts),
+            notes: notes(parts),
+        })
+    }
+}
+
+/// The distributions of one kind of operation together; `None` where no part has such operations.
+fn pooled(
+    parts: &[&TestResult],
+    operation: &'static str,
+    of: impl Fn(&TestResult) -> (&Option<Histogram>, Option<LatencySummary>),
+) -> Result<Option<Histogram>, NotOfOneKind> {
+    let mut pool: Option<Histogram> = None;
+    for part in parts {
+        match of(part) {
+            (Some(histogram), _) => pool.get_or_insert_default().merge(histogram),
+            (None, Some(_)) => return Err(NotOfOneKind::NoHistogram { test: part.test.clone(), operation }),
+            (None, None) => {}
+        }
+    }
+    Ok(pool)
+}
+
+fn joined(parts: &[&TestResult]) -> Result<Series, NotOfOneKind> {
+    let with_series = || parts.iter().filter(|part| !part.series.iops.is_empty());
+    let Some(first) = with_series().next() else { return Ok(parts[0].series.clone()) };
+    let interval_s = first.series.interval_s;
+    let mut joined = Series { interval_s, ..Series::new() };
+    for part in with_series() {
+        let series = &part.series;
+        if (series.interval_s - interval_s).abs() > f64::EPSILON {
+            let (first_s, other_s) = (interval_s, series.interval_s);
+            return Err(NotOfOneKind::Interval { test: part.test.clone(), first_s, other_s });
+        }
+        joined.iops.extend(&series.iops);
+        let so_far = joined.iops.len();
+        for (all, own) in
+            [(&mut joined.commit_p50_us, &series.commit_p50_us), (&mut joined.commit_p99_us, &series.commit_p99_us)]
+        {
+            all.extend(own);
+            all.resize(so_far, None);
+        }
+    }
+    // An interval without bins would read as one without commits, so that they are kept only if every part has them.
+    if with_series().all(|part| part.series.commit_bins.len() == part.series.iops.len()) {
+        joined.commit_bins = with_series().flat_map(|part| part.series.commit_bins.clone()).collect();
+    }
+    Ok(joined)
+}
+
+fn proof(parts: &[&TestResult]) -> Proof {
+    let sum = |count: fn(&Proof) -> u64| parts.iter().map(|part| count(&part.proof)).sum();
+    let commits = sum(|proof| proof.commits);
+    // A sum in which a part is missing would say that less arrived than was asked for.
+    let devices: Option<Vec<DeviceProof>> = parts.iter().map(|part| part.proof.device).collect();
+    let device = devices.map(|devices| {
+        let sum = |count: fn(&DeviceProof) -> u64| devices.iter().map(count).sum();
+        let flushes = devices.iter().map(|device| device.flushes).sum::<Option<u64>>();
+        DeviceProof {
+            reads: sum(|device| device.reads),
+            writes: sum(|device| device.writes),
+            bytes_written: sum(|device| device.bytes_written),
+            flushes,
+            flush_mean_us: weighted(
+                devices.iter().map(|device| (device.flush_mean_us, device.flushes.unwrap_or(0) as f64)),
+            ),
+            flushes_per_commit: flushes.filter(|_| commits > 0).map(|flushes| flushes as f64 / commits as f64),
+            bytes_per_byte: weighted(
+                devices
+                    .iter()
+                    .zip(parts)
+                    .map(|(device, part)| (device.bytes_per_byte, part.mib_per_s * part.elapsed_s)),
+            ),
+        }
+    });
+    Proof {
+        reads: sum(|proof| proof.reads),
+        writes: sum(|proof| proof.writes),
+        syncs: sum(|proof| proof.syncs),
+        commits,
+        device,
+    }
+}
+
+/// The weighted mean of the values that there are.
+fn weighted(values: impl Iterator<Item = (Option<f64>, f64)>) -> Option<f64> {
+    let known = values.filter_map(|(value, weight)| value.map(|value| (value * weight, weight)));
+    let (sum, weights) = known.fold((0.0, 0.0), |(sum, weights), (value, weight)| (sum + value, weights + weight));
+    (weights > 0.0).then(|| sum / weights)
+}
+
+/// The worst end of all.
+fn ended(parts: &[&TestResult]) -> Ended {
+    let ends = || parts.iter().map(|part| &part.ended);
+    let failed = ends().find(|end| matches!(end, Ended::Failed { .. }));
+    failed.or_else(|| ends().find(|end| **end == Ended::Interrupted)).unwrap_or(&Ended::Limit).clone()
+}
+
+fn notes(parts: &[&TestResult]) -> Vec<String> {
+    let mut notes = distinct(parts.iter().flat_map(|part| &part.notes));
+    let mut remark = |note: &str| {
+        if !notes.iter().any(|known| known == note) {
+            notes.push(note.to_owned());
+        }
+    };
+    if engines(parts).len() > 1 {
+        remark("the runs that were merged went by different engines");
+    }
+    if parts.iter().any(|part| part.steady_state.is_some_and(|steady| !steady.reached)) {
+        remark("a run that was merged had not reached a steady state");
+    }
+    notes
+}
+
+fn engines(parts: &[&TestResult]) -> Vec<String> {
+    distinct(parts.iter().map(|part| &part.engine))
+}
+
+/// Each text once, in order of appearance.
+fn distinct<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for text in texts {
+        if !distinct.contains(text) {
+            distinct.push(text.clone());
+        }
+    }
+    distinct
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! What has to hold of sums.
+
+use proptest::prelude::*;
+use workload::Test;
+
+use super::*;
+use crate::document::RunDocument;
+use crate::result::Measured;
+
+fn test() -> Test {
+    let plan = workload::suites::named("quick").unwrap();
+    plan.tests.into_iter().find(|test| test.name == "write + fsync").unwrap()
+}
+
+/// A run of a test whose commits took so long, one second each hundred of them.
+fn run(latencies_ns: &[u64]) -> TestResult {
+    let mut commits = Histogram::new();
+    for &latency in latencies_ns {
+        commits.record(latency);
+    }
+    let count = latencies_ns.len() as u64;
+    let intervals = latencies_ns.len().div_ceil(100);
+    let p50 = commits.summary().map(|summary| summary.p50);
+    let device = DeviceProof {
+        reads: 1,
+        writes: 2 * count,
+        bytes_written: 8192 * count,
+        flushes: Some(count),
+        flush_mean_us: (count > 0).then_some(count as f64),
+        flushes_per_commit: (count > 0).then_some(1.0),
+        bytes_per_byte: (count > 0).then_some(2.0),
+    };
+    let measured = Measured {
+        workload: WorkloadRecord::of(&test()),
+        engine: "psync",
+        elapsed_s: 0.25 + count as f64 / 128.0,
+        turns: None,
+        bytes: 4096 * count,
+        histograms: Histograms {
+            write: Some(commits.clone()),
+            sync: Some(commits.clone()),
+            commit: Some(commits),
+            read: None,
+        },
+        series: Series {
+            iops: vec![100.0; intervals],
+            commit_p50_us: vec![p50; intervals],
+            commit_p99_us: vec![p50; intervals],
+            commit_bins: vec![vec![(30, 100)]; intervals],
+            ..Series::new()
+        },
+        proof: Proof { reads: 0, writes: count, syncs: count, commits: count, device: Some(device) },
+        cpu: CpuUse { user_s: 0.5, system_s: 0.25 },
+        ended: Ended::Limit,
+        notes: Vec::new(),
+    };
+    TestResult::new(&test().name, measured)
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
+fn latencies() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(1u64..crate::histogram::HIGHEST_NS, 0..300)
+}
+
+proptest! {
+    #[test]
+    fn a_sum_is_what_one_run_of_all_would_have_been(a in latencies(), b in latencies()) {
+        let merged = TestResult::merged(&[&run(&a), &run(&b)]).unwrap();
+        let pooled: Vec<u64> = a.iter().chain(&b).copied().collect();
+        let whole = run(&pooled);
+        prop_assert_eq!(&merged.histograms, &whole.histograms);
+        prop_assert_eq!(merged.commit_us, whole.commit_us);
+        prop_assert_eq!(merged.ops, whole.ops);
+        prop_assert_eq!(merged.proof.commits, whole.proof.commits);
+        let elapsed_s = 0.5 + pooled.len() as f64 / 128.0;
+        prop_assert!(close(merged.elapsed_s, elapsed_s));
+        prop_assert!(close(merged.iops, pooled.len() as f64 / elapsed_s));
+        prop_assert!(close(merged.mib_per_s, merged.iops / 256.0));
+        prop_assert!(close(merged.commits_per_s.unwrap(), merged.iops));
+    }
+
+    #[test]
+    fn order_and_grouping_do_not_matter(a in latencies(), b in latencies(), c in latencies()) {
+        let [a, b, c] = [run(&a), run(&b), run(&c)];
+        let merge = |parts: &[&TestResult]| TestResult::merged(parts).unwrap();
+        let left = merge(&[&merge(&[&a, &b]), &c]);
+        let right = merge(&[&a, &merge(&[&b, &c])]);
+        let turned = merge(&[&c, &b, &a]);
+        // Everything but the order of the seconds, and the last digits of sums of fractions.
+        for other in [&right, &turned] {
+            prop_assert_eq!(&left.histograms, &other.histograms);
+            prop_assert_eq!(left.commit_us, other.commit_us);
+            prop_assert_eq!((left.ops, left.proof.writes), (other.ops, other.proof.writes));
+            let device = |result: &TestResult| result.proof.device.unwrap();
+            prop_assert_eq!(device(&left).flushes, device(other).flushes);
+            prop_assert_eq!(device(&left).flushes_per_commit, device(other).flushes_per_commit);
+            let means = [&left, other].map(|result| device(result).flush_mean_us.unwrap_or(0.0));
+            prop_assert!(close(means[0], means[1]));
+            prop_assert!(close(left.iops, other.iops) && close(left.mib_per_s, other.mib_per_s));
+            prop_assert!(close(left.cpu.user_s, other.cpu.user_s));
+            prop_assert_eq!(left.series.iops.len(), other.series.iops.len());
+            prop_assert_eq!(left.series.commit_bins.len(), other.series.iops.len());
+        }
+        prop_assert_eq!(&left.series, &right.series);
+    }
+}
+
+#[test]
+fn a_single_result_stays_what_it_was_but_for_its_steady_state() {
+    let one = run(&[1000; 600]);
+    assert!(one.steady_state.is_some());
+    let merged = TestResult::merged(&[&one]).unwrap();
+    assert_eq!(merged, TestResult { steady_state: None, ..one });
+}
+
+#[test]
+fn another_workload_is_refused_by_the_field_that_differs() {
+    let one = run(&[1000]);
+    let mut other = one.clone();
+    other.workload.seed += 1;
+    assert!(TestResult::merged(&[&one, &other]).is_ok());
+    other.workload.sync_every = 8;
+    let refused = TestResult::merged(&[&one, &other]).unwrap_err().to_string();
+    insta::assert_snapshot!(refused, @"`write + fsync` is not one workload in all of them: `sync_every` is 1 in one and 8 in another");
+    assert_eq!(TestResult::merged(&[]), Err(NotOfOneKind::TooFew));
+}
+
+#[test]
+fn percentiles_without_their_distribution_and_unequal_intervals_are_refused() {
+    let one = run(&[1000; 100]);
+    let mut text = one.clone();
+    text.histograms.sync = None;
+    insta::assert_snapshot!(TestResult::merged(&[&one, &text]).unwrap_err(), @"`write + fsync` has percentiles of its sync latencies and no histogram of them, and percentiles do not add up");
+    let mut coarse = one.clone();
+    coarse.series.interval_s = 5.0;
+    insta::assert_snapshot!(TestResult::merged(&[&one, &coarse]).unwrap_err(), @"the series of `write + fsync` are of intervals of 1 s and of 5 s");
+}
+
+#[test]
+fn what_a_part_lacks_the_sum_does_not_claim() {
+    let one = run(&[1000; 200]);
+    let mut other = one.clone();
+    other.engine = "io_uring".to_owned();
+    other.proof.device = None;
+    other.series.commit_bins.clear();
+    other.ended = Ended::Interrupted;
+    let merged = TestResult::merged(&[&one, &other]).unwrap();
+    assert_eq!(merged.engine, "psync, io_uring");
+    assert_eq!(merged.notes, ["the runs that were merged went by different engines"]);
+    assert_eq!(merged.proof.device, None);
+    assert!(merged.series.commit_bins.is_empty());
+    assert_eq!(merged.ended, Ended::Interrupted);
+}
+
+fn document(results: Vec<TestResult>) -> RunDocument {
+    let kept = include_str!("../../tests/documents/run-1-model.json");
+    RunDocument { results, ..RunDocument::from_json(kept).unwrap() }
+}
+
+#[test]
+fn runs_merge_test_by_test_and_are_counted() {
+    let a = document(vec![run(&[1000; 100]), run(&[9000; 100])]);
+    let mut b = document(vec![run(&[2000; 100]), run(&[8000; 300])]);
+    b.started_at = "1969-12-31T23:59:59Z".to_owned();
+    let two = RunDocument::merged(&[a.clone(), b.clone()]).unwrap();
+    assert_eq!(two.merged_runs, Some(2));
+    assert_eq!(two.started_at, b.started_at);
+    assert_eq!(two.results.iter().map(|result| result.ops).collect::<Vec<_>>(), [200, 400]);
+    assert!(two.findings.is_empty() && two.fitness.is_empty());
+    assert_eq!(RunDocument::merged(&[two, a]).unwrap().merged_runs, Some(3));
+}
+
+#[test]
+fn runs_of_different_kinds_are_refused() {
+    let one = document(vec![run(&[1000])]);
+    let refused = |change: &dyn Fn(&mut RunDocument)| {
+        let mut other = one.clone();
+        change(&mut other);
+        RunDocument::merged(&[one.clone(), other]).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(refused(&|run| run.suite = "slog".to_owned()), @"they are not of one kind: `suite` is `journal` in one and `slog` in another");
+    insta::assert_snapshot!(refused(&|run| run.smoke = true), @"they are not of one kind: `smoke` is `false` in one and `true` in another");
+    insta::assert_snapshot!(refused(&|run| run.target.kind = "file".to_owned()), @"they are not of one kind: `target.kind` is `model` in one and `file` in another");
+    insta::assert_snapshot!(refused(&|run| run.results.clear()), @"`write + fsync` is not in all of them");
+    insta::assert_snapshot!(refused(&|run| run.results[0].test = "another".to_owned()), @"`write + fsync` is not in all of them");
+    insta::assert_snapshot!(refused(&|run| run.results[0].workload.depth = 4), @"`write + fsync` is not one workload in all of them: `depth` is 1 in one and 4 in another");
+    assert_eq!(RunDocument::merged(std::slice::from_ref(&one)), Err(NotOfOneKind::TooFew));
+}

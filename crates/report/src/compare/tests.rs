@@ -1,0 +1,240 @@
+//! Pages of comparisons.
+
+use ::compare::Group;
+use measurement::{RunDocument, Series, Source, TestResult};
+
+use super::*;
+use crate::look::Glyphs;
+use crate::samples;
+
+/// So many seconds around the result's own figures, each a little off in a way of its own.
+fn lasting(mut result: TestResult, seconds: u32, phase: f64) -> TestResult {
+    let off = |second: u32| 1.0 + 0.03 * (f64::from(second) * 2.4 + phase).sin();
+    let us = result.headline_us();
+    result.series = Series {
+        iops: (0..seconds).map(|second| result.iops / off(second)).collect(),
+        commit_p50_us: (0..seconds).map(|second| us.map(|us| us.p50 * off(second))).collect(),
+        commit_p99_us: (0..seconds).map(|second| us.map(|us| us.p99 * off(second))).collect(),
+        ..Series::new()
+    };
+    result
+}
+
+/// A run of `quick`'s first and its committing tests on a drive with this latency of a sync.
+fn run(sync_us: f64, seconds: u32, phase: f64) -> RunDocument {
+    let results = samples::suite("quick", 15.0, sync_us);
+    samples::document(results.into_iter().take(4).map(|result| lasting(result, seconds, phase)).collect())
+}
+
+fn compared(baseline: &[RunDocument], candidates: &[(&str, &[RunDocument])]) -> Comparison {
+    let group = |label: &str, runs| Group { label: label.to_owned(), runs };
+    let candidates: Vec<_> = candidates.iter().map(|(label, runs)| group(label, runs.iter().collect())).collect();
+    Comparison::of(&group("before.json", baseline.iter().collect()), &candidates, "")
+}
+
+fn last_sentence(baseline: &[RunDocument], candidate: &[RunDocument]) -> String {
+    sentence::sentence(&compared(baseline, &[("after.json", candidate)]).candidates[0], 'B')
+}
+
+#[test]
+fn the_whole_page() {
+    let mut after = run(800.0, 30, 1.0);
+    after.host.kernel_release = Some("6.12.9".to_owned());
+    after.results[3].workload.depth = 4;
+    let page =
+        compare_page(&compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[after])]), Figures::Leading, &Look::plain());
+    insta::assert_snapshot!(page, @"
+    Compared
+      A  before.json  1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC  baseline
+      B  after.json   1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+
+    B against A
+                            A        B  ratio   95 % interval
+      write
+        operations/s   66,667   66,667   1.00   0.994 to 1.01  noise
+        write p50       15 µs    15 µs   1.00   0.993 to 1.01  noise
+        write p90     15.6 µs  15.6 µs   1.00               -
+        write p99     15.6 µs  15.6 µs   1.00   0.993 to 1.01  noise
+        write p99.9     24 µs    24 µs   1.00               -
+      write + fsync
+        commits/s         487    1,026   2.11    2.09 to 2.12  faster
+        commit p50    2.06 ms   975 µs  0.475  0.471 to 0.478  shorter
+        commit p90    2.14 ms  1.01 ms  0.474               -
+        commit p99    2.14 ms  1.01 ms  0.474  0.471 to 0.477  shorter
+        commit p99.9  3.29 ms  1.56 ms  0.474               -
+      write + fdatasync
+        commits/s         583    1,227   2.10    2.09 to 2.12  faster
+        commit p50    1.72 ms   815 µs  0.475  0.472 to 0.478  shorter
+        commit p90    1.78 ms   848 µs  0.475               -
+        commit p99    1.78 ms   848 µs  0.475  0.472 to 0.478  shorter
+        commit p99.9  2.74 ms   1.3 ms  0.475               -
+
+      write p90, write p99.9, commit p90, commit p99.9: no verdict, the series does not have this
+      figure, so nothing tells how much it varied.
+
+    Not compared
+      write O_DSYNC: it is not the same workload in both: depth: 1 and 4
+
+    What else differs
+              A  B
+      kernel  -  6.12.9
+
+    B commits 2.10 to 2.11 times as fast as A in 2 of 3 tests; 1 is within noise.
+    ");
+}
+
+#[test]
+fn two_candidates_and_every_figure_of_one_test() {
+    let one = |sync_us, phase| {
+        let mut run = run(sync_us, 5, phase);
+        run.results.truncate(2);
+        run.results.remove(0);
+        run
+    };
+    let candidates: [(&str, &[RunDocument]); 2] =
+        [("b.json", &[one(900.0, 1.0)]), ("c.json,d.json", &[one(1700.0, 2.0), one(1750.0, 3.0)])];
+    let page = compare_page(&compared(&[one(1700.0, 0.0)], &candidates), Figures::All, &Look::plain());
+    insta::assert_snapshot!(page, @"
+    Compared
+      A  before.json    1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC   baseline
+      B  b.json         1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+      C  c.json,d.json  2 runs of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+
+    B against A
+                            A        B  ratio  95 % interval
+      write + fsync
+        commits/s         487      913   1.88              -
+        operations/s      487      913   1.88              -
+        MiB/s            1.90     3.57   1.88              -
+        commit mean   2.06 ms   1.1 ms  0.533              -
+        commit p50    2.06 ms   1.1 ms  0.533              -
+        commit p90    2.14 ms  1.14 ms  0.533              -
+        commit p99    2.14 ms  1.14 ms  0.533              -
+        commit p99.9  3.29 ms  1.75 ms  0.533              -
+        write mean      15 µs    15 µs   1.00              -
+        write p50       15 µs    15 µs   1.00              -
+        write p90     15.6 µs  15.6 µs   1.00              -
+        write p99     15.6 µs  15.6 µs   1.00              -
+        write p99.9     24 µs    24 µs   1.00              -
+        sync mean     2.04 ms  1.08 ms  0.529              -
+        sync p50      2.04 ms  1.08 ms  0.529              -
+        sync p90      2.12 ms  1.12 ms  0.529              -
+        sync p99      2.12 ms  1.12 ms  0.529              -
+        sync p99.9    3.26 ms  1.73 ms  0.529              -
+
+      commits/s, operations/s, MiB/s, commit p50, commit p99: no verdict, 5 intervals of a single run
+      are too few; it takes 15, or several runs on a side.
+      commit mean, commit p90, commit p99.9, write mean, write p50, write p90, write p99, write p99.9,
+      sync mean, sync p50, sync p90, sync p99, sync p99.9: no verdict, the series does not have this
+      figure, so nothing tells how much it varied.
+
+    C against A
+                            A        C  ratio  95 % interval
+      write + fsync
+        commits/s         487      480  0.986  0.879 to 1.11  noise
+        operations/s      487      480  0.986  0.879 to 1.11  noise
+        MiB/s            1.90     1.87  0.986  0.879 to 1.11  noise
+        commit mean   2.06 ms  2.09 ms   1.01              -
+        commit p50    2.06 ms  2.06 ms   1.00  0.888 to 1.12  noise
+        commit p90    2.14 ms   2.2 ms   1.03              -
+        commit p99    2.14 ms   2.2 ms   1.03  0.914 to 1.16  noise
+        commit p99.9  3.29 ms  3.39 ms   1.03              -
+        write mean      15 µs    15 µs   1.00              -
+        write p50       15 µs    15 µs   1.00              -
+        write p90     15.6 µs  15.6 µs   1.00              -
+        write p99     15.6 µs  15.6 µs   1.00              -
+        write p99.9     24 µs    24 µs   1.00              -
+        sync mean     2.04 ms  2.07 ms   1.01              -
+        sync p50      2.04 ms  2.04 ms   1.00              -
+        sync p90      2.12 ms  2.19 ms   1.03              -
+        sync p99      2.12 ms  2.19 ms   1.03              -
+        sync p99.9    3.26 ms  3.36 ms   1.03              -
+
+      commit mean, commit p90, commit p99.9, write mean, write p50, write p90, write p99, write p99.9,
+      sync mean, sync p50, sync p90, sync p99, sync p99.9: no verdict, the series does not have this
+      figure, so nothing tells how much it varied.
+
+    Nothing is sure in the one test: too little tells how much they vary (see above). B was seen 1.88
+    times as fast as A. Longer tests, or several runs a side joined by commas, would tell.
+
+    No difference between C and A that is more than noise, in the one test.
+    ");
+}
+
+#[test]
+fn an_ascii_page_is_ascii_throughout() {
+    let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };
+    let page = compare_page(&compared(&[run(1700.0, 30, 0.0)], &[("b", &[run(800.0, 5, 1.0)])]), Figures::All, &ascii);
+    assert!(page.is_ascii(), "{page}");
+}
+
+#[test]
+fn what_it_comes_to() {
+    let before = [run(1700.0, 30, 0.0)];
+    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 30, 1.0)]), @"B commits 2.10 to 2.11 times as fast as A in 3 of 4 tests; 1 is within noise.");
+    insta::assert_snapshot!(last_sentence(&[run(800.0, 30, 0.0)], &[run(1700.0, 30, 1.0)]), @"B commits 0.474 to 0.476 times as fast as A in 3 of 4 tests; 1 is within noise.");
+    insta::assert_snapshot!(last_sentence(&before, &[run(1700.0, 30, 1.0)]), @"No difference between B and A that is more than noise, in all 4 tests.");
+    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 5, 1.0)]), @"Nothing is sure in any of 4 tests: too little tells how much they vary (see above). B was seen 1.00 to 2.11 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
+    let mut mixed = run(800.0, 30, 1.0);
+    mixed.results[1] = lasting(samples::suite("quick", 15.0, 2500.0).remove(1), 30, 1.0);
+    mixed.results[2] = lasting(mixed.results[2].clone(), 5, 1.0);
+    insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"B commits 2.10 times as fast as A in 1 of 4 tests; 0.682 times as fast as A in 1; 1 is within noise; of 1 nothing is sure.");
+    let only = |run: &RunDocument, tests: std::ops::Range<usize>| RunDocument {
+        results: run.results[tests].to_vec(),
+        ..run.clone()
+    };
+    let fast = run(800.0, 30, 1.0);
+    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 1..2)]), @"B commits 2.11 times as fast as A in the one test.");
+    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&run(800.0, 5, 1.0), 1..2)]), @"Nothing is sure in the one test: too little tells how much they vary (see above). B was seen 2.11 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
+    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 2..3)]), @"B and A have no test in common, so nothing can be said.");
+}
+
+#[test]
+fn markdown_for_a_ticket() {
+    let mut after = run(800.0, 30, 1.0);
+    after.results.truncate(2);
+    after.source = Some(Source { tool: "fio".to_owned(), version: None, drive: Some("<b>|drive_1|</b>".to_owned()) });
+    let markdown = compare_markdown(&compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[after])]), Figures::Leading);
+    assert!(!markdown.contains("<b>"));
+    insta::assert_snapshot!(markdown, @r"
+    **B commits 2.11 times as fast as A in 1 of 2 tests; 1 is within noise.**
+
+    - A: `before.json`, 1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+    - B: `after.json`, 1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
+
+    | B against A | A | B | ratio | 95 % interval | |
+    | --- | ---: | ---: | ---: | ---: | --- |
+    | write, operations/s | 66,667 | 66,667 | 1.00 | 0.994 to 1.01 | noise |
+    | write, write p50 | 15 µs | 15 µs | 1.00 | 0.993 to 1.01 | noise |
+    | write, write p90 | 15.6 µs | 15.6 µs | 1.00 | - |  |
+    | write, write p99 | 15.6 µs | 15.6 µs | 1.00 | 0.993 to 1.01 | noise |
+    | write, write p99.9 | 24 µs | 24 µs | 1.00 | - |  |
+    | write + fsync, commits/s | 487 | 1,026 | 2.11 | 2.09 to 2.12 | faster |
+    | write + fsync, commit p50 | 2.06 ms | 975 µs | 0.475 | 0.471 to 0.478 | shorter |
+    | write + fsync, commit p90 | 2.14 ms | 1.01 ms | 0.474 | - |  |
+    | write + fsync, commit p99 | 2.14 ms | 1.01 ms | 0.474 | 0.471 to 0.477 | shorter |
+    | write + fsync, commit p99.9 | 3.29 ms | 1.56 ms | 0.474 | - |  |
+
+    - write p90, write p99.9, commit p90, commit p99.9: no verdict, the series does not have this figure, so nothing tells how much it varied.
+    - write + fdatasync: not compared, only in A
+    - write O\_DSYNC: not compared, only in A
+
+    | what else differs | A | B |
+    | --- | --- | --- |
+    | measured by | flushmark | fio |
+    | version | 0.1.0 | - |
+    | drive | - | &lt;b&gt;\|drive\_1\|&lt;/b&gt; |
+    ");
+}
+
+#[test]
+fn a_limit_that_was_not_kept() {
+    let said = |seconds, text: &str| {
+        let comparison = compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[run(2000.0, seconds, 1.0)])]);
+        let condition: compare::Condition = text.parse().unwrap();
+        condition.exceeded(&comparison).unwrap().iter().map(exceeded).next().unwrap_or_default()
+    };
+    insta::assert_snapshot!(said(30, "commit_p99 > +10%"), @"after.json, write + fsync: commit_p99 went from 2.14 ms to 2.51 ms (+17.5 %), and `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(5, "commit_p99 > +10%"), @"after.json, write + fsync: commit_p99 went from 2.14 ms to 2.51 ms (+17.5 %), and `commit_p99 > +10%` fails; by its ratio alone, since nothing tells how much it varies");
+    insta::assert_snapshot!(said(5, "commits_per_s < 1000"), @"after.json, write + fsync: commits_per_s went from 487 to 414 (-14.9 %), and `commits_per_s < 1000` fails");
+}

@@ -1,5 +1,6 @@
 //! What a developer of flushmark types. `cargo xtask` alone lists it.
 
+mod bench;
 mod command;
 mod docs;
 mod fit;
@@ -37,11 +38,22 @@ enum Task {
         #[command(subcommand)]
         rig: rig::Rig,
     },
+    /// How fast our own parts are, on this machine
+    Bench {
+        #[command(subcommand)]
+        part: Part,
+    },
     /// The engine beside a peer on this machine: both sides and the ratio of one run
     Versus {
         #[command(subcommand)]
         peer: Peer,
     },
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// A store filled with runs of fsync-study: keeping one more, and finding some
+    Store(bench::Options),
 }
 
 #[derive(Debug, Subcommand)]
@@ -65,6 +77,7 @@ fn main() -> anyhow::Result<()> {
             anyhow::ensure!(outcome.failed == 0, "{} of the rig's tests failed", outcome.failed);
             Ok(())
         }
+        Task::Bench { part: Part::Store(options) } => bench::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
         Task::Versus { peer: Peer::Verify(options) } => versus::verify::run(&options),

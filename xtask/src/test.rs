@@ -13,8 +13,11 @@ use crate::command::{command, is_there, output, shown};
 use crate::rig::{self, Rig};
 
 /// Debian packages with the real components that rig tests use.
-const PACKAGES: [&str; 28] = [
+const PACKAGES: [&str; 30] = [
     "fio",
+    // Kept results of many hosts, and a person who is asked before they are deleted.
+    "postgresql-15",
+    "bsdutils",
     // Clients of emulated drives, and what is checked on them.
     "qemu-utils",
     "nbdkit",

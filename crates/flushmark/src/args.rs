@@ -1,8 +1,10 @@
 //! What a person may type. Help, and later man page and completions, come from these definitions.
 
+pub mod comparison;
 pub mod crash;
 pub mod emulate;
 pub mod results;
+pub mod store;
 pub mod verify;
 
 use std::path::PathBuf;
@@ -68,6 +70,9 @@ Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excel
 
     #[command(flatten)]
     pub common: CommonArgs,
+
+    #[command(flatten)]
+    pub keep: store::KeepArgs,
 }
 
 /// Run a built-in suite, a plan (TOML) or a fio job file
@@ -96,12 +101,15 @@ pub struct RunArgs {
     #[arg(long)]
     pub in_use: bool,
 
-    /// Seconds for the whole suite: shows that everything works here; the numbers mean nothing
-    #[arg(long)]
+    /// Seconds for the whole suite: shows that everything works here; the numbers mean nothing, and are not kept
+    #[arg(long, conflicts_with = "store")]
     pub smoke: bool,
 
     #[command(flatten)]
     pub common: CommonArgs,
+
+    #[command(flatten)]
+    pub keep: store::KeepArgs,
 }
 
 /// What this machine's drives are, how their write caches stand, and where they are used

@@ -7,6 +7,7 @@ use crash::error::CrashError;
 use drive::cache_switch::SwitchError;
 use emulate::emulation::EmulateError;
 use engine::{Blame, EngineError};
+use store::StoreError;
 use verify::error::VerifyError;
 
 /// Why the program does not end with 0, apart from errors.
@@ -87,6 +88,9 @@ fn code_of(error: &anyhow::Error) -> u8 {
         } else {
             4
         };
+    }
+    if let Some(error) = error.downcast_ref::<StoreError>() {
+        return if error.is_wrong_use() { 2 } else { 4 };
     }
     let blame = error.downcast_ref::<VerifyError>().map(VerifyError::blame);
     match blame.or_else(|| error.downcast_ref::<EngineError>().map(EngineError::blame)) {

@@ -5,6 +5,7 @@ mod bench;
 mod c_states;
 mod commands;
 mod exit;
+mod keeping;
 mod modelled;
 mod progress;
 mod selection;

@@ -1,11 +1,22 @@
 //! Which results a person means by a word.
+//!
+//! | word | what it names |
+//! | --- | --- |
+//! | `12` | the kept run of this number |
+//! | `last`, `last~3` | the newest kept run, the third before it; runs that are being measured do not count |
+//! | `@before` | every kept run with this tag, oldest first |
+//! | anything else | a document's file; `./12` where its name looks like one of the above |
+//! | several joined by commas | all of them together |
 
 use std::path::Path;
 
 use anyhow::Context as _;
 use measurement::RunDocument;
+use store::{Filter, RunId, State, Store, Tag};
 
+use crate::args::store::StoreArgs;
 use crate::exit::WrongUse;
+use crate::keeping::Reading;
 
 /// One result, or several that were named together.
 #[derive(Debug, Clone)]
@@ -16,24 +27,145 @@ pub struct Selected {
     pub documents: Vec<RunDocument>,
 }
 
-/// What each word names: a document's file, or several joined by commas.
+/// What one word between commas names.
+#[derive(Debug, PartialEq, Eq)]
+enum Word<'a> {
+    Run(RunId),
+    /// So many before the newest.
+    Last(u32),
+    Tag(Tag),
+    File(&'a Path),
+}
+
+impl Word<'_> {
+    fn parse(text: &str) -> Result<Word<'_>, WrongUse> {
+        if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
+            return Ok(Word::Run(text.parse().map_err(|error: store::NotARunId| WrongUse(error.to_string()))?));
+        }
+        if let Some(tag) = text.strip_prefix('@') {
+            return Ok(Word::Tag(tag.parse().map_err(|error: store::NotATag| WrongUse(error.to_string()))?));
+        }
+        match text.strip_prefix("last") {
+            Some("") => Ok(Word::Last(0)),
+            Some(rest) if rest.starts_with('~') => {
+                let before = rest[1..].parse();
+                let before = before
+                    .map_err(|_| WrongUse(format!("`{text}`: write how many before the last, such as last~1")))?;
+                Ok(Word::Last(before))
+            }
+            _ => Ok(Word::File(Path::new(text))),
+        }
+    }
+}
+
+/// What each word names: kept runs, documents' files, or several joined by commas.
 ///
 /// # Errors
 /// When a word names nothing, or what it names does not read as a result.
-pub fn select(words: &[String]) -> anyhow::Result<Vec<Selected>> {
-    words.iter().map(|word| group(word)).collect()
+pub fn select(words: &[String], place: &StoreArgs) -> anyhow::Result<Vec<Selected>> {
+    // Opened by the first word that needs it: files can be read where nothing was ever kept.
+    let mut store = None;
+    words.iter().map(|word| group(word, place, &mut store)).collect()
 }
 
-fn group(word: &str) -> anyhow::Result<Selected> {
-    let documents = word.split(',').map(document).collect::<anyhow::Result<_>>()?;
+fn group(word: &str, place: &StoreArgs, store: &mut Option<Store>) -> anyhow::Result<Selected> {
+    let mut documents = Vec::new();
+    for part in word.split(',') {
+        match Word::parse(part)? {
+            Word::File(path) => documents.push(document(part, path)?),
+            kept => {
+                let store = match store {
+                    Some(store) => store,
+                    None => store.insert(Reading::of(place)?.expect()?),
+                };
+                for run in named(part, &kept, store)? {
+                    documents.push(store.get(run)?.document);
+                }
+            }
+        }
+    }
     Ok(Selected { word: word.to_owned(), documents })
 }
 
-fn document(word: &str) -> anyhow::Result<RunDocument> {
-    let path = Path::new(word);
+/// The kept runs that words name.
+///
+/// # Errors
+/// When a word names none, or a file.
+pub fn runs(words: &[String], store: &mut Store) -> anyhow::Result<Vec<RunId>> {
+    let mut runs = Vec::new();
+    for part in words.iter().flat_map(|word| word.split(',')) {
+        match Word::parse(part)? {
+            Word::File(_) => {
+                return Err(WrongUse(format!(
+                    "`{part}` names no kept run; write a number from `flushmark results list`, last, last~1 or @TAG"
+                ))
+                .into());
+            }
+            kept => runs.extend(named(part, &kept, store)?),
+        }
+    }
+    Ok(runs)
+}
+
+/// Runs read at once while looking for the last that is not being measured.
+const STRIDE: u32 = 16;
+
+fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<RunId>> {
+    let none =
+        |what: &str, store: &Store| WrongUse(format!("`{text}` names no run: {} holds {what}", store.location()));
+    match word {
+        Word::Run(run) => Ok(vec![*run]),
+        Word::File(_) => Ok(Vec::new()),
+        Word::Tag(tag) => {
+            let mut runs = store.ids(&Filter { tag: Some(tag.clone()), ..Filter::default() })?;
+            runs.reverse();
+            if runs.is_empty() { Err(none("none with this tag", store).into()) } else { Ok(runs) }
+        }
+        Word::Last(before) => {
+            let (mut skip, mut left) = (0, *before);
+            loop {
+                let some = store.list(&Filter { limit: Some(STRIDE), skip, ..Filter::default() })?;
+                if some.is_empty() {
+                    return Err(none("no more than that", store).into());
+                }
+                for run in some.iter().filter(|run| run.state != State::Running) {
+                    if left == 0 {
+                        return Ok(vec![run.id]);
+                    }
+                    left -= 1;
+                }
+                skip += STRIDE;
+            }
+        }
+    }
+}
+
+fn document(word: &str, path: &Path) -> anyhow::Result<RunDocument> {
     if !path.exists() {
-        return Err(WrongUse(format!("`{word}` names no result: there is no such file")).into());
+        return Err(WrongUse(format!(
+            "`{word}` names no result: there is no such file. Kept runs are named by their number, last, last~1 or @TAG"
+        ))
+        .into());
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {word}"))?;
     Ok(RunDocument::from_json(&text).map_err(|error| WrongUse(format!("{word}: {error}")))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        assert_eq!(Word::parse("12").unwrap(), Word::Run("12".parse().unwrap()));
+        assert_eq!(Word::parse("last").unwrap(), Word::Last(0));
+        assert_eq!(Word::parse("last~3").unwrap(), Word::Last(3));
+        assert_eq!(Word::parse("@a.b").unwrap(), Word::Tag("a.b".parse().unwrap()));
+        for file in ["lasting.json", "./12", "12.json", "a@b"] {
+            assert_eq!(Word::parse(file).unwrap(), Word::File(Path::new(file)));
+        }
+        for wrong in ["0", "last~", "last~x", "last~-1", "@", "@a b"] {
+            assert!(Word::parse(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -34,6 +34,7 @@ fn help() {
       crash      Every power cut at once: record what a command writes, then check each state that a cut
                  could have left
       verify     Proof that acknowledged writes survive a power cut, or which kind of lie was told
+      results    Kept results: list, compare, share
       explain    Play through on models what goes wrong in storage, step by step
       catalogue  Published measurements of drives, with their sources
       help       Print this message or the help of the given subcommand(s)
@@ -93,6 +94,17 @@ fn help_of_check_and_run() {
       -q, --quiet
               No progress on stderr
 
+          --store <STORE>
+              Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password:
+              PGPASSWORD).
+              Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
+              $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept
+              only when
+              this option names a store; smoke runs never are.
+
+          --no-store
+              Do not keep the run
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -123,7 +135,8 @@ fn help_of_check_and_run() {
               of the run
 
           --smoke
-              Seconds for the whole suite: shows that everything works here; the numbers mean nothing
+              Seconds for the whole suite: shows that everything works here; the numbers mean nothing,
+              and are not kept
 
           --destroy-data
               Allow the content of the target, a file or a device, to be overwritten
@@ -145,6 +158,17 @@ fn help_of_check_and_run() {
 
       -q, --quiet
               No progress on stderr
+
+          --store <STORE>
+              Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password:
+              PGPASSWORD).
+              Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
+              $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept
+              only when
+              this option names a store; smoke runs never are.
+
+          --no-store
+              Do not keep the run
 
       -h, --help
               Print help (see a summary with '-h')

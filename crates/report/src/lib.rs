@@ -14,6 +14,7 @@
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
 //! | [`compare_page`], [`compare_markdown`], [`exceeded`] | results against results, and limits that were not kept |
 //! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
+//! | [`run_list`], [`run_list_json`], [`kept_page`] | what a store holds |
 //! | [`json`] | the result document |
 //!
 //! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
@@ -31,6 +32,7 @@ mod emulation;
 mod findings;
 mod fit;
 mod host;
+mod kept;
 mod look;
 mod models;
 mod nearest;
@@ -57,6 +59,7 @@ pub use drives::{cache_status_page, drives_page};
 pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_status};
 pub use fit::{FitRow, fit_page};
 pub use host::host_page;
+pub use kept::{kept_page, run_list, run_list_json};
 pub use look::{Glyphs, Look, Palette};
 pub use models::models;
 pub use progress::{done_line, live_line};

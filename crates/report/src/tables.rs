@@ -19,8 +19,13 @@ use crate::notes::notes;
 
 /// The results of a run: the plan's table, what was done differently than asked, findings.
 pub fn run_page(plan: &Plan, document: &RunDocument, look: &Look) -> String {
+    results_page(plan.table, document, look)
+}
+
+/// The same, in this table.
+pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> String {
     let results = &document.results;
-    let table = match plan.table {
+    let table = match form {
         Table::Tests => tests::table(results, look),
         Table::Slog => slog::table(results, &document.skipped, look),
         Table::FsyncStudy => fsync_study::tables(results, look),
@@ -37,7 +42,7 @@ pub fn run_page(plan: &Plan, document: &RunDocument, look: &Look) -> String {
         ""
     };
     // The slog table names its skipped sizes itself, where a person looks for them.
-    let skipped = if plan.table == Table::Slog { &[][..] } else { &document.skipped[..] };
+    let skipped = if form == Table::Slog { &[][..] } else { &document.skipped[..] };
     let sections = [look.finish(table + &notes(results, skipped, look)), findings(&document.findings, look)];
     let sections: String =
         sections.into_iter().filter(|section| !section.is_empty()).map(|section| format!("\n{section}")).collect();

@@ -11,6 +11,7 @@ use super::{deliver, expect_output, look, print};
 use crate::args::{CheckArgs, FailOn, Format};
 use crate::bench::Wishes;
 use crate::exit::Verdict;
+use crate::keeping::Keeping;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::signals;
@@ -29,6 +30,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
     let options =
         Options { engine: args.common.engine, prepare_time_max: Some(PREPARE_TIME_MAX), ..Options::default() };
     let wishes = Wishes { destroy_data: args.common.destroy_data, in_use: false, options };
+    let mut keeping = Keeping::open(&args.keep, &args.path)?;
     let session = Session::open(&plan, &args.path, wishes, false)?;
     let text = args.common.format == Format::Text;
     let look = look();
@@ -40,8 +42,14 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
     for note in session.notes() {
         progress.line(&note);
     }
-    let completed = session.run(&plan, &mut progress, |_| Ok(()))?;
+    keeping.begin(session.document())?;
+    let completed = session.run(&plan, &mut progress, |result| {
+        keeping.append(result);
+        Ok(())
+    })?;
+    let kept = keeping.finish(&completed);
     let delivered = deliver(&completed.document, &args.common, |document| report::check_page(document, &look));
+    kept.say(&progress);
     let unfit = args.fail_on.iter().any(|fail_on| is_below(&completed.document, *fail_on));
     let verdict = match completed.end()? {
         Verdict::Done if unfit => Verdict::Unfit,

@@ -10,6 +10,7 @@ use super::{deliver, expect_output, look, print};
 use crate::args::{Format, RunArgs};
 use crate::bench::Wishes;
 use crate::exit::{Verdict, WrongUse};
+use crate::keeping::Keeping;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::signals;
@@ -35,6 +36,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     signals::listen().context("cannot listen to signals")?;
     let options = Options { engine: args.common.engine, ..Options::default() };
     let wishes = Wishes { destroy_data: args.common.destroy_data, in_use: args.in_use, options };
+    let mut keeping = if args.smoke { Keeping::off() } else { Keeping::open(&args.keep, &target)? };
     let session = Session::open(&plan, &target, wishes, args.smoke)?;
     let look = look();
     let mut progress = Progress::new(args.common.quiet, &look);
@@ -45,8 +47,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     for note in session.notes() {
         progress.line(&note);
     }
-    let completed = session.run(&plan, &mut progress, |_| Ok(()))?;
+    keeping.begin(session.document())?;
+    let completed = session.run(&plan, &mut progress, |result| {
+        keeping.append(result);
+        Ok(())
+    })?;
+    let kept = keeping.finish(&completed);
     let delivered = deliver(&completed.document, &args.common, |document| report::run_page(&plan, document, &look));
+    kept.say(&progress);
     let verdict = completed.end()?;
     delivered.map(|()| verdict)
 }

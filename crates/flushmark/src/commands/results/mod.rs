@@ -1,7 +1,11 @@
 //! `flushmark results`: one file a subcommand.
 
 mod compare;
+mod delete;
+mod list;
+mod mark;
 mod merge;
+mod show;
 
 use crate::args::results::{ResultsArgs, ResultsCommand};
 use crate::exit::Verdict;
@@ -12,7 +16,12 @@ use crate::exit::Verdict;
 /// Those of the subcommand.
 pub fn run(args: &ResultsArgs) -> anyhow::Result<Verdict> {
     match &args.command {
-        ResultsCommand::Compare(compare) => compare::run(compare),
-        ResultsCommand::Merge(merge) => merge::run(merge),
+        ResultsCommand::List(list) => list::run(list, &args.store),
+        ResultsCommand::Show(show) => show::run(show, &args.store),
+        ResultsCommand::Tag(tag) => mark::tag(tag, &args.store),
+        ResultsCommand::Note(note) => mark::note(note, &args.store),
+        ResultsCommand::Delete(delete) => delete::run(delete, &args.store),
+        ResultsCommand::Compare(compare) => compare::run(compare, &args.store),
+        ResultsCommand::Merge(merge) => merge::run(merge, &args.store),
     }
 }

@@ -1,0 +1,34 @@
+//! `flushmark results show`: runs as they were printed when they were measured.
+
+use anyhow::Context as _;
+
+use crate::args::Format;
+use crate::args::results::ShowArgs;
+use crate::args::store::StoreArgs;
+use crate::commands::{look, print};
+use crate::exit::Verdict;
+use crate::keeping::Reading;
+use crate::selection;
+
+/// Prints the pages, or the documents.
+///
+/// # Errors
+/// When a word names no run, or the store cannot be read.
+pub fn run(args: &ShowArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+    let mut store = Reading::of(place)?.expect()?;
+    let runs = selection::runs(&args.runs, &mut store)?;
+    let kept = runs.into_iter().map(|run| store.get(run)).collect::<Result<Vec<_>, _>>()?;
+    let text = match (args.format, &kept[..]) {
+        (Format::Json, [one]) => report::json(&one.document),
+        (Format::Json, several) => {
+            let documents: Vec<_> = several.iter().map(|kept| &kept.document).collect();
+            serde_json::to_string_pretty(&documents).context("documents do not write as JSON")? + "\n"
+        }
+        (Format::Text, several) => {
+            let look = look();
+            several.iter().map(|kept| report::kept_page(kept, &look)).collect::<Vec<_>>().join("\n")
+        }
+    };
+    print(&text)?;
+    Ok(Verdict::Done)
+}

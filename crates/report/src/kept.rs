@@ -1,0 +1,304 @@
+//! What a store holds: its list of runs, and a run as it was printed when it was measured.
+
+use measurement::RunDocument;
+use serde_json::json;
+use store::{DriveName, Kept, State, Summary};
+use workload::{Table, suites};
+
+use crate::check::check_page;
+use crate::columns::{Cell, Column, Columns};
+use crate::look::{Look, paint};
+use crate::number::latency;
+use crate::tables::results_page;
+use crate::target::target_header;
+
+/// The name and version of what [`run_list_json`] writes.
+const LIST_SCHEMA: &str = "flushmark/results/1";
+/// The suite of `flushmark check`.
+const CHECK_SUITE: &str = "quick";
+/// Characters of a note that a list shows; `results show` has the whole.
+const NOTE_CHARACTERS: usize = 30;
+
+/// The runs, one a row, in the order given. `more` says that the store holds others that the filter leaves, too.
+pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
+    let mut table = Columns::new([
+        Column::right("id"),
+        Column::left("when (UTC)"),
+        Column::left("host").may_leave(3).optional(),
+        Column::prose("drive or target"),
+        Column::left("suite"),
+        Column::right("p50"),
+        Column::right("p99"),
+        Column::left("tags").may_leave(2).optional(),
+        Column::left("note").may_leave(4).optional(),
+        Column::left("state").may_leave(1).optional(),
+    ]);
+    for run in runs {
+        let tags = run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        table.row([
+            Cell::from(run.id.to_string()),
+            when(run).into(),
+            Cell::maybe(run.host.as_deref(), harmless),
+            where_it_ran(run).into(),
+            harmless(&run.suite).into(),
+            Cell::maybe(run.headline.as_ref(), |headline| latency(headline.p50_us)),
+            Cell::maybe(run.headline.as_ref(), |headline| latency(headline.p99_us)),
+            Cell::maybe(Some(tags).filter(|tags| !tags.is_empty()), |tags| tags),
+            Cell::maybe(Some(run.note.as_str()).filter(|note| !note.is_empty()), short),
+            Cell::maybe(Some(run.state).filter(|&state| state != State::Complete), |state| state.name().to_owned()),
+        ]);
+    }
+    let other = runs.iter().any(|run| run.headline.as_ref().is_some_and(|headline| !headline.is_commit));
+    let mut text = table.render(look) + "\n";
+    text += "  p50 and p99 are those of the first test with commits";
+    text += if other { ", or of the first at all where nothing was made durable.\n" } else { ".\n" };
+    if more {
+        text += &format!("  The newest {}; --limit shows more.\n", runs.len());
+    }
+    look.finish(text)
+}
+
+/// The same for programs, with everything that is known of each run.
+pub fn run_list_json(runs: &[Summary]) -> String {
+    let run = |run: &Summary| {
+        let drives: Vec<_> =
+            run.drives.iter().map(|drive| json!({"model": drive.model, "serial": drive.serial})).collect();
+        let headline = run.headline.as_ref().map(|headline| {
+            json!({
+                "test": headline.test, "is_commit": headline.is_commit,
+                "p50_us": headline.p50_us, "p99_us": headline.p99_us,
+            })
+        });
+        json!({
+            "id": run.id.number(), "uuid": run.uuid.to_string(), "at": run.at.to_string(), "host": run.host, "drives": drives,
+            "suite": run.suite, "target": run.target, "tool": run.tool, "tests": run.tests, "headline": headline,
+            "tags": run.tags.iter().map(ToString::to_string).collect::<Vec<_>>(), "note": run.note, "state": run.state.name(),
+        })
+    };
+    let list = json!({"schema": LIST_SCHEMA, "runs": runs.iter().map(run).collect::<Vec<_>>()});
+    serde_json::to_string_pretty(&list).map(|text| text + "\n").unwrap_or_default()
+}
+
+/// A run as `check` or `run` printed it, below what the store knows of it.
+pub fn kept_page(kept: &Kept, look: &Look) -> String {
+    let (run, document) = (&kept.summary, &kept.document);
+    let mut text = paint(look.palette.strong, &format!("Run {}", run.id));
+    text += &format!(": {}, {} UTC", harmless(&run.suite), when(run));
+    text += &run.host.as_deref().map(|host| format!(", on {}", harmless(host))).unwrap_or_default();
+    text += &match run.state {
+        State::Complete => String::new(),
+        State::Running => ", still being measured".to_owned(),
+        State::Interrupted => ", interrupted before its end".to_owned(),
+    };
+    text += &document.merged_runs.map(|runs| format!(", merged from {runs} runs")).unwrap_or_default();
+    text += "\n";
+    if !run.tags.is_empty() {
+        let tags = run.tags.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        text += &format!("Tags: {tags}\n");
+    }
+    if !run.note.is_empty() {
+        text += &format!("Note: {}\n", harmless(&run.note));
+    }
+    if document.source.is_some() {
+        text += &format!("Measured by {}\n", harmless(&run.tool));
+    }
+    let header = target_header(&document.target, document.drive.as_ref(), &document.host, look);
+    look.finish(text + "\n") + &header + &page(document, look)
+}
+
+fn page(document: &RunDocument, look: &Look) -> String {
+    if document.results.is_empty() {
+        return "\nNo test was measured.\n".to_owned();
+    }
+    if document.suite == CHECK_SUITE && document.source.is_none() {
+        return check_page(document, look);
+    }
+    // A plan of one's own is no part of the document; its tests are shown one a row.
+    let table = suites::named(&document.suite).map_or(Table::Tests, |plan| plan.table);
+    results_page(table, document, look)
+}
+
+fn when(run: &Summary) -> String {
+    run.at.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// The drives' models, or what the person named where nobody knows them.
+fn where_it_ran(run: &Summary) -> String {
+    let models: Vec<String> =
+        run.drives.iter().filter_map(|DriveName { model, .. }| model.as_deref()).map(harmless).collect();
+    if models.is_empty() { harmless(&run.target) } else { models.join(" + ") }
+}
+
+fn short(note: &str) -> String {
+    let note = harmless(note);
+    if note.chars().count() <= NOTE_CHARACTERS {
+        return note;
+    }
+    note.chars().take(NOTE_CHARACTERS - 1).chain(['…']).collect()
+}
+
+/// A text from elsewhere, without the signs that move a terminal's cursor.
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use store::Headline;
+
+    use super::*;
+    use crate::samples;
+
+    fn run(id: &str) -> Summary {
+        Summary {
+            id: id.parse().unwrap(),
+            uuid: uuid::Uuid::nil(),
+            at: "2026-11-20T19:30:12Z".parse().unwrap(),
+            host: Some("db1".to_owned()),
+            drives: vec![DriveName {
+                model: Some("Samsung SSD 980 PRO 1TB".to_owned()),
+                serial: Some("S5GX".to_owned()),
+            }],
+            suite: "quick".to_owned(),
+            target: "/srv/pg".to_owned(),
+            tool: "flushmark 0.1.0".to_owned(),
+            tests: 8,
+            headline: Some(Headline {
+                test: "4 KiB write + fdatasync".to_owned(),
+                is_commit: true,
+                p50_us: 164.0,
+                p99_us: 1282.0,
+            }),
+            tags: vec!["after".parse().unwrap(), "fleet".parse().unwrap()],
+            note: String::new(),
+            state: State::Complete,
+        }
+    }
+
+    fn runs() -> Vec<Summary> {
+        let bare = Summary { host: None, drives: Vec::new(), headline: None, tags: Vec::new(), tests: 0, ..run("7") };
+        vec![
+            run("112"),
+            Summary {
+                state: State::Interrupted,
+                note: "with the firmware of last spring, \u{1b}[31mon the old shelf".to_owned(),
+                ..run("111")
+            },
+            Summary { target: "sim:micron-5100-eco-960gb".to_owned(), state: State::Running, ..bare },
+        ]
+    }
+
+    #[test]
+    fn a_list() {
+        insta::assert_snapshot!(run_list(&runs(), true, &Look { columns: 120, ..Look::plain() }), @"
+         id  when (UTC)        host  drive or target            suite     p50      p99  tags         state
+        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  -
+        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  interrupted
+          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  quick       -        -  -            running
+
+        p50 and p99 are those of the first test with commits.
+        The newest 3; --limit shows more.
+        ");
+        insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 150, ..Look::plain() }), @"
+         id  when (UTC)        host  drive or target            suite     p50      p99  tags         note                            state
+        112  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  -                               -
+        111  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB    quick  164 µs  1.28 ms  after fleet  with the firmware of last spr…  interrupted
+          7  2026-11-20 19:30  -     sim:micron-5100-eco-960gb  quick       -        -  -            -                               running
+
+        p50 and p99 are those of the first test with commits.
+        ");
+        insta::assert_snapshot!(run_list(&runs(), false, &Look { columns: 72, ..Look::plain() }), @"
+         id  when (UTC)        drive or target          suite     p50      p99
+        112  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  quick  164 µs  1.28 ms
+        111  2026-11-20 19:30  Samsung SSD 980 PRO 1TB  quick  164 µs  1.28 ms
+          7  2026-11-20 19:30  sim:micron-5100-eco-960gb  quick       -        -
+
+        p50 and p99 are those of the first test with commits.
+        ");
+    }
+
+    #[test]
+    fn a_list_of_complete_runs_has_no_column_for_states() {
+        insta::assert_snapshot!(run_list(&[run("1")], false, &Look::plain()), @"
+        id  when (UTC)        host  drive or target          suite     p50      p99  tags
+         1  2026-11-20 19:30  db1   Samsung SSD 980 PRO 1TB  quick  164 µs  1.28 ms  after fleet
+
+        p50 and p99 are those of the first test with commits.
+        ");
+    }
+
+    #[test]
+    fn a_list_for_programs() {
+        insta::assert_snapshot!(run_list_json(&runs()[..1]), @r#"
+        {
+          "runs": [
+            {
+              "at": "2026-11-20T19:30:12Z",
+              "drives": [
+                {
+                  "model": "Samsung SSD 980 PRO 1TB",
+                  "serial": "S5GX"
+                }
+              ],
+              "headline": {
+                "is_commit": true,
+                "p50_us": 164.0,
+                "p99_us": 1282.0,
+                "test": "4 KiB write + fdatasync"
+              },
+              "host": "db1",
+              "id": 112,
+              "note": "",
+              "state": "complete",
+              "suite": "quick",
+              "tags": [
+                "after",
+                "fleet"
+              ],
+              "target": "/srv/pg",
+              "tests": 8,
+              "tool": "flushmark 0.1.0",
+              "uuid": "00000000-0000-0000-0000-000000000000"
+            }
+          ],
+          "schema": "flushmark/results/1"
+        }
+        "#);
+    }
+
+    #[test]
+    fn a_kept_run() {
+        let mut document = samples::document(samples::suite("journal", 30.0, 120.0));
+        document.suite = "mine".to_owned();
+        document.results.truncate(2);
+        let summary = Summary { note: "old shelf".to_owned(), suite: "mine".to_owned(), ..run("112") };
+        insta::assert_snapshot!(kept_page(&Kept { summary: summary.clone(), document: document.clone() }, &Look::plain()), @"
+        Run 112: mine, 2026-11-20 19:30 UTC, on db1
+        Tags: after fleet
+        Note: old shelf
+
+        target       /var/lib/db, directory
+        host         kernel unknown
+
+          test                      engine  per second  MiB/s     p50     p99   p99.9     max  flushes each
+          randwrite 4 KiB, fsync=1  psync        5,747   22.4  174 µs  181 µs  279 µs  870 µs          1.00
+        ");
+        document.results.clear();
+        let summary = Summary { state: State::Interrupted, tags: Vec::new(), note: String::new(), ..summary };
+        insta::assert_snapshot!(kept_page(&Kept { summary, document }, &Look::plain()), @"
+        Run 112: mine, 2026-11-20 19:30 UTC, on db1, interrupted before its end
+
+        target       /var/lib/db, directory
+        host         kernel unknown
+
+        No test was measured.
+        ");
+    }
+
+    #[test]
+    fn a_check_is_shown_as_check_shows_it() {
+        let document = samples::document(samples::quick());
+        let page = kept_page(&Kept { summary: run("3"), document: document.clone() }, &Look::plain());
+        assert!(page.ends_with(&check_page(&document, &Look::plain())));
+    }
+}

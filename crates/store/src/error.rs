@@ -1,0 +1,107 @@
+//! What can go wrong with a store, one sentence each.
+
+use std::time::Duration;
+
+use crate::run::RunId;
+
+/// A problem with one store.
+#[derive(Debug, thiserror::Error)]
+#[error("the store {store} {problem}")]
+pub struct StoreError {
+    /// Where it is, without a password.
+    pub store: String,
+    /// What is wrong.
+    #[source]
+    pub problem: Problem,
+}
+
+/// What is wrong with a store: the end of a sentence that began with its name.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// There is none.
+    #[error("does not exist; `flushmark check` and `flushmark run` make it when they keep a run there")]
+    Absent,
+    /// A directory.
+    #[error("is a directory; name a file in it, such as results.db")]
+    Directory,
+    /// A file of another kind.
+    #[error("is a file that is no SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)")]
+    NotADatabase,
+    /// A database of another program.
+    #[error(
+        "is an SQLite database of another program; nothing was changed. Name another store (--store, FLUSHMARK_STORE)"
+    )]
+    Foreign,
+    /// Made by a later version.
+    #[error(
+        "has schema {found}, of a newer flushmark; this one knows schemas up to {known}. Use that version, or another store"
+    )]
+    Newer {
+        /// Its schema.
+        found: i64,
+        /// The latest that this program knows.
+        known: i64,
+    },
+    /// What it holds contradicts itself.
+    #[error("is damaged ({0}). Move it away to begin a new one; `sqlite3 FILE .recover` saves what can still be read")]
+    Damaged(String),
+    /// Another process holds its lock.
+    #[error("has been locked by another process for {} s; try again when that has ended", .0.as_secs_f64())]
+    Locked(Duration),
+    /// It may only be read.
+    #[error("cannot be written to: the file or its directory is read-only for this user")]
+    ReadOnly,
+    /// No room.
+    #[error("cannot grow: its disk or quota is full")]
+    Full,
+    /// The system did not do its part.
+    #[error("cannot be used: {0}")]
+    Io(String),
+    /// The URL does not read.
+    #[error("is not named rightly: {0}. Write postgres://USER@HOST/DATABASE")]
+    Url(String),
+    /// Encryption was asked for.
+    #[error(
+        "asks for sslmode={0}, and flushmark does not encrypt connections to PostgreSQL. Use a local socket, or an encrypted tunnel and sslmode=disable"
+    )]
+    Tls(&'static str),
+    /// No connection.
+    #[error("cannot be reached: {0}")]
+    Unreachable(String),
+    /// The server does not let this user in.
+    #[error("does not let this user in: {0}. A password is taken from the URL, or from PGPASSWORD")]
+    NotAdmitted(String),
+    /// The server has no such database.
+    #[error("is not there: {0}. Make it with `createdb`")]
+    NoDatabase(String),
+    /// The connection ended.
+    #[error("went away: {0}")]
+    Gone(String),
+    /// The database refused, for a reason of its own.
+    #[error("refused: {0}")]
+    Refused(String),
+    /// It holds no such run.
+    #[error("holds no run {0}; `flushmark results list` shows what it holds")]
+    NoRun(RunId),
+    /// The run is measured right now.
+    #[error("is being written to by run {0}, which is still measured; wait for its end")]
+    Running(RunId),
+}
+
+impl StoreError {
+    /// Whether a person named the wrong thing, and nothing is out of order.
+    pub fn is_wrong_use(&self) -> bool {
+        matches!(
+            self.problem,
+            Problem::Absent
+                | Problem::Directory
+                | Problem::NotADatabase
+                | Problem::Foreign
+                | Problem::Newer { .. }
+                | Problem::Url(_)
+                | Problem::Tls(_)
+                | Problem::NoRun(_)
+                | Problem::Running(_)
+        )
+    }
+}

@@ -1,0 +1,175 @@
+//! Which runs, newest first.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::engine::{Engine, Row, Value};
+use crate::error::Problem;
+use crate::run::{DriveName, Headline, RunId, State, Summary, Tag};
+
+/// What a list is narrowed down to; by default it is everything. Letter case never matters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The whole name of the machine that measured.
+    pub host: Option<String>,
+    /// A part of a drive's model or serial number.
+    pub drive: Option<String>,
+    /// The plan's whole name.
+    pub suite: Option<String>,
+    /// A part of a test's name.
+    pub test: Option<String>,
+    /// Not before.
+    pub since: Option<Timestamp>,
+    /// Before this.
+    pub until: Option<Timestamp>,
+    /// A tag.
+    pub tag: Option<Tag>,
+    /// A part of the note.
+    pub note: Option<String>,
+    /// A part of the target; a directory or file is known by its whole path.
+    pub target: Option<String>,
+    /// At most so many, the newest.
+    pub limit: Option<u32>,
+    /// Leave out so many of the newest.
+    pub skip: u32,
+}
+
+/// A part of a text as a pattern of `LIKE`, whose own signs stand for themselves.
+fn containing(part: &str) -> Value {
+    let escaped = part.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    Value::from(format!("%{escaped}%").as_str())
+}
+
+/// The numbers of the runs that a filter leaves, newest first.
+pub(crate) fn ids(engine: &mut dyn Engine, filter: &Filter) -> Result<Vec<i64>, Problem> {
+    let mut values: Vec<Value> = Vec::new();
+    let mut conditions: Vec<String> = Vec::new();
+    let mut add = |condition: &str, value: Value| {
+        values.push(value);
+        conditions.push(condition.replace("$n", &format!("${}", values.len())));
+    };
+    if let Some(host) = &filter.host {
+        add("lower(host) = lower($n)", host.as_str().into());
+    }
+    if let Some(suite) = &filter.suite {
+        add("lower(suite) = lower($n)", suite.as_str().into());
+    }
+    if let Some(since) = filter.since {
+        add("at_us >= $n", since.as_microsecond().into());
+    }
+    if let Some(until) = filter.until {
+        add("at_us < $n", until.as_microsecond().into());
+    }
+    if let Some(note) = &filter.note {
+        add("lower(note) LIKE $n ESCAPE '\\'", containing(note));
+    }
+    if let Some(target) = &filter.target {
+        add("lower(target) LIKE $n ESCAPE '\\'", containing(target));
+    }
+    if let Some(tag) = &filter.tag {
+        add("id IN (SELECT run FROM tags WHERE tag = $n)", tag.as_str().into());
+    }
+    if let Some(drive) = &filter.drive {
+        add(
+            "id IN (SELECT run FROM drives WHERE lower(model) LIKE $n ESCAPE '\\' OR lower(serial) LIKE $n ESCAPE '\\')",
+            containing(drive),
+        );
+    }
+    if let Some(test) = &filter.test {
+        let sql = "SELECT id FROM names WHERE lower(name) LIKE $1 ESCAPE '\\'";
+        let names = engine.query(sql, &[containing(test)])?;
+        let names = names.iter().map(|row| row.integer(0).map(|id| id.to_string())).collect::<Result<Vec<_>, _>>()?;
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Asked run by run, so that the search ends when enough are found.
+        conditions.push(format!(
+            "EXISTS (SELECT 1 FROM tests WHERE tests.run = runs.id AND tests.name IN ({}))",
+            names.join(", ")
+        ));
+    }
+    let narrowed = if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) };
+    let limit = i64::from(filter.limit.unwrap_or(u32::MAX));
+    let sql =
+        format!("SELECT id FROM runs {narrowed} ORDER BY at_us DESC, id DESC LIMIT {limit} OFFSET {}", filter.skip);
+    engine.query(&sql, &values)?.iter().map(|row| row.integer(0)).collect()
+}
+
+/// Numbers asked for in one statement.
+const CHUNK: usize = 500;
+
+/// What lists show of these runs, in this order; a run that was deleted meanwhile is left out.
+pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summary>, Problem> {
+    let mut found = Vec::with_capacity(ids.len());
+    for ids in ids.chunks(CHUNK) {
+        let list = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let mut drives: HashMap<i64, Vec<DriveName>> = HashMap::new();
+        let sql = format!("SELECT run, model, serial FROM drives WHERE run IN ({list}) ORDER BY run, position");
+        for row in engine.query(&sql, &[])? {
+            let drive = DriveName { model: row.maybe_text(1)?, serial: row.maybe_text(2)? };
+            drives.entry(row.integer(0)?).or_default().push(drive);
+        }
+        let mut tags: HashMap<i64, Vec<Tag>> = HashMap::new();
+        for row in engine.query(&format!("SELECT run, tag FROM tags WHERE run IN ({list}) ORDER BY run, tag"), &[])? {
+            let tag = row.text(1)?.parse().map_err(|error| Problem::Damaged(format!("{error}")))?;
+            tags.entry(row.integer(0)?).or_default().push(tag);
+        }
+        let mut tests: HashMap<i64, (u32, Option<Headline>)> = HashMap::new();
+        let sql = format!(
+            "SELECT tests.run, names.name, tests.is_commit, tests.p50_us, tests.p99_us FROM tests JOIN names ON names.id = tests.name
+             WHERE tests.run IN ({list}) ORDER BY tests.run, tests.is_commit DESC, tests.position"
+        );
+        for row in engine.query(&sql, &[])? {
+            let (count, headline) = tests.entry(row.integer(0)?).or_default();
+            *count += 1;
+            if headline.is_none() && row.0[3] != Value::Null {
+                *headline = Some(Headline {
+                    test: row.text(1)?.to_owned(),
+                    is_commit: row.integer(2)? != 0,
+                    p50_us: row.real(3)?,
+                    p99_us: row.real(4)?,
+                });
+            }
+        }
+        let sql = format!(
+            "SELECT id, uuid, at_us, host, suite, target, tool, state, writer, note FROM runs WHERE id IN ({list})"
+        );
+        let mut rows: HashMap<i64, Row> = HashMap::new();
+        for row in engine.query(&sql, &[])? {
+            rows.insert(row.integer(0)?, row);
+        }
+        for &id in ids {
+            let Some(row) = rows.get(&id) else { continue };
+            let (count, headline) = tests.remove(&id).unwrap_or_default();
+            found.push(Summary {
+                id: RunId(id),
+                uuid: Uuid::parse_str(row.text(1)?).map_err(|error| Problem::Damaged(format!("run {id}: {error}")))?,
+                at: Timestamp::from_microsecond(row.integer(2)?)
+                    .map_err(|error| Problem::Damaged(format!("run {id}: {error}")))?,
+                host: row.maybe_text(3)?,
+                drives: drives.remove(&id).unwrap_or_default(),
+                suite: row.text(4)?.to_owned(),
+                target: row.text(5)?.to_owned(),
+                tool: row.text(6)?.to_owned(),
+                tests: count,
+                headline,
+                tags: tags.remove(&id).unwrap_or_default(),
+                note: row.text(9)?.to_owned(),
+                state: state(engine, id, row.text(7)?, row.maybe_text(8)?)?,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// A run whose process is gone was interrupted, whatever its row still says.
+fn state(engine: &mut dyn Engine, id: i64, stored: &str, writer: Option<String>) -> Result<State, Problem> {
+    match stored {
+        "complete" => Ok(State::Complete),
+        "running" if engine.is_held(id, &writer.unwrap_or_default())? => Ok(State::Running),
+        "running" | "interrupted" => Ok(State::Interrupted),
+        other => Err(Problem::Damaged(format!("run {id} has the state `{other}`"))),
+    }
+}

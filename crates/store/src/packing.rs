@@ -1,0 +1,102 @@
+//! Documents as compressed JSON.
+
+use std::io::{Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use measurement::{RunDocument, TestResult};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::Problem;
+
+/// No part of a document is as large; a damaged length must not take all memory.
+const JSON_BYTES_MAX: u64 = 1 << 28;
+
+/// The document without its tests, compressed.
+pub(crate) fn pack_header(document: &RunDocument) -> Result<Vec<u8>, Problem> {
+    pack(&RunDocument { results: Vec::new(), ..document.clone() })
+}
+
+/// One test's result, compressed.
+pub(crate) fn pack_result(result: &TestResult) -> Result<Vec<u8>, Problem> {
+    pack(result)
+}
+
+fn pack(part: &impl serde::Serialize) -> Result<Vec<u8>, Problem> {
+    let json =
+        serde_json::to_vec(part).map_err(|error| Problem::Io(format!("a result does not write as JSON: {error}")))?;
+    let mut encoder = ZlibEncoder::new(Vec::with_capacity(json.len() / 3), Compression::default());
+    let packed = encoder.write_all(&json).and_then(|()| encoder.finish());
+    packed.map_err(|error| Problem::Io(error.to_string()))
+}
+
+/// What [`pack_header`] and [`pack_result`] made.
+pub(crate) fn unpack<T: serde::de::DeserializeOwned>(packed: &[u8]) -> Result<T, Problem> {
+    let mut json = Vec::new();
+    let read = ZlibDecoder::new(packed).take(JSON_BYTES_MAX).read_to_end(&mut json);
+    read.map_err(|error| Problem::Damaged(format!("a document does not decompress: {error}")))?;
+    serde_json::from_slice(&json).map_err(|error| Problem::Damaged(format!("a document does not read: {error}")))
+}
+
+/// A fingerprint (SHA-256) of what a document says, so that the same run imported twice is noticed, however its file was indented.
+pub(crate) fn digest(document: &RunDocument) -> Result<String, Problem> {
+    let json = serde_json::to_vec(document)
+        .map_err(|error| Problem::Io(format!("a result does not write as JSON: {error}")))?;
+    Ok(Sha256::digest(&json).iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use measurement::Histogram;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn document() -> RunDocument {
+        RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
+    }
+
+    proptest! {
+        // A histogram has 24,000 cells, and nothing here is optimised in tests.
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn a_result_comes_back_equal(
+            latencies in prop::collection::vec((0_u64..u64::MAX, 1_u64..1_000_000), 0..200),
+            rate in any::<f64>().prop_filter("JSON has no other", |rate| rate.is_finite()),
+            p99 in prop::option::of(0.0..1e12_f64),
+            name in any::<String>(),
+        ) {
+            let mut result = document().results.remove(0);
+            let mut histogram = Histogram::new();
+            latencies.iter().for_each(|&(latency, count)| histogram.record_n(latency, count));
+            result.histograms.commit = Some(histogram);
+            result.iops = rate;
+            result.series.commit_p99_us.push(p99);
+            result.test = name;
+            let back: TestResult = unpack(&pack_result(&result).unwrap()).unwrap();
+            prop_assert!(back == result);
+        }
+
+        #[test]
+        fn damage_is_an_error_and_never_a_panic(at in 0_usize..2000, with in any::<u8>(), length in 0_usize..3000) {
+            let packed = pack_result(&document().results[0]).unwrap();
+            let mut damaged = packed.clone();
+            let at = at % damaged.len();
+            damaged[at] ^= with;
+            damaged.truncate(length);
+            // zlib's checksum finds every damage to the content; what is left is a flag in its header.
+            if let Ok(back) = unpack::<TestResult>(&damaged) {
+                prop_assert!(back == document().results[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_digest_is_of_what_is_said_and_not_of_how_it_is_written() {
+        let pretty = serde_json::to_string_pretty(&document()).unwrap();
+        assert_eq!(digest(&RunDocument::from_json(&pretty).unwrap()).unwrap(), digest(&document()).unwrap());
+        assert_ne!(digest(&RunDocument { smoke: true, ..document() }).unwrap(), digest(&document()).unwrap());
+    }
+}

@@ -1,0 +1,195 @@
+//! PostgreSQL as the store's engine. The tables lie in a schema `flushmark` of their own, so that the database may hold other things.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use postgres::config::SslMode;
+use postgres::error::SqlState;
+use postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
+use postgres::{Client, Config, NoTls};
+
+use crate::engine::{Engine, Row, Value};
+use crate::error::Problem;
+use crate::migrations::Migration;
+
+/// The key of the lock under which the schema is changed; `FLSM`.
+const MIGRATION_KEY: i64 = 0x464C_534D;
+/// The first half of the keys of runs' locks; the second is the run's number.
+const RUN_KEY: i32 = 0x464C_534D;
+
+pub(crate) struct Postgres {
+    client: Client,
+    wait: Duration,
+}
+
+impl Postgres {
+    pub(crate) fn open(url: &str, wait: Duration) -> Result<Postgres, Problem> {
+        // The client knows no such words; libpq does, and whoever writes them must not be told that they are misspelt.
+        if url.contains("sslmode=verify-") {
+            return Err(Problem::Tls("verify"));
+        }
+        let mut config: Config = url.parse().map_err(|error: postgres::Error| Problem::Url(said(&error)))?;
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(Problem::Tls("require"));
+        }
+        config.ssl_mode(SslMode::Disable);
+        if config.get_password().is_none()
+            && let Ok(password) = std::env::var("PGPASSWORD")
+        {
+            config.password(password);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(wait);
+        }
+        // A server that has vanished without a word, such as a machine that lost its power, is noticed within this.
+        config.tcp_user_timeout(wait);
+        if config.get_application_name().is_none() {
+            config.application_name("flushmark");
+        }
+        let client = config.connect(NoTls).map_err(|error| unreached(&error))?;
+        let mut engine = Postgres { client, wait };
+        engine.batch(&format!(
+            "SET search_path = flushmark; SET lock_timeout = {}; SET synchronous_commit = on; SET client_min_messages = warning",
+            wait.as_millis()
+        ))?;
+        Ok(engine)
+    }
+
+    fn explain(&self, error: &postgres::Error) -> Problem {
+        if error.is_closed() || error.source().is_some_and(<dyn std::error::Error>::is::<std::io::Error>) {
+            return Problem::Gone(said(error));
+        }
+        match error.code() {
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => Problem::Locked(self.wait),
+            Some(&SqlState::READ_ONLY_SQL_TRANSACTION | &SqlState::INSUFFICIENT_PRIVILEGE) => {
+                Problem::Refused(said(error))
+            }
+            Some(&SqlState::DISK_FULL) => Problem::Full,
+            Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN | &SqlState::CANNOT_CONNECT_NOW) => {
+                Problem::Gone(said(error))
+            }
+            Some(&SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED) => Problem::Damaged(said(error)),
+            _ => Problem::Refused(said(error)),
+        }
+    }
+}
+
+/// Why there is no connection.
+fn unreached(error: &postgres::Error) -> Problem {
+    match error.code() {
+        Some(
+            &SqlState::INVALID_PASSWORD
+            | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+            | &SqlState::INSUFFICIENT_PRIVILEGE,
+        ) => Problem::NotAdmitted(said(error)),
+        Some(&SqlState::INVALID_CATALOG_NAME) => Problem::NoDatabase(said(error)),
+        // The client finds this out before it asks the server.
+        None if error.source().is_some_and(|cause| cause.to_string().contains("password")) => {
+            Problem::NotAdmitted(said(error))
+        }
+        _ => Problem::Unreachable(said(error)),
+    }
+}
+
+/// What the server or the system said, without the client's words around it.
+fn said(error: &postgres::Error) -> String {
+    match (error.as_db_error(), error.source()) {
+        (Some(refusal), _) => refusal.message().to_owned(),
+        (None, Some(cause)) => cause.to_string(),
+        (None, None) => error.to_string(),
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Value::Null => Ok(IsNull::Yes),
+            Value::Integer(number) => number.to_sql(kind, out),
+            Value::Real(number) => number.to_sql(kind, out),
+            Value::Text(text) => text.to_sql(kind, out),
+            Value::Blob(bytes) => bytes.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::INT8 | Type::FLOAT8 | Type::TEXT | Type::BYTEA)
+    }
+
+    to_sql_checked!();
+}
+
+fn value(row: &postgres::Row, column: usize) -> Result<Value, postgres::Error> {
+    Ok(match *row.columns()[column].type_() {
+        Type::INT8 => row.try_get::<_, Option<i64>>(column)?.map_or(Value::Null, Value::Integer),
+        Type::INT4 => {
+            row.try_get::<_, Option<i32>>(column)?.map_or(Value::Null, |number| Value::Integer(number.into()))
+        }
+        Type::BOOL => row.try_get::<_, Option<bool>>(column)?.map_or(Value::Null, |yes| Value::Integer(yes.into())),
+        Type::FLOAT8 => row.try_get::<_, Option<f64>>(column)?.map_or(Value::Null, Value::Real),
+        Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(column)?.map_or(Value::Null, Value::Blob),
+        _ => row.try_get::<_, Option<String>>(column)?.map_or(Value::Null, Value::Text),
+    })
+}
+
+impl Engine for Postgres {
+    fn dialect(&self, migration: &Migration) -> &'static str {
+        migration.postgres
+    }
+
+    fn has_table(&mut self, name: &str) -> Result<bool, Problem> {
+        let found = self.one(
+            "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'flushmark' AND tablename::text = $1",
+            &[name.into()],
+        )?;
+        Ok(found.is_some())
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), Problem> {
+        self.client.batch_execute(sql).map_err(|error| self.explain(&error))
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Problem> {
+        let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+        self.client.execute(sql, &values).map_err(|error| self.explain(&error))
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Problem> {
+        let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+        let rows = self.client.query(sql, &values).map_err(|error| self.explain(&error))?;
+        let cells = |row: &postgres::Row| (0..row.len()).map(|column| value(row, column)).collect::<Result<_, _>>();
+        let rows: Result<Vec<_>, _> = rows.iter().map(|row| cells(row).map(Row)).collect();
+        rows.map_err(|error| self.explain(&error))
+    }
+
+    fn begin(&mut self) -> Result<(), Problem> {
+        self.batch("BEGIN")
+    }
+
+    fn begin_reading(&mut self) -> Result<(), Problem> {
+        self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    }
+
+    fn begin_migration(&mut self) -> Result<(), Problem> {
+        self.begin()?;
+        // Two sessions that make a schema at once would refuse each other; the transaction's end gives the lock back.
+        self.batch(&format!("SELECT pg_advisory_xact_lock({MIGRATION_KEY}); CREATE SCHEMA IF NOT EXISTS flushmark"))
+    }
+
+    /// A lock of the session: the server gives it back when the connection ends, whatever ends it, and every host can see it.
+    fn hold(&mut self, run: i64) -> Result<(), Problem> {
+        self.batch(&format!("SELECT pg_advisory_lock({RUN_KEY}, {})", run as i32))
+    }
+
+    fn release(&mut self, run: i64) -> Result<(), Problem> {
+        self.batch(&format!("SELECT pg_advisory_unlock({RUN_KEY}, {})", run as i32))
+    }
+
+    fn is_held(&mut self, run: i64, _writer: &str) -> Result<bool, Problem> {
+        let held = self.one(
+            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = $1
+             AND objid::bigint = $2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            &[i64::from(RUN_KEY).into(), i64::from(run as u32).into()],
+        )?;
+        Ok(held.is_some())
+    }
+}

@@ -1,0 +1,62 @@
+//! Which process measures a run, and whether it still lives.
+//!
+//! A process is known by the boot and the PID namespace in which its number means something, its number, and when it began: numbers are given again.
+
+use std::fs;
+
+/// This process, as one text.
+pub(crate) fn this() -> String {
+    let pid = std::process::id();
+    format!("{}/{}/{pid}/{}", boot(), namespace(), began(pid).unwrap_or_default())
+}
+
+/// Whether the process that wrote this text still lives. One in another namespace of this machine (a container) cannot be looked up, and counts as living.
+pub(crate) fn lives(writer: &str) -> bool {
+    let mut parts = writer.split('/');
+    let (Some(boot_then), Some(namespace_then), Some(pid), Some(began_then)) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    if boot_then != boot() {
+        return false;
+    }
+    namespace_then != namespace() || pid.parse().ok().and_then(began).is_some_and(|began| began == began_then)
+}
+
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// The link reads `pid:[4026531836]`.
+fn namespace() -> String {
+    fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// When it began, in ticks since boot: field 22 of proc_pid_stat(5). `None` for a process that is gone, or dead and not yet waited for.
+fn began(pid: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in parentheses, and may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = fields.next()?;
+    fields.nth(18).filter(|_| !matches!(state, "Z" | "X")).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_one_lives_and_a_dead_one_does_not() {
+        assert!(lives(&this()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let text = format!("{}/{}/{}/{}", boot(), namespace(), child.id(), began(child.id()).unwrap_or_default());
+        child.wait().unwrap();
+        assert!(!lives(&text));
+        let reused = this().rsplit_once('/').map(|(rest, _)| format!("{rest}/1")).unwrap();
+        assert!(!lives(&reused), "a number that was given again");
+        assert!(!lives(&this().replacen(&boot(), "another-boot", 1)));
+        assert!(lives(&this().replacen(&namespace(), "pid:[1]", 1)), "a container's");
+        assert!(!lives("") && !lives("nonsense"));
+    }
+}

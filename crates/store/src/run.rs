@@ -1,0 +1,238 @@
+//! What a store says of a run.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use measurement::{RunDocument, TestResult};
+use uuid::Uuid;
+
+/// A run's number in its store; never given twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub(crate) i64);
+
+/// A text that is no run's number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no run's number; `flushmark results list` shows them")]
+pub struct NotARunId(String);
+
+impl FromStr for RunId {
+    type Err = NotARunId;
+
+    fn from_str(text: &str) -> Result<RunId, NotARunId> {
+        let number =
+            text.parse().ok().filter(|&number: &i64| number > 0 && text.starts_with(|c: char| c.is_ascii_digit()));
+        number.map(RunId).ok_or_else(|| NotARunId(text.to_owned()))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl RunId {
+    /// As programs read it.
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// A word that people put on runs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(String);
+
+/// A text that cannot be a tag.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no tag; a tag is up to 64 letters, digits and any of - _ . : / +, and begins with a letter or digit")]
+pub struct NotATag(String);
+
+impl FromStr for Tag {
+    type Err = NotATag;
+
+    /// Without the signs that separate words on a command line (comma, `@`, `~`).
+    fn from_str(text: &str) -> Result<Tag, NotATag> {
+        let fits = text.starts_with(char::is_alphanumeric)
+            && text.chars().count() <= 64
+            && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/' | '+'));
+        if fits { Ok(Tag(text.to_owned())) } else { Err(NotATag(text.to_owned())) }
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Tag {
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What is known of a run that its document does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The name of the machine that measured; `None` for a model, and where nobody knows.
+    pub host: Option<String>,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Its process measures.
+    Running,
+    /// It came to its end.
+    Complete,
+    /// It ended before: a signal, an error, or its process is gone.
+    Interrupted,
+}
+
+impl State {
+    /// As stored, listed and written in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Running => "running",
+            State::Complete => "complete",
+            State::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// With all of its plan.
+    Complete,
+    /// Before.
+    Interrupted,
+}
+
+impl From<End> for State {
+    fn from(end: End) -> State {
+        match end {
+            End::Complete => State::Complete,
+            End::Interrupted => State::Interrupted,
+        }
+    }
+}
+
+/// A drive beneath a run's target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriveName {
+    /// Its model.
+    pub model: Option<String>,
+    /// Its serial number, where the person who measured could read it.
+    pub serial: Option<String>,
+}
+
+impl DriveName {
+    /// The drives that a document names.
+    pub fn of(document: &RunDocument) -> Vec<DriveName> {
+        let mut drives: Vec<DriveName> = Vec::new();
+        let mut add = |model: Option<String>, serial: Option<String>| {
+            let drive = DriveName { model, serial };
+            if (drive.model.is_some() || drive.serial.is_some()) && !drives.contains(&drive) {
+                drives.push(drive);
+            }
+        };
+        let beneath = document.drive.as_ref().and_then(|place| match &place.backing {
+            drive::Backing::BlockDevice(device) => Some(device),
+            drive::Backing::NoBlockDevice(_) => None,
+        });
+        for device in beneath.iter().flat_map(|device| device.drives()) {
+            add(device.model.clone(), device.serial.clone());
+        }
+        for record in document.drives.iter().filter(|record| record.device.layers.is_empty()) {
+            add(record.device.model.clone(), record.device.serial.clone());
+        }
+        add(document.source.as_ref().and_then(|source| source.drive.clone()), None);
+        drives
+    }
+}
+
+/// The latency of the test that matters most in a list: the first with commits, else the first with any latency.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Headline {
+    /// The test's name.
+    pub test: String,
+    /// Whether it is the latency of commits.
+    pub is_commit: bool,
+    /// Its median, in microseconds.
+    pub p50_us: f64,
+    /// Its 99th percentile, in microseconds.
+    pub p99_us: f64,
+}
+
+impl Headline {
+    /// Of one test; `None` where it measured no latency.
+    pub(crate) fn of(result: &TestResult) -> Option<Headline> {
+        let latency = result.headline_us()?;
+        Some(Headline {
+            test: result.test.clone(),
+            is_commit: result.commit_us.is_some(),
+            p50_us: latency.p50,
+            p99_us: latency.p99,
+        })
+    }
+}
+
+/// A run as lists show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Its number in this store.
+    pub id: RunId,
+    /// Its identity in every store.
+    pub uuid: Uuid,
+    /// When it was measured; when it was kept, where its document does not say.
+    pub at: Timestamp,
+    /// The name of the machine that measured.
+    pub host: Option<String>,
+    /// The drives beneath.
+    pub drives: Vec<DriveName>,
+    /// The plan's name.
+    pub suite: String,
+    /// The target; a directory or file by its whole path.
+    pub target: String,
+    /// What measured, with its version.
+    pub tool: String,
+    /// How many tests were measured.
+    pub tests: u32,
+    /// The latency that matters most.
+    pub headline: Option<Headline>,
+    /// Its tags, in order.
+    pub tags: Vec<Tag>,
+    /// What somebody noted; empty where nobody did.
+    pub note: String,
+    /// How far it is.
+    pub state: State,
+}
+
+/// A run with its whole document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    /// What the store says of it.
+    pub summary: Summary,
+    /// What was measured, as it was.
+    pub document: RunDocument,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_tags() {
+        assert_eq!("12".parse(), Ok(RunId(12)));
+        for wrong in ["", "0", "-1", "+1", "1.5", "last", "99999999999999999999"] {
+            assert!(wrong.parse::<RunId>().is_err(), "{wrong}");
+        }
+        assert_eq!("before-fw2.1".parse::<Tag>().unwrap().as_str(), "before-fw2.1");
+        for wrong in ["", "-x", "a,b", "@a", "a b", "a~1", &"x".repeat(65)] {
+            assert!(wrong.parse::<Tag>().is_err(), "{wrong}");
+        }
+    }
+}

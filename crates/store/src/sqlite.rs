@@ -1,0 +1,198 @@
+//! SQLite as the store's engine.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
+
+use crate::engine::{Engine, Row, Value};
+use crate::error::Problem;
+use crate::migrations::Migration;
+use crate::process;
+
+/// `FLSM`, as the first migration writes it.
+const APPLICATION_ID: i64 = 0x464C_534D;
+
+pub(crate) struct Sqlite {
+    connection: Connection,
+    wait: Duration,
+}
+
+impl Sqlite {
+    /// Opens the file, and makes it if `create` says so. Whatever is no store is left as it is.
+    pub(crate) fn open(path: &Path, create: bool, wait: Duration) -> Result<Sqlite, Problem> {
+        if path.is_dir() {
+            return Err(Problem::Directory);
+        }
+        if !path.exists() {
+            if !create {
+                return Err(Problem::Absent);
+            }
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            parent.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| Problem::Io(error.to_string()))?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        match Sqlite::over(path.to_owned(), flags, wait) {
+            // A log cannot be shared in a directory that is read-only. A file that nobody can be writing to needs none.
+            Err(Problem::ReadOnly | Problem::Io(_)) if path.exists() && !has_log(path) => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+                Sqlite::over(unchanging(path), flags, wait)
+            }
+            opened => opened,
+        }
+    }
+
+    fn over(path: PathBuf, flags: OpenFlags, wait: Duration) -> Result<Sqlite, Problem> {
+        let connection = Connection::open_with_flags(path, flags).map_err(|error| problem(&error, wait))?;
+        let mut engine = Sqlite { connection, wait };
+        engine.connection.busy_timeout(wait).map_err(|error| problem(&error, wait))?;
+        engine.recognise()?;
+        engine.batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL")?;
+        Ok(engine)
+    }
+
+    /// Tells a store, or a file that nobody has written to, from a database of another program.
+    fn recognise(&mut self) -> Result<(), Problem> {
+        let id = self.one("PRAGMA application_id", &[])?.map_or(Ok(0), |row| row.integer(0))?;
+        let tables = self.one("SELECT count(*) FROM sqlite_schema", &[])?.map_or(Ok(0), |row| row.integer(0))?;
+        if id == APPLICATION_ID || (id == 0 && tables == 0) { Ok(()) } else { Err(Problem::Foreign) }
+    }
+
+    /// Readers and the one writer do not wait for each other in this mode. To switch takes the file for a moment, which SQLite does not wait for by itself.
+    pub(crate) fn share(&mut self) -> Result<(), Problem> {
+        if self.connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true) {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        loop {
+            let mode = self.one("PRAGMA journal_mode", &[])?;
+            if mode.is_some_and(|row| row.text(0).is_ok_and(|mode| mode == "wal")) {
+                return Ok(());
+            }
+            match self.query("PRAGMA journal_mode = WAL", &[]) {
+                Ok(_) => {}
+                Err(Problem::Locked(_)) => std::thread::sleep(Duration::from_millis(5)),
+                Err(other) => return Err(other),
+            }
+            if begun.elapsed() > self.wait {
+                return Err(Problem::Locked(self.wait));
+            }
+        }
+    }
+
+    fn explain(&self, error: &rusqlite::Error) -> Problem {
+        problem(error, self.wait)
+    }
+}
+
+/// Whether a log with something in it lies beside the file.
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+}
+
+/// The URI of a file that is read as it is, without locks; in a URI, some characters of a path mean something.
+fn unchanging(path: &Path) -> PathBuf {
+    let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    PathBuf::from(format!("file:{path}?immutable=1"))
+}
+
+fn problem(error: &rusqlite::Error, wait: Duration) -> Problem {
+    let Some(code) = error.sqlite_error_code() else {
+        return Problem::Damaged(error.to_string());
+    };
+    match code {
+        ErrorCode::NotADatabase => Problem::NotADatabase,
+        ErrorCode::DatabaseCorrupt => Problem::Damaged(error.to_string()),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Problem::Locked(wait),
+        ErrorCode::ReadOnly => Problem::ReadOnly,
+        ErrorCode::DiskFull => Problem::Full,
+        _ => Problem::Io(error.to_string()),
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Value::Null => ValueRef::Null,
+            Value::Integer(number) => ValueRef::Integer(*number),
+            Value::Real(number) => ValueRef::Real(*number),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+fn value(cell: ValueRef<'_>) -> Value {
+    match cell {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Real(number) => Value::Real(number),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_owned()),
+    }
+}
+
+/// `$1` is a name to SQLite, numbered by its first appearance; `?1` is a number.
+fn numbered(sql: &str) -> String {
+    sql.replace('$', "?")
+}
+
+impl Engine for Sqlite {
+    fn dialect(&self, migration: &Migration) -> &'static str {
+        migration.sqlite
+    }
+
+    fn has_table(&mut self, name: &str) -> Result<bool, Problem> {
+        let found = self.one("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1", &[name.into()])?;
+        Ok(found.is_some())
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), Problem> {
+        self.connection.execute_batch(sql).map_err(|error| self.explain(&error))
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Problem> {
+        let mut statement = self.connection.prepare_cached(&numbered(sql)).map_err(|error| self.explain(&error))?;
+        let changed = statement.execute(rusqlite::params_from_iter(values)).map_err(|error| self.explain(&error))?;
+        Ok(changed as u64)
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Problem> {
+        let mut statement = self.connection.prepare_cached(&numbered(sql)).map_err(|error| self.explain(&error))?;
+        let columns = statement.column_count();
+        let cells = |row: &rusqlite::Row<'_>| {
+            let cells = (0..columns).map(|column| row.get_ref(column).map(value)).collect::<Result<_, _>>()?;
+            Ok(Row(cells))
+        };
+        let rows = statement.query_map(rusqlite::params_from_iter(values), cells);
+        rows.and_then(Iterator::collect).map_err(|error| self.explain(&error))
+    }
+
+    fn begin(&mut self) -> Result<(), Problem> {
+        // The lock is taken now: a transaction that read first and then wanted to write could not wait for it.
+        self.batch("BEGIN IMMEDIATE")
+    }
+
+    fn begin_reading(&mut self) -> Result<(), Problem> {
+        self.batch("BEGIN DEFERRED")
+    }
+
+    fn begin_migration(&mut self) -> Result<(), Problem> {
+        self.begin()
+    }
+
+    fn hold(&mut self, _run: i64) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn release(&mut self, _run: i64) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn is_held(&mut self, _run: i64, writer: &str) -> Result<bool, Problem> {
+        Ok(process::lives(writer))
+    }
+}

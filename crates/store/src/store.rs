@@ -1,0 +1,398 @@
+//! The store: begin, append, finish, insert, get, tag, note, delete, copy.
+
+use std::fmt;
+use std::time::Duration;
+
+use measurement::{RunDocument, TestResult};
+use uuid::Uuid;
+
+use crate::engine::{Engine, atomically, finish};
+use crate::error::{Problem, StoreError};
+use crate::list::{self, Filter};
+use crate::location::Location;
+use crate::migrations::{MIGRATIONS, migrate};
+use crate::packing::{digest, pack_header, unpack};
+use crate::postgres::Postgres;
+use crate::process;
+use crate::run::{End, Kept, Origin, RunId, State, Summary, Tag};
+use crate::sqlite::Sqlite;
+use crate::writing::{self, Entry};
+
+/// How long a lock of another process is waited for. A transaction takes milliseconds, so this is a process that hangs or a person in an SQL shell.
+pub const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// A place where runs are kept, opened.
+///
+/// ```
+/// # let place = tempfile::tempdir()?;
+/// # let mut document = measurement::RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-model.json"))?;
+/// use store::{End, Filter, Location, Origin, Store};
+///
+/// let mut store = Store::open(&Location::Sqlite(place.path().join("results.db")))?;
+/// let tests = std::mem::take(&mut document.results);
+/// let run = store.begin(&document, &Origin::default())?;
+/// for test in tests {
+///     store.append(run, &test)?; // on disk from here on
+///     document.results.push(test);
+/// }
+/// store.finish(run, &document, End::Complete)?;
+/// assert_eq!(store.get(run)?.document, document);
+/// assert_eq!(store.list(&Filter::default())?.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Store {
+    engine: Box<dyn Engine>,
+    location: Location,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store").field(&self.location.to_string()).finish()
+    }
+}
+
+/// What became of a document that was to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inserted {
+    /// It is this run now.
+    New(RunId),
+    /// It was kept before, as this run; nothing was changed.
+    Already(RunId),
+}
+
+impl Inserted {
+    /// The run, new or not.
+    pub fn id(self) -> RunId {
+        let (Inserted::New(id) | Inserted::Already(id)) = self;
+        id
+    }
+}
+
+/// What became of the runs of another store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// New here, with their numbers here.
+    pub new: Vec<RunId>,
+    /// Here before.
+    pub already: usize,
+    /// Left out, because they are still being measured.
+    pub running: usize,
+}
+
+impl Store {
+    /// Opens a store to write to, and makes it where there is none.
+    ///
+    /// # Errors
+    /// When the place holds something else, is damaged, locked, of a newer version, or cannot be reached.
+    pub fn open(location: &Location) -> Result<Store, StoreError> {
+        Store::opened(location, true, LOCK_WAIT)
+    }
+
+    /// Opens a store that is there, also one that may only be read.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and [`Problem::Absent`] where there is none.
+    pub fn open_existing(location: &Location) -> Result<Store, StoreError> {
+        Store::opened(location, false, LOCK_WAIT)
+    }
+
+    /// Opens a store, and waits only so long for other processes' locks, now and later. `create` says whether to make it.
+    ///
+    /// # Errors
+    /// As [`Store::open`] and [`Store::open_existing`].
+    pub fn open_waiting(location: &Location, create: bool, wait: Duration) -> Result<Store, StoreError> {
+        Store::opened(location, create, wait)
+    }
+
+    fn opened(location: &Location, create: bool, wait: Duration) -> Result<Store, StoreError> {
+        let opened = match location {
+            Location::Sqlite(path) => Sqlite::open(path, create, wait).and_then(|mut engine| {
+                migrate(&mut engine, MIGRATIONS)?;
+                engine.share()?;
+                Ok(Box::new(engine) as Box<dyn Engine>)
+            }),
+            Location::Postgres(url) => Postgres::open(url, wait).and_then(|mut engine| {
+                migrate(&mut engine, MIGRATIONS)?;
+                Ok(Box::new(engine) as Box<dyn Engine>)
+            }),
+        };
+        let engine = opened.map_err(|problem| StoreError { store: location.to_string(), problem })?;
+        Ok(Store { engine, location: location.clone() })
+    }
+
+    /// Where it is.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    fn error(&self, problem: Problem) -> StoreError {
+        StoreError { store: self.location.to_string(), problem }
+    }
+
+    fn ask<T>(&mut self, question: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>) -> Result<T, StoreError> {
+        let engine = &mut *self.engine;
+        engine.begin_reading().and_then(|()| finish(engine, question)).map_err(|problem| self.error(problem))
+    }
+
+    fn write<T>(&mut self, work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>) -> Result<T, StoreError> {
+        atomically(&mut *self.engine, work).map_err(|problem| self.error(problem))
+    }
+
+    /// Keeps a run that is about to be measured by this process. Tests that the document has already are kept with it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(&mut self, document: &RunDocument, origin: &Origin) -> Result<RunId, StoreError> {
+        let entry = Entry {
+            uuid: Uuid::now_v7(),
+            digest: None,
+            at: writing::at(document),
+            host: origin.host.as_deref(),
+            state: State::Running,
+            writer: Some(&process::this()),
+            note: "",
+            tags: &[],
+        };
+        self.write(|engine| {
+            let id = writing::run(engine, document, &entry)?;
+            writing::tests(engine, id, 0, &document.results)?;
+            engine.hold(id.0)?;
+            Ok(id)
+        })
+    }
+
+    /// Keeps a test of a run that was begun.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the run was deleted meanwhile.
+    pub fn append(&mut self, run: RunId, result: &TestResult) -> Result<(), StoreError> {
+        self.write(|engine| {
+            let first = kept_tests(engine, run)?;
+            writing::tests(engine, run, first, std::slice::from_ref(result))
+        })
+    }
+
+    /// Ends a run: its findings, what was skipped, and tests that were not appended.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the run was deleted meanwhile.
+    pub fn finish(&mut self, run: RunId, document: &RunDocument, end: End) -> Result<(), StoreError> {
+        self.write(|engine| {
+            let first = kept_tests(engine, run)?;
+            writing::tests(engine, run, first, document.results.get(first..).unwrap_or_default())?;
+            engine.execute(
+                "UPDATE headers SET document = $1 WHERE run = $2",
+                &[pack_header(document)?.into(), run.0.into()],
+            )?;
+            engine.execute(
+                "UPDATE runs SET state = $1, digest = $2, writer = NULL WHERE id = $3",
+                &[State::from(end).name().into(), digest(document)?.as_str().into(), run.0.into()],
+            )?;
+            Ok(())
+        })?;
+        self.engine.release(run.0).map_err(|problem| self.error(problem))
+    }
+
+    /// Takes a run away again that ended before its first test. One with tests stays, and was interrupted.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the run was deleted meanwhile.
+    pub fn abandon(&mut self, run: RunId) -> Result<(), StoreError> {
+        self.write(|engine| {
+            if kept_tests(engine, run)? == 0 {
+                return engine.execute("DELETE FROM runs WHERE id = $1", &[run.0.into()]).map(drop);
+            }
+            let sql = "UPDATE runs SET state = $1, writer = NULL WHERE id = $2";
+            engine.execute(sql, &[State::Interrupted.name().into(), run.0.into()]).map(drop)
+        })?;
+        self.engine.release(run.0).map_err(|problem| self.error(problem))
+    }
+
+    /// Keeps a whole document, unless it is kept already.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn insert(&mut self, document: &RunDocument, origin: &Origin) -> Result<Inserted, StoreError> {
+        self.write(|engine| {
+            let digest = digest(document)?;
+            let same = engine.one("SELECT id FROM runs WHERE digest = $1 ORDER BY id", &[digest.as_str().into()])?;
+            if let Some(row) = same {
+                return Ok(Inserted::Already(RunId(row.integer(0)?)));
+            }
+            let entry = Entry {
+                uuid: Uuid::now_v7(),
+                digest: Some(digest),
+                at: writing::at(document),
+                host: origin.host.as_deref(),
+                state: State::Complete,
+                writer: None,
+                note: "",
+                tags: &[],
+            };
+            let id = writing::run(engine, document, &entry)?;
+            writing::tests(engine, id, 0, &document.results)?;
+            Ok(Inserted::New(id))
+        })
+    }
+
+    /// A run with its whole document.
+    ///
+    /// # Errors
+    /// When there is none of that number, or it is damaged.
+    pub fn get(&mut self, run: RunId) -> Result<Kept, StoreError> {
+        self.ask(|engine| get(engine, run))
+    }
+
+    /// The runs that a filter leaves, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn list(&mut self, filter: &Filter) -> Result<Vec<Summary>, StoreError> {
+        self.ask(|engine| {
+            let ids = list::ids(engine, filter)?;
+            list::summaries(engine, &ids)
+        })
+    }
+
+    /// The numbers of the runs that a filter leaves, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn ids(&mut self, filter: &Filter) -> Result<Vec<RunId>, StoreError> {
+        self.ask(|engine| Ok(list::ids(engine, filter)?.into_iter().map(RunId).collect()))
+    }
+
+    /// Puts tags on a run; those that it has stay.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be written.
+    pub fn tag(&mut self, run: RunId, tags: &[Tag]) -> Result<(), StoreError> {
+        self.write(|engine| {
+            expect(engine, run)?;
+            tags.iter().try_for_each(|tag| writing::tag(engine, run, tag))
+        })
+    }
+
+    /// Takes tags off a run; those that it does not have are no error.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be written.
+    pub fn untag(&mut self, run: RunId, tags: &[Tag]) -> Result<(), StoreError> {
+        self.write(|engine| {
+            expect(engine, run)?;
+            tags.iter().try_for_each(|tag| {
+                let sql = "DELETE FROM tags WHERE run = $1 AND tag = $2";
+                engine.execute(sql, &[run.0.into(), tag.as_str().into()]).map(drop)
+            })
+        })
+    }
+
+    /// Replaces a run's note; an empty one takes it away.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be written.
+    pub fn note(&mut self, run: RunId, note: &str) -> Result<(), StoreError> {
+        self.write(|engine| {
+            match engine.execute("UPDATE runs SET note = $1 WHERE id = $2", &[note.into(), run.0.into()])? {
+                0 => Err(Problem::NoRun(run)),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Deletes runs: all of them, or, where one is not there or still being measured, none.
+    ///
+    /// # Errors
+    /// When one is not there or still being measured, or the store cannot be written.
+    pub fn delete(&mut self, runs: &[RunId]) -> Result<(), StoreError> {
+        self.write(|engine| {
+            for &run in runs {
+                let summary = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
+                if summary.state == State::Running {
+                    return Err(Problem::Running(run));
+                }
+                engine.execute("DELETE FROM runs WHERE id = $1", &[run.0.into()])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Copies the runs of another store that are not here yet, oldest first, with their tags and notes. Those here are left as they are. Each is a
+    /// transaction of its own, so that what was copied before a failure stays, and a second try goes on from there.
+    ///
+    /// # Errors
+    /// When one of the stores fails.
+    pub fn copy_from(&mut self, other: &mut Store) -> Result<Copied, StoreError> {
+        let mut copied = Copied::default();
+        for run in other.ids(&Filter::default())?.into_iter().rev() {
+            let Kept { summary, document } = other.get(run)?;
+            if summary.state == State::Running {
+                copied.running += 1;
+                continue;
+            }
+            let new = self.write(|engine| {
+                let digest = digest(&document)?;
+                let uuid = summary.uuid.to_string();
+                let same = engine.one(
+                    "SELECT id FROM runs WHERE uuid = $1 OR digest = $2",
+                    &[uuid.as_str().into(), digest.as_str().into()],
+                )?;
+                if same.is_some() {
+                    return Ok(None);
+                }
+                let entry = Entry {
+                    uuid: summary.uuid,
+                    digest: Some(digest),
+                    at: summary.at,
+                    host: summary.host.as_deref(),
+                    state: summary.state,
+                    writer: None,
+                    note: &summary.note,
+                    tags: &summary.tags,
+                };
+                let id = writing::run(engine, &document, &entry)?;
+                writing::tests(engine, id, 0, &document.results)?;
+                Ok(Some(id))
+            })?;
+            match new {
+                Some(id) => copied.new.push(id),
+                None => copied.already += 1,
+            }
+        }
+        Ok(copied)
+    }
+}
+
+fn expect(engine: &mut dyn Engine, run: RunId) -> Result<(), Problem> {
+    let row = engine.one("SELECT id FROM runs WHERE id = $1", &[run.0.into()])?;
+    row.map(drop).ok_or(Problem::NoRun(run))
+}
+
+/// How many tests of a run are kept.
+fn kept_tests(engine: &mut dyn Engine, run: RunId) -> Result<usize, Problem> {
+    expect(engine, run)?;
+    let row = engine.one("SELECT count(*) FROM tests WHERE run = $1", &[run.0.into()])?;
+    Ok(row.map_or(Ok(0), |row| row.integer(0))? as usize)
+}
+
+fn get(engine: &mut dyn Engine, run: RunId) -> Result<Kept, Problem> {
+    let summary = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
+    let of_run = |problem| match problem {
+        Problem::Damaged(cause) => Problem::Damaged(format!("run {run}: {cause}")),
+        other => other,
+    };
+    let header = engine.one("SELECT document FROM headers WHERE run = $1", &[run.0.into()])?;
+    let header = header.ok_or_else(|| of_run(Problem::Damaged("its document is gone".to_owned())))?;
+    let mut document: RunDocument = header.blob(0).and_then(unpack).map_err(of_run)?;
+    let results = engine.query("SELECT document FROM results WHERE run = $1 ORDER BY position", &[run.0.into()])?;
+    document.results =
+        results.iter().map(|row| row.blob(0).and_then(unpack)).collect::<Result<_, _>>().map_err(of_run)?;
+    if document.results.len() != summary.tests as usize {
+        return Err(of_run(Problem::Damaged(format!(
+            "{} of {} tests are there",
+            document.results.len(),
+            summary.tests
+        ))));
+    }
+    Ok(Kept { summary, document })
+}

@@ -1,0 +1,132 @@
+//! The rows of a run. Each function is part of a transaction of [`crate::store`].
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use measurement::{RunDocument, TestResult};
+use uuid::Uuid;
+
+use crate::engine::{Engine, Value};
+use crate::error::Problem;
+use crate::packing::{pack_header, pack_result};
+use crate::run::{DriveName, Headline, RunId, State, Tag};
+
+/// What stands in a run's row beside its document.
+pub(crate) struct Entry<'a> {
+    pub(crate) uuid: Uuid,
+    pub(crate) digest: Option<String>,
+    pub(crate) at: Timestamp,
+    pub(crate) host: Option<&'a str>,
+    pub(crate) state: State,
+    pub(crate) writer: Option<&'a str>,
+    pub(crate) note: &'a str,
+    pub(crate) tags: &'a [Tag],
+}
+
+/// When a document was measured, as it says. The epoch stands for a time that nobody knows; then it is now, to the second, as documents say it.
+pub(crate) fn at(document: &RunDocument) -> Timestamp {
+    let said = document.started_at.parse().ok().filter(|&at: &Timestamp| at > Timestamp::UNIX_EPOCH);
+    said.unwrap_or_else(|| Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default())
+}
+
+/// Who measured: `flushmark 0.1.0`, `fio 3.33`.
+fn tool(document: &RunDocument) -> String {
+    match &document.source {
+        None => format!("flushmark {}", document.flushmark),
+        Some(source) => match &source.version {
+            Some(version) => format!("{} {version}", source.tool),
+            None => source.tool.clone(),
+        },
+    }
+}
+
+/// The target as it is found again: a directory or file by its whole path, whatever the person's own directory was.
+fn target(document: &RunDocument) -> String {
+    match &document.drive {
+        Some(place) if matches!(document.target.kind.as_str(), "directory" | "file") => {
+            place.path.display().to_string()
+        }
+        _ => document.target.given.clone(),
+    }
+}
+
+/// The run without its tests.
+pub(crate) fn run(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry<'_>) -> Result<RunId, Problem> {
+    let row = engine.one(
+        "INSERT INTO runs (uuid, digest, at_us, suite, target, host, tool, state, writer, note)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
+        &[
+            entry.uuid.to_string().as_str().into(),
+            entry.digest.as_deref().into(),
+            entry.at.as_microsecond().into(),
+            document.suite.as_str().into(),
+            target(document).as_str().into(),
+            entry.host.into(),
+            tool(document).as_str().into(),
+            entry.state.name().into(),
+            entry.writer.into(),
+            entry.note.into(),
+        ],
+    )?;
+    let id = RunId(row.ok_or_else(|| Problem::Damaged("a new run got no number".to_owned()))?.integer(0)?);
+    engine.execute(
+        "INSERT INTO headers (run, document) VALUES ($1, $2)",
+        &[id.0.into(), pack_header(document)?.into()],
+    )?;
+    for (position, drive) in DriveName::of(document).iter().enumerate() {
+        engine.execute(
+            "INSERT INTO drives (run, position, model, serial) VALUES ($1, $2, $3, $4)",
+            &[id.0.into(), (position as i64).into(), drive.model.as_deref().into(), drive.serial.as_deref().into()],
+        )?;
+    }
+    for tag in entry.tags {
+        self::tag(engine, id, tag)?;
+    }
+    Ok(id)
+}
+
+/// Tests, the first of them at this position.
+pub(crate) fn tests(engine: &mut dyn Engine, id: RunId, first: usize, results: &[TestResult]) -> Result<(), Problem> {
+    let names = names(engine, results)?;
+    for (position, result) in results.iter().enumerate() {
+        let position = Value::from((first + position) as i64);
+        let headline = Headline::of(result);
+        engine.execute(
+            "INSERT INTO tests (run, name, position, is_commit, p50_us, p99_us) VALUES ($1, $2, $3, $4, $5, $6)",
+            &[
+                id.0.into(),
+                names[result.test.as_str()].into(),
+                position.clone(),
+                i64::from(headline.as_ref().is_some_and(|headline| headline.is_commit)).into(),
+                headline.as_ref().map(|headline| headline.p50_us).into(),
+                headline.as_ref().map(|headline| headline.p99_us).into(),
+            ],
+        )?;
+        engine.execute(
+            "INSERT INTO results (run, position, document) VALUES ($1, $2, $3)",
+            &[id.0.into(), position, pack_result(result)?.into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// The numbers of tests' names. New ones are written in order, so that two processes do not wait for each other in a circle.
+fn names<'a>(engine: &mut dyn Engine, results: &'a [TestResult]) -> Result<BTreeMap<&'a str, i64>, Problem> {
+    let mut names: BTreeMap<&str, i64> = results.iter().map(|result| (result.test.as_str(), 0)).collect();
+    for (name, id) in &mut names {
+        let find = |engine: &mut dyn Engine| engine.one("SELECT id FROM names WHERE name = $1", &[(*name).into()]);
+        let mut row = find(engine)?;
+        if row.is_none() {
+            engine.execute("INSERT INTO names (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", &[(*name).into()])?;
+            row = find(engine)?;
+        }
+        *id = row.ok_or_else(|| Problem::Damaged("a test's name got no number".to_owned()))?.integer(0)?;
+    }
+    Ok(names)
+}
+
+/// A tag, once.
+pub(crate) fn tag(engine: &mut dyn Engine, id: RunId, tag: &Tag) -> Result<(), Problem> {
+    let sql = "INSERT INTO tags (run, tag) VALUES ($1, $2) ON CONFLICT (run, tag) DO NOTHING";
+    engine.execute(sql, &[id.0.into(), tag.as_str().into()]).map(drop)
+}

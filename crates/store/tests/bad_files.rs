@@ -1,0 +1,272 @@
+//! What is no store, may not be written to, or is in the way: a sentence each, and nothing of it is touched.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use measurement::RunDocument;
+use rusqlite::Connection;
+use store::{Filter, Location, Origin, Store};
+
+/// Long enough for nothing: a lock that is waited for in vain costs a test this much.
+const BRIEFLY: Duration = Duration::from_millis(200);
+
+fn document() -> RunDocument {
+    RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+}
+
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("results.db")
+    }
+
+    fn location(&self) -> Location {
+        Location::Sqlite(self.path())
+    }
+
+    fn with_a_run() -> Place {
+        let place = Place::new();
+        Store::open(&place.location()).unwrap().insert(&document(), &Origin::default()).unwrap();
+        place
+    }
+
+    fn shown(&self, text: &impl ToString) -> String {
+        text.to_string().replace(&*self.path().to_string_lossy(), "RESULTS.DB")
+    }
+
+    fn refusal(&self) -> String {
+        let error = Store::open_waiting(&self.location(), true, BRIEFLY).unwrap_err();
+        self.shown(&error)
+    }
+}
+
+#[test]
+fn a_text_is_left_as_it_is() {
+    let place = Place::new();
+    let text = "host,iops\ndb1,7000\n".repeat(100);
+    fs::write(place.path(), &text).unwrap();
+    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB is a file that is no SQLite database; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
+    assert_eq!(fs::read_to_string(place.path()).unwrap(), text);
+    assert_eq!(fs::read_dir(place.directory.path()).unwrap().count(), 1, "nothing was laid beside it");
+}
+
+#[test]
+fn another_programs_database_is_left_as_it_is() {
+    let place = Place::new();
+    Connection::open(place.path()).unwrap().execute_batch("CREATE TABLE runs (id INTEGER)").unwrap();
+    let before = fs::read(place.path()).unwrap();
+    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB is an SQLite database of another program; nothing was changed. Name another store (--store, FLUSHMARK_STORE)");
+    // Also one that says whose it is.
+    let place2 = Place::new();
+    Connection::open(place2.path()).unwrap().execute_batch("PRAGMA application_id = 7; CREATE TABLE x (y)").unwrap();
+    assert_eq!(place2.refusal(), place.refusal());
+    assert_eq!(fs::read(place.path()).unwrap(), before);
+}
+
+#[test]
+fn a_directory() {
+    let place = Place::new();
+    fs::create_dir(place.path()).unwrap();
+    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB is a directory; name a file in it, such as results.db");
+}
+
+#[test]
+fn nothing_there() {
+    let place = Place::new();
+    let error = Store::open_existing(&place.location()).unwrap_err();
+    assert!(error.is_wrong_use());
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB does not exist; `flushmark check` and `flushmark run` make it when they keep a run there");
+    assert!(!place.path().exists(), "reading makes nothing");
+}
+
+#[test]
+fn a_file_where_a_directory_should_be() {
+    let place = Place::new();
+    fs::write(place.path(), "").unwrap();
+    let below = Location::Sqlite(place.path().join("deeper/results.db"));
+    let error = Store::open(&below).unwrap_err();
+    assert!(!error.is_wrong_use());
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB/deeper/results.db cannot be used: Not a directory (os error 20)");
+}
+
+#[test]
+fn an_empty_file_becomes_a_store() {
+    let place = Place::new();
+    fs::write(place.path(), "").unwrap();
+    let mut store = Store::open(&place.location()).unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap(), []);
+}
+
+#[test]
+fn a_newer_schema() {
+    let place = Place::with_a_run();
+    Connection::open(place.path()).unwrap().execute_batch("UPDATE schema_version SET version = 99").unwrap();
+    insta::assert_snapshot!(place.refusal(), @"the store RESULTS.DB has schema 99, of a newer flushmark; this one knows schemas up to 1. Use that version, or another store");
+}
+
+/// A store as the first version of the schema made it, from the directory of kept ones. A new version adds one and removes none.
+#[test]
+fn stores_of_every_version_are_read_and_written() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores");
+    let mut versions = 0;
+    for file in fs::read_dir(&kept).unwrap() {
+        let place = Place::new();
+        fs::copy(file.unwrap().path(), place.path()).unwrap();
+        let mut store = Store::open(&place.location()).unwrap();
+        let listed = store.list(&Filter::default()).unwrap();
+        assert_eq!(listed.len(), 1);
+        assert_eq!(listed[0].note, "kept by the first version");
+        assert_eq!(listed[0].tags.len(), 1);
+        assert!(store.get(listed[0].id).unwrap().document == document());
+        assert_eq!(store.insert(&document(), &Origin::default()).unwrap().id(), listed[0].id);
+        versions += 1;
+    }
+    assert_eq!(versions, 1);
+}
+
+#[test]
+fn damage_in_the_pages() {
+    let place = Place::with_a_run();
+    // The log has been taken into the file when the last connection was closed.
+    let mut bytes = fs::read(place.path()).unwrap();
+    let page = bytes.len() / 2 / 4096 * 4096;
+    // All but the first page, which tells what it is.
+    bytes[4096..page].fill(0xa5);
+    fs::write(place.path(), &bytes).unwrap();
+    let refused = Store::open(&place.location()).and_then(|mut store| {
+        let runs = store.ids(&Filter::default())?;
+        runs.into_iter().try_for_each(|run| store.get(run).map(drop))?;
+        store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default())
+    });
+    insta::assert_snapshot!(place.shown(&refused.unwrap_err()), @"the store RESULTS.DB is damaged (database disk image is malformed). Move it away to begin a new one; `sqlite3 FILE .recover` saves what can still be read");
+}
+
+#[test]
+fn a_file_cut_short() {
+    let place = Place::with_a_run();
+    let bytes = fs::read(place.path()).unwrap();
+    for length in [100, 4096, bytes.len() / 2] {
+        fs::write(place.path(), &bytes[..length]).unwrap();
+        let read = Store::open(&place.location()).and_then(|mut store| {
+            let runs = store.ids(&Filter::default())?;
+            runs.into_iter().map(|run| store.get(run)).collect::<Result<Vec<_>, _>>()
+        });
+        let said = place.shown(&read.map(|runs| runs.len()).unwrap_err());
+        assert!(said.starts_with("the store RESULTS.DB is damaged (") || said.contains("no SQLite database"), "{said}");
+    }
+}
+
+#[test]
+fn a_damaged_document_names_its_run() {
+    let place = Place::with_a_run();
+    let damage = "UPDATE results SET document = x'00112233' WHERE position = 1";
+    Connection::open(place.path()).unwrap().execute_batch(damage).unwrap();
+    let mut store = Store::open(&place.location()).unwrap();
+    let [run] = store.ids(&Filter::default()).unwrap()[..] else { panic!("one run") };
+    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: a document does not decompress: corrupt deflate stream). Move it away to begin a new one; `sqlite3 FILE .recover` saves what can still be read");
+    let lost = "DELETE FROM results WHERE position = 1";
+    Connection::open(place.path()).unwrap().execute_batch(lost).unwrap();
+    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: 7 of 8 tests are there). Move it away to begin a new one; `sqlite3 FILE .recover` saves what can still be read");
+}
+
+#[test]
+fn a_lock_is_waited_for_only_so_long() {
+    let place = Place::with_a_run();
+    let other = Connection::open(place.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut store = Store::open_waiting(&place.location(), true, BRIEFLY).unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "who reads does not wait");
+    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default()).unwrap_err();
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB has been locked by another process for 0.2 s; try again when that has ended");
+    other.execute_batch("COMMIT").unwrap();
+    store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default()).unwrap();
+    // A lock that ends within the time is nobody's concern.
+    let held = std::thread::scope(|scope| {
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let writer = scope.spawn(|| {
+            let mut store = Store::open(&place.location()).unwrap();
+            store.insert(&RunDocument { suite: "third".to_owned(), ..document() }, &Origin::default()).map(drop)
+        });
+        std::thread::sleep(BRIEFLY);
+        other.execute_batch("COMMIT").unwrap();
+        writer.join().unwrap()
+    });
+    held.unwrap();
+}
+
+#[test]
+fn a_read_only_place_is_read_and_refuses_what_is_new() {
+    if !is_root() {
+        eprintln!("skipped: a_read_only_place_is_read_and_refuses_what_is_new: needs root to mount");
+        return;
+    }
+    let place = Place::with_a_run();
+    let mount = Mount::new(place.directory.path(), &["--bind", "-o", "ro", &place.directory.path().to_string_lossy()]);
+    let mut store = Store::open_existing(&place.location()).unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
+    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default()).unwrap_err();
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the file or its directory is read-only for this user");
+    drop(store);
+    drop(mount);
+}
+
+#[test]
+fn a_full_disk_loses_nothing_that_was_kept() {
+    if !is_root() {
+        eprintln!("skipped: a_full_disk_loses_nothing_that_was_kept: needs root to mount");
+        return;
+    }
+    let place = Place::new();
+    let mount = Mount::new(place.directory.path(), &["-t", "tmpfs", "-o", "size=512k", "tmpfs"]);
+    let mut store = Store::open(&place.location()).unwrap();
+    let mut kept = 0;
+    let error = loop {
+        let document = RunDocument { suite: format!("suite {kept}"), ..document() };
+        match store.insert(&document, &Origin::default()) {
+            Ok(_) => kept += 1,
+            Err(error) => break error,
+        }
+        assert!(kept < 1000, "512 KiB do not hold this");
+    };
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot grow: its disk or quota is full");
+    let runs = store.ids(&Filter::default()).unwrap();
+    assert_eq!(runs.len(), kept);
+    assert!(kept > 1);
+    for run in runs {
+        assert!(store.get(run).unwrap().document.results == document().results);
+    }
+    drop(store);
+    drop(mount);
+}
+
+/// Something mounted for as long as this lives.
+struct Mount(PathBuf);
+
+impl Mount {
+    fn new(on: &Path, options: &[&str]) -> Mount {
+        let mounted = Command::new("mount").args(options).arg(on).status().unwrap();
+        assert!(mounted.success());
+        Mount(on.to_owned())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}

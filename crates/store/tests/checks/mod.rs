@@ -1,0 +1,343 @@
+//! The checks that every kind of store has to pass.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::assigning_clones, reason = "the short way is the clear one here")]
+
+use std::time::Duration;
+
+use measurement::{Histogram, RunDocument, TestResult};
+use store::{End, Filter, Inserted, Location, Origin, Problem, RunId, State, Store, Tag};
+
+/// Two stores of one kind that nobody has made yet.
+pub struct Place {
+    pub here: Location,
+    pub elsewhere: Location,
+}
+
+type Check = fn(&Place);
+
+pub const CHECKS: [(&str, Check); 12] = [
+    ("a document comes back equal", a_document_comes_back_equal),
+    ("a run grows test by test", a_run_grows_test_by_test),
+    ("a run whose process is gone was interrupted", a_run_whose_process_is_gone_was_interrupted),
+    ("a run without a test is taken away", a_run_without_a_test_is_taken_away),
+    ("the same document is kept once", the_same_document_is_kept_once),
+    ("filters narrow", filters_narrow),
+    ("signs of patterns stand for themselves", signs_of_patterns_stand_for_themselves),
+    ("tags and notes", tags_and_notes),
+    ("deleting", deleting),
+    ("what is not there", what_is_not_there),
+    ("stores are copied by identity", stores_are_copied_by_identity),
+    ("many open a new store at once", many_open_a_new_store_at_once),
+];
+
+/// A run of `check` on a real drive.
+pub fn checked() -> RunDocument {
+    RunDocument::from_json(include_str!("../../../measurement/tests/documents/run-1-check.json")).unwrap()
+}
+
+/// A run on a model, which has no time and no machine.
+fn modelled() -> RunDocument {
+    RunDocument::from_json(include_str!("../../../measurement/tests/documents/run-1-model.json")).unwrap()
+}
+
+/// Equal, also as text; a difference is not printed, because histograms have tens of thousands of cells.
+fn same(here: &RunDocument, there: &RunDocument) {
+    assert!(here == there, "documents differ");
+    assert!(serde_json::to_string(here).unwrap() == serde_json::to_string(there).unwrap(), "texts differ");
+}
+
+fn open(location: &Location) -> Store {
+    Store::open(location).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn at(document: RunDocument, started_at: &str, suite: &str) -> RunDocument {
+    RunDocument { started_at: started_at.to_owned(), suite: suite.to_owned(), ..document }
+}
+
+fn from(host: &str) -> Origin {
+    Origin { host: Some(host.to_owned()) }
+}
+
+fn keep(store: &mut Store, document: &RunDocument, origin: &Origin) -> RunId {
+    let Inserted::New(id) = store.insert(document, origin).unwrap() else { panic!("kept before") };
+    id
+}
+
+fn found(store: &mut Store, filter: &Filter) -> Vec<RunId> {
+    let listed: Vec<RunId> = store.list(filter).unwrap().iter().map(|summary| summary.id).collect();
+    assert_eq!(store.ids(filter).unwrap(), listed);
+    listed
+}
+
+fn a_document_comes_back_equal(place: &Place) {
+    let mut store = open(&place.here);
+    let mut strange = checked();
+    let mut histogram = Histogram::new();
+    (0..10_000_u64).for_each(|n| histogram.record(n * n * 7919 % 3_600_000_000));
+    strange.results[0].histograms.sync = Some(histogram);
+    strange.results[0].test = "a name with \0, 'quotes', \u{1f4be} and \u{fffd}".to_owned();
+    strange.results[0].elapsed_s = 0.1 + 0.2;
+    strange.results[0].iops = f64::MAX;
+    strange.results[0].mib_per_s = 5e-324;
+    strange.target.given = "/dev/\0null".to_owned();
+    for document in [checked(), modelled(), strange] {
+        let id = keep(&mut store, &document, &Origin::default());
+        let kept = store.get(id).unwrap();
+        same(&kept.document, &document);
+        assert_eq!(kept.summary.tests as usize, document.results.len());
+        assert_eq!(kept.summary.state, State::Complete);
+    }
+    // And from another connection.
+    assert_eq!(open(&place.here).list(&Filter::default()).unwrap().len(), 3);
+}
+
+fn a_run_grows_test_by_test(place: &Place) {
+    let (mut store, mut reader) = (open(&place.here), open(&place.here));
+    let whole = checked();
+    let begun = RunDocument { results: Vec::new(), findings: Vec::new(), ..whole.clone() };
+    let id = store.begin(&begun, &from("db1")).unwrap();
+    same(&reader.get(id).unwrap().document, &begun);
+    for (count, result) in whole.results.iter().enumerate() {
+        store.append(id, result).unwrap();
+        let kept = reader.get(id).unwrap();
+        assert_eq!(kept.summary.state, State::Running);
+        assert!(kept.document.results == whole.results[..=count]);
+    }
+    store.finish(id, &whole, End::Complete).unwrap();
+    let kept = reader.get(id).unwrap();
+    same(&kept.document, &whole);
+    assert_eq!(kept.summary.state, State::Complete);
+    assert_eq!(kept.summary.host.as_deref(), Some("db1"));
+    assert_eq!(kept.summary.at.to_string(), whole.started_at);
+
+    // Tests that were never appended come with the end.
+    let id = store.begin(&begun, &from("db1")).unwrap();
+    store.append(id, &whole.results[0]).unwrap();
+    store.finish(id, &whole, End::Interrupted).unwrap();
+    let kept = reader.get(id).unwrap();
+    same(&kept.document, &whole);
+    assert_eq!(kept.summary.state, State::Interrupted);
+}
+
+fn a_run_whose_process_is_gone_was_interrupted(place: &Place) {
+    // What a killed process leaves is left here by a thread's store whose connection is dropped; on SQLite the process itself is looked up, so that there
+    // the run of this living process counts as running.
+    let id = {
+        let mut store = open(&place.here);
+        let id = store.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
+        store.append(id, &checked().results[0]).unwrap();
+        id
+    };
+    let mut store = open(&place.here);
+    let expected = match place.here {
+        Location::Sqlite(_) => State::Running,
+        Location::Postgres(_) => State::Interrupted,
+    };
+    let state = |store: &mut Store| store.get(id).unwrap().summary.state;
+    // The server notices the end of a connection a moment later.
+    for _ in 0..100 {
+        if state(&mut store) == expected {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(state(&mut store), expected);
+    assert!(store.get(id).unwrap().document.results == checked().results[..1]);
+}
+
+fn a_run_without_a_test_is_taken_away(place: &Place) {
+    let mut store = open(&place.here);
+    let empty = RunDocument { results: Vec::new(), ..checked() };
+    let gone = store.begin(&empty, &Origin::default()).unwrap();
+    store.abandon(gone).unwrap();
+    assert!(matches!(store.get(gone).unwrap_err().problem, Problem::NoRun(_)));
+    let stays = store.begin(&empty, &Origin::default()).unwrap();
+    store.append(stays, &checked().results[0]).unwrap();
+    store.abandon(stays).unwrap();
+    assert_eq!(store.get(stays).unwrap().summary.state, State::Interrupted);
+}
+
+fn the_same_document_is_kept_once(place: &Place) {
+    let mut store = open(&place.here);
+    let id = keep(&mut store, &checked(), &from("db1"));
+    assert_eq!(store.insert(&checked(), &Origin::default()).unwrap(), Inserted::Already(id));
+    // Also one that was measured here, from the file that --output wrote.
+    let later = at(checked(), "2026-11-20T10:00:00Z", "quick");
+    let begun = store.begin(&RunDocument { results: Vec::new(), ..later.clone() }, &Origin::default()).unwrap();
+    store.finish(begun, &later, End::Complete).unwrap();
+    let text = serde_json::to_string_pretty(&later).unwrap();
+    let read = RunDocument::from_json(&text).unwrap();
+    assert_eq!(store.insert(&read, &Origin::default()).unwrap(), Inserted::Already(begun));
+    // What differs in one digit is another one.
+    let other = RunDocument { started_at: "2026-11-20T10:00:01Z".to_owned(), ..later };
+    assert!(matches!(store.insert(&other, &Origin::default()).unwrap(), Inserted::New(_)));
+}
+
+fn filters_narrow(place: &Place) {
+    let mut store = open(&place.here);
+    let mut fast = at(checked(), "2026-01-02T00:00:00Z", "slog");
+    fast.results.truncate(1);
+    fast.results[0].test = "Randwrite 4 KiB".to_owned();
+    fast.source = Some(measurement::Source {
+        tool: "fio".to_owned(),
+        version: Some("3.33".to_owned()),
+        drive: Some("Optane P4800X".to_owned()),
+    });
+    let a = keep(&mut store, &fast, &from("db1"));
+    let mut slow = at(checked(), "2026-03-02T00:00:00Z", "wal");
+    slow.target.kind = "block-device".to_owned();
+    slow.target.given = "/srv/pg".to_owned();
+    let b = keep(&mut store, &slow, &from("db2"));
+    let c = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "wal"), &from("db1"));
+    store.note(a, "with the new firmware").unwrap();
+    store.tag(b, &["fleet".parse().unwrap()]).unwrap();
+
+    let all = Filter::default();
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(found(&mut store, &all), [b, c, a], "newest first");
+    assert_eq!(found(&mut store, &Filter { limit: Some(1), ..all.clone() }), [b]);
+    assert_eq!(found(&mut store, &Filter { limit: Some(1), skip: 2, ..all.clone() }), [a]);
+    assert_eq!(found(&mut store, &Filter { host: text("DB1"), ..all.clone() }), [c, a]);
+    assert_eq!(found(&mut store, &Filter { host: text("db"), ..all.clone() }), [], "hosts by their whole names");
+    assert_eq!(found(&mut store, &Filter { suite: text("wal"), ..all.clone() }), [b, c]);
+    assert_eq!(found(&mut store, &Filter { drive: text("optane"), ..all.clone() }), [a]);
+    assert_eq!(found(&mut store, &Filter { test: text("randWRITE 4 k"), ..all.clone() }), [a]);
+    assert_eq!(found(&mut store, &Filter { test: text("no such test"), ..all.clone() }), []);
+    assert_eq!(found(&mut store, &Filter { note: text("firmware"), ..all.clone() }), [a]);
+    assert_eq!(found(&mut store, &Filter { target: text("SRV/pg"), ..all.clone() }), [b]);
+    assert_eq!(found(&mut store, &Filter { tag: "fleet".parse().ok(), ..all.clone() }), [b]);
+    let since = "2026-02-02T00:00:00Z".parse().ok();
+    assert_eq!(found(&mut store, &Filter { since, ..all.clone() }), [b, c]);
+    assert_eq!(found(&mut store, &Filter { until: since, ..all.clone() }), [a]);
+    assert_eq!(found(&mut store, &Filter { host: text("db1"), suite: text("wal"), since, ..all.clone() }), [c]);
+
+    let summary = store.list(&Filter { limit: Some(1), skip: 2, ..all }).unwrap().remove(0);
+    assert_eq!(summary.tool, "fio 3.33");
+    assert!(summary.drives.iter().any(|drive| drive.model.as_deref() == Some("Optane P4800X")));
+    let latency = fast.results[0].headline_us().unwrap();
+    let headline = summary.headline.unwrap();
+    assert_eq!(
+        (headline.test.as_str(), headline.p50_us, headline.p99_us),
+        ("Randwrite 4 KiB", latency.p50, latency.p99)
+    );
+}
+
+fn signs_of_patterns_stand_for_themselves(place: &Place) {
+    let mut store = open(&place.here);
+    let a = keep(&mut store, &checked(), &Origin::default());
+    store.note(a, r"100% of a_b \ '$1'").unwrap();
+    let mut notes = |note: &str| found(&mut store, &Filter { note: Some(note.to_owned()), ..Filter::default() });
+    for there in ["100%", "a_b", "\\", "'$1'", "%"] {
+        assert_eq!(notes(there), [a], "{there}");
+    }
+    for absent in ["1%0", "a%b", "aXb", "\\\\", "x"] {
+        assert_eq!(notes(absent), [], "{absent}");
+    }
+}
+
+fn tags_and_notes(place: &Place) {
+    let mut store = open(&place.here);
+    let id = keep(&mut store, &checked(), &Origin::default());
+    let [b, a] = ["before", "after"].map(|tag| tag.parse::<Tag>().unwrap());
+    store.tag(id, &[b.clone(), a.clone()]).unwrap();
+    store.tag(id, std::slice::from_ref(&a)).unwrap();
+    assert_eq!(store.get(id).unwrap().summary.tags, [a.clone(), b.clone()]);
+    store.untag(id, &[b.clone(), b]).unwrap();
+    assert_eq!(store.get(id).unwrap().summary.tags, [a]);
+    store.note(id, "one").unwrap();
+    store.note(id, "two").unwrap();
+    assert_eq!(store.get(id).unwrap().summary.note, "two");
+    store.note(id, "").unwrap();
+    assert_eq!(store.get(id).unwrap().summary.note, "");
+}
+
+fn deleting(place: &Place) {
+    let mut store = open(&place.here);
+    let a = keep(&mut store, &checked(), &Origin::default());
+    let b = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "wal"), &Origin::default());
+    store.tag(a, &["x".parse().unwrap()]).unwrap();
+    let absent: RunId = "4711".parse().unwrap();
+    assert!(matches!(store.delete(&[a, absent]).unwrap_err().problem, Problem::NoRun(run) if run == absent));
+    assert_eq!(found(&mut store, &Filter::default()).len(), 2, "all or none");
+    store.delete(&[a]).unwrap();
+    assert!(matches!(store.get(a).unwrap_err().problem, Problem::NoRun(run) if run == a));
+    assert_eq!(found(&mut store, &Filter::default()), [b]);
+    // Nothing of it is left that a new run could run into, and its number is not given again.
+    let again = keep(&mut store, &checked(), &Origin::default());
+    assert!(again > b);
+    assert_eq!(store.get(again).unwrap().summary.tags, []);
+    // What is measured is not deleted.
+    let mut measuring = open(&place.here);
+    let running = measuring.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
+    assert!(matches!(store.delete(&[running]).unwrap_err().problem, Problem::Running(run) if run == running));
+}
+
+fn what_is_not_there(place: &Place) {
+    let mut store = open(&place.here);
+    let id: RunId = "7".parse().unwrap();
+    let said = store.get(id).unwrap_err().to_string();
+    assert_eq!(said, format!("the store {} holds no run 7; `flushmark results list` shows what it holds", place.here));
+    let result: &TestResult = &checked().results[0];
+    for problem in [
+        store.append(id, result).unwrap_err().problem,
+        store.finish(id, &checked(), End::Complete).unwrap_err().problem,
+        store.tag(id, &["x".parse().unwrap()]).unwrap_err().problem,
+        store.untag(id, &[]).unwrap_err().problem,
+        store.note(id, "x").unwrap_err().problem,
+        store.delete(&[id]).unwrap_err().problem,
+    ] {
+        assert!(matches!(problem, Problem::NoRun(run) if run == id), "{problem:?}");
+    }
+    assert_eq!(found(&mut store, &Filter::default()), []);
+}
+
+fn stores_are_copied_by_identity(place: &Place) {
+    let (mut here, mut there) = (open(&place.here), open(&place.elsewhere));
+    let a = keep(&mut there, &at(checked(), "2026-02-02T00:00:00Z", "wal"), &from("db1"));
+    let b = keep(&mut there, &at(checked(), "2026-03-02T00:00:00Z", "wal"), &from("db2"));
+    there.tag(a, &["fleet".parse().unwrap()]).unwrap();
+    there.note(a, "noted there").unwrap();
+    keep(&mut here, &at(checked(), "2026-01-01T00:00:00Z", "slog"), &from("db1"));
+    let copied = here.copy_from(&mut there).unwrap();
+    assert_eq!((copied.new.len(), copied.already, copied.running), (2, 0, 0));
+    for (&new, old) in copied.new.iter().zip([a, b]) {
+        let (new, old) = (here.get(new).unwrap(), there.get(old).unwrap());
+        same(&new.document, &old.document);
+        assert_eq!(store::Summary { id: old.summary.id, ..new.summary }, old.summary);
+    }
+    // Again: nothing new. Back: only the one that was never there.
+    let again = here.copy_from(&mut there).unwrap();
+    assert_eq!((again.new.len(), again.already), (0, 2));
+    let back = there.copy_from(&mut here).unwrap();
+    assert_eq!((back.new.len(), back.already), (1, 2));
+    // One that is measured right now is left out.
+    let running = there.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
+    assert_eq!(here.copy_from(&mut there).unwrap().running, 1);
+    there.finish(running, &checked(), End::Complete).unwrap();
+}
+
+fn many_open_a_new_store_at_once(place: &Place) {
+    let document = checked();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..8)
+            .map(|writer| {
+                let document = &document;
+                scope.spawn(move || {
+                    let mut store = open(&place.here);
+                    for run in 0..3 {
+                        let document = at(document.clone(), &format!("2026-01-0{}T00:00:0{run}Z", writer + 1), "quick");
+                        keep(&mut store, &document, &Origin::default());
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+    });
+    let mut store = open(&place.here);
+    let runs = found(&mut store, &Filter::default());
+    assert_eq!(runs.len(), 24);
+    for run in runs {
+        assert!(store.get(run).unwrap().document.results == document.results);
+    }
+}

@@ -1,0 +1,133 @@
+//! Eight processes write at once, and one is killed: nothing that was acknowledged is lost, and nothing is half there.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod postgres_server;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use measurement::RunDocument;
+use postgres_server::Server;
+use store::{End, Filter, Location, Origin, RunId, State, Store};
+
+const WRITERS: usize = 8;
+const RUNS: usize = 4;
+/// Names the store to the process that writes.
+const STORE: &str = "STORE_OF_WRITER";
+
+fn document() -> RunDocument {
+    RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
+}
+
+/// What a writer is: this test in a process of its own. It says what was acknowledged, line by line.
+#[test]
+fn writer() {
+    let Ok(location) = std::env::var(STORE) else { return };
+    let mut store = Store::open(&location.parse().unwrap()).unwrap();
+    for run in 0..RUNS {
+        let whole = RunDocument { suite: format!("run {run} of {}", std::process::id()), ..document() };
+        let id = store.begin(&RunDocument { results: Vec::new(), ..whole.clone() }, &Origin::default()).unwrap();
+        for (count, result) in whole.results.iter().enumerate() {
+            store.append(id, result).unwrap();
+            println!("kept {id} {}", count + 1);
+        }
+        store.finish(id, &whole, End::Complete).unwrap();
+        println!("done {id}");
+    }
+}
+
+struct Writer {
+    process: Child,
+    said: BufReader<std::process::ChildStdout>,
+}
+
+impl Writer {
+    fn start(location: &str) -> Writer {
+        let mut process = Command::new(std::env::current_exe().unwrap());
+        process.args(["--exact", "writer", "--nocapture"]).env(STORE, location);
+        let mut process = process.stdout(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(process.stdout.take().unwrap());
+        Writer { process, said }
+    }
+
+    /// The next acknowledgement: a run, and how many of its tests; `None` for all.
+    fn next(&mut self) -> Option<(RunId, Option<usize>)> {
+        loop {
+            let mut line = String::new();
+            if self.said.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                ["kept", run, tests] => return Some((run.parse().unwrap(), Some(tests.parse().unwrap()))),
+                ["done", run] => return Some((run.parse().unwrap(), None)),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn one_of_eight_is_killed(location: &str) {
+    let mut writers: Vec<Writer> = (0..WRITERS).map(|_| Writer::start(location)).collect();
+    let mut acknowledged: BTreeMap<RunId, Option<usize>> = BTreeMap::new();
+    // In the middle of its second run.
+    let victim = &mut writers[3];
+    let mut seen = 0;
+    while seen < document().results.len() + 3 {
+        let (run, tests) = victim.next().unwrap();
+        acknowledged.insert(run, tests);
+        seen += 1;
+    }
+    victim.process.kill().unwrap();
+    // What it had said before it died was acknowledged, too.
+    while let Some((run, tests)) = victim.next() {
+        acknowledged.insert(run, tests);
+    }
+    victim.process.wait().unwrap();
+    for (number, writer) in writers.iter_mut().enumerate().filter(|&(number, _)| number != 3) {
+        while let Some((run, tests)) = writer.next() {
+            acknowledged.insert(run, tests);
+        }
+        assert!(writer.process.wait().unwrap().success(), "writer {number}");
+    }
+
+    let mut store = Store::open_existing(&location.parse::<Location>().unwrap()).unwrap();
+    // A server notices the end of a killed client's connection a moment later.
+    let begun = Instant::now();
+    while store.list(&Filter::default()).unwrap().iter().any(|run| run.state == State::Running) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the killed writer's run counts as running");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let kept = store.list(&Filter::default()).unwrap();
+    let whole = document().results;
+    let mut interrupted = 0;
+    for summary in &kept {
+        let results = store.get(summary.id).unwrap().document.results;
+        assert!(whole.starts_with(&results), "run {} holds something else", summary.id);
+        match acknowledged.get(&summary.id) {
+            Some(None) => assert_eq!((results.len(), summary.state), (whole.len(), State::Complete)),
+            Some(Some(tests)) => assert!(results.len() >= *tests, "an acknowledged test of run {} is lost", summary.id),
+            None => assert!(results.len() <= 1, "begun, and nothing acknowledged"),
+        }
+        interrupted += usize::from(summary.state == State::Interrupted);
+    }
+    for run in acknowledged.keys() {
+        assert!(kept.iter().any(|summary| summary.id == *run), "run {run} is lost");
+    }
+    assert!(kept.len() > (WRITERS - 1) * RUNS && interrupted <= 1, "{} runs, {interrupted} interrupted", kept.len());
+}
+
+#[test]
+fn on_sqlite() {
+    let place = tempfile::tempdir().unwrap();
+    one_of_eight_is_killed(&place.path().join("results.db").to_string_lossy());
+}
+
+#[test]
+fn on_postgresql() {
+    let Some(server) = Server::start("processes::on_postgresql") else { return };
+    one_of_eight_is_killed(&server.database("results"));
+}

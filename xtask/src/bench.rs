@@ -1,0 +1,133 @@
+//! `cargo xtask bench store`: what keeping a run costs, and finding some among very many.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use measurement::RunDocument;
+use rusqlite::Connection;
+use store::{Filter, Location, Origin, Store};
+
+use crate::command::{output, root};
+
+/// How the store is filled.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// So many runs
+    #[arg(long, default_value_t = 100_000)]
+    runs: u32,
+    /// Where the store is made, and removed again; it takes some 50 KiB a run
+    #[arg(long, value_name = "DIR")]
+    at: Option<PathBuf>,
+}
+
+/// Times that each figure is taken; the median counts.
+const TIMES: usize = 9;
+/// The suite with the most tests that people keep.
+const SUITE: &str = "fsync-study";
+
+/// Fills a store and prints the figures.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let place = options.at.clone().unwrap_or_else(std::env::temp_dir);
+    let directory =
+        tempfile::tempdir_in(&place).with_context(|| format!("cannot make a directory in {}", place.display()))?;
+    let path = directory.path().join("results.db");
+    let location = Location::Sqlite(path.clone());
+    let document = sample()?;
+    let mut store = Store::open(&location)?;
+    let empty_bytes = bytes(&path)?;
+    let mut number = 0;
+    let mut keep = |store: &mut Store| {
+        number += 1;
+        let document = RunDocument { started_at: format!("2026-11-21T00:00:{number:02}Z"), ..document.clone() };
+        store.insert(&document, &Origin { host: Some("db0".to_owned()) }).map(drop)
+    };
+    println!("{SUITE}: {} tests, {} KiB of JSON", document.results.len(), serde_json::to_vec(&document)?.len() >> 10);
+    figure("keeping a run in an empty store", || keep(&mut store))?;
+    drop(store);
+    println!("{:<44} {:>8} KiB", "a kept run", (bytes(&path)? - empty_bytes) / TIMES as u64 >> 10);
+    fill(&path, options.runs)?;
+    println!("{:<44} {:>8} MiB", format!("{} runs", options.runs), bytes(&path)? >> 20);
+
+    let mut store = Store::open(&location)?;
+    figure("keeping one more", || keep(&mut store))?;
+    figure("opening", || Store::open(&location).map(drop))?;
+    let text = |text: &str| Some(text.to_owned());
+    let all = Filter { limit: Some(20), ..Filter::default() };
+    let first = document.results.first().context("the suite has no tests")?.test.clone();
+    let filters = [
+        ("list", all.clone()),
+        ("list, the last page", Filter { skip: options.runs.saturating_sub(20), ..all.clone() }),
+        ("list --host, of one in a hundred", Filter { host: text("db7"), ..all.clone() }),
+        ("list --host, of none", Filter { host: text("nobody"), ..all.clone() }),
+        ("list --drive, a model of one in ten", Filter { drive: text("model 3"), ..all.clone() }),
+        ("list --drive, one serial number", Filter { drive: text("SN000777"), ..all.clone() }),
+        ("list --suite, of none", Filter { suite: text("other"), ..all.clone() }),
+        ("list --test, of all", Filter { test: Some(first), ..all.clone() }),
+        ("list --test, of the oldest run only", Filter { test: text("only in the oldest"), ..all.clone() }),
+        ("list --note, of none", Filter { note: text("nothing"), ..all.clone() }),
+        ("list --target, of none", Filter { target: text("nowhere"), ..all.clone() }),
+        ("list --tag, of one in a thousand", Filter { tag: "fleet".parse().ok(), ..all.clone() }),
+        ("list --since", Filter { since: "2026-01-01T00:00:00Z".parse().ok(), ..all }),
+    ];
+    for (name, filter) in filters {
+        figure(name, || store.list(&filter).map(drop))?;
+    }
+    let ids = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
+    figure("two whole runs", || ids.iter().try_for_each(|&run| store.get(run).map(drop)))
+}
+
+/// A run of the suite on a model, in virtual time.
+fn sample() -> anyhow::Result<RunDocument> {
+    let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
+    let release = target_dir.join("release/flushmark");
+    let words =
+        ["run", SUITE, "--target", "sim:consumer-nvme,filesystem=ext4", "--no-store", "--quiet", "--format", "json"];
+    let text = if release.exists() {
+        output(&release.to_string_lossy(), &words)?
+    } else {
+        output("cargo", &[&["run", "--quiet", "--package", "flushmark", "--"][..], &words].concat())?
+    };
+    Ok(RunDocument::from_json(&text)?)
+}
+
+/// Copies the first run, rows and all, as other runs of other hosts and drives on other days. Through the store it would take hours of commits.
+fn fill(path: &Path, runs: u32) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let connection = Connection::open(path)?;
+    connection.execute_batch(&format!(
+        "PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN;
+         CREATE TEMP TABLE copies (n INTEGER PRIMARY KEY);
+         WITH RECURSIVE count(n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM count WHERE n < 999 + {runs}) INSERT INTO copies SELECT n FROM count;
+         INSERT INTO runs SELECT n, 'x' || n, 'x' || n, at_us - n * 60000000, suite, target, 'db' || (n % 100), tool, state, NULL, '' FROM copies, runs WHERE id = 1;
+         UPDATE runs SET uuid = printf('00000000-0000-0000-0000-%012d', id) WHERE id >= 1000;
+         INSERT INTO headers SELECT n, document FROM copies, headers WHERE run = 1;
+         INSERT INTO drives SELECT n, 0, 'Model ' || (n % 10), printf('SN%06d', n) FROM copies;
+         INSERT INTO tags SELECT n, 'fleet' FROM copies WHERE n % 1000 = 0;
+         INSERT INTO tests SELECT n, name, position, is_commit, p50_us, p99_us FROM copies, tests WHERE run = 1;
+         INSERT INTO names (name) VALUES ('only in the oldest');
+         INSERT INTO tests SELECT 999 + {runs}, id, 1000, 0, NULL, NULL FROM names WHERE name = 'only in the oldest';
+         INSERT INTO results SELECT n, position, document FROM copies, results WHERE run = 1;
+         COMMIT; PRAGMA wal_checkpoint(TRUNCATE);"
+    ))?;
+    println!("{:<44} {:>8.0} s", "filling", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn bytes(path: &Path) -> anyhow::Result<u64> {
+    Ok(std::fs::metadata(path)?.len())
+}
+
+fn figure(name: &str, mut work: impl FnMut() -> Result<(), store::StoreError>) -> anyhow::Result<()> {
+    let mut times: Vec<Duration> = Vec::with_capacity(TIMES);
+    for _ in 0..TIMES {
+        let begun = Instant::now();
+        work()?;
+        times.push(begun.elapsed());
+    }
+    times.sort_unstable();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    println!("{name:<44} {:>8.1} ms (worst {:.1})", ms(times[TIMES / 2]), ms(times[TIMES - 1]));
+    Ok(())
+}

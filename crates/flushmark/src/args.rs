@@ -1,5 +1,6 @@
 //! What a person may type. Help, and later man page and completions, come from these definitions.
 
+pub mod comparison;
 pub mod crash;
 pub mod emulate;
 pub mod report;

@@ -198,3 +198,19 @@ fn what_is_refused() {
         unlike.stdout
     );
 }
+
+#[test]
+fn kept_runs_are_compared_by_their_numbers() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(directory.path(), PLAN);
+    let store = directory.path().join("results.db").display().to_string();
+    for model in ["sim:samsung-980-1tb", "sim:kioxia-cd6-3840gb"] {
+        let run = run(&["run", &plan, "--quiet", "--target", model, "--store", &store]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
+    let compared = run(&["results", "--store", &store, "compare", "1", "last", "--test", "commit"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.stderr);
+    assert!(last_line(&compared).ends_with("times as fast as A in the one test."), "{}", compared.stdout);
+    let gone = run(&["results", "--store", &store, "compare", "1", "7"]);
+    assert_eq!(gone.code, Some(2), "{}", gone.stderr);
+}

@@ -1,6 +1,5 @@
 //! What may be typed after `flushmark results`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -11,6 +10,7 @@ use jiff::tz::TimeZone;
 use store::{Filter, RunId, Tag};
 
 use super::Format;
+use super::comparison::{CompareArgs, MergeArgs};
 use super::store::StoreArgs;
 
 /// Kept results: list, compare, share
@@ -181,90 +181,6 @@ fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
         _ => return None,
     };
     now.checked_sub(Duration::from_hours(number.parse::<u64>().ok()?.checked_mul(hours)?.min(u64::from(u32::MAX)))).ok()
-}
-
-/// Results against results: ratios with confidence intervals, and a verdict only where it is more than noise
-#[derive(Debug, Parser)]
-#[command(after_help = "\
-Examples:
-  flushmark results compare before.json after.json
-  flushmark results compare monday.json,tuesday.json wednesday.json --baseline wednesday.json
-  flushmark results compare main.json branch.json --fail-if 'commit_p99 > +10%' --fail-if 'iops < -5%'
-  flushmark results compare before.json after.json --test fsync --all --format markdown
-
-The first is the baseline, the others are compared with it. Several results joined by commas count
-as one side, and tell how much runs differ from each other.
-
-Exit codes: 0 done, 1 a test exceeded a limit of --fail-if, 2 wrong use, or a limit that no test
-could be held against. docs/compare.md has the statistics.")]
-pub struct CompareArgs {
-    /// Numbers from `results list`, last, last~1, @TAG, or files; several joined by commas are one side
-    #[arg(value_name = "RESULT", required = true)]
-    pub results: Vec<String>,
-
-    /// The one that the others are compared with (default: the first)
-    #[arg(long, value_name = "RESULT")]
-    pub baseline: Option<String>,
-
-    /// Only tests whose name contains this
-    #[arg(long, value_name = "PATTERN", default_value = "", hide_default_value = true)]
-    pub test: String,
-
-    /// Every figure that both sides have, not only those that an application feels
-    #[arg(long)]
-    pub all: bool,
-
-    /// Exit with 1 when this holds for a test, such as 'commit_p99 > +10%'
-    #[arg(long, value_name = "CONDITION", value_parser = parse_condition, long_help = "\
-Exit with 1 when this holds for a test. May be given several times.
-
-  METRIC > +10%   changed by more than this from the baseline (also < -5%, >=, <=)
-  METRIC > 5ms    the candidate's own value
-
-Metrics: iops, mib_per_s, commits_per_s, and commit_, write_, sync_ or read_ with mean, p50, p90,
-p99 or p99_9. Latencies take ns, us, ms, s.
-
-A change fails when the ratio is beyond the limit and its confidence interval excludes 1. Where
-there is no interval (short single runs, other tools' results, p99_9), the ratio alone decides, and
-the sentence says so. A value fails by itself. A condition that no test can be held against is an
-error (2).")]
-    pub fail_if: Vec<Condition>,
-
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = ComparisonFormat::Text)]
-    pub format: ComparisonFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ComparisonFormat {
-    /// For people
-    Text,
-    /// For programs
-    Json,
-    /// For tickets and pull requests
-    Markdown,
-}
-
-/// Several runs of the same tests as one: percentiles are those of all latencies together
-#[derive(Debug, Parser)]
-#[command(after_help = "\
-Examples:
-  flushmark results merge monday.json tuesday.json --output both.json
-  flushmark results merge host-*.json | jq '.results[].commit_us'
-
-Histograms, counts and times add up; nothing is averaged. Results of another workload are refused.")]
-pub struct MergeArgs {
-    /// Numbers from `results list`, last, last~1, @TAG, or files written by --output
-    #[arg(value_name = "RESULT", required = true)]
-    pub results: Vec<String>,
-
-    /// Write the merged document to this file instead of stdout
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-fn parse_condition(text: &str) -> Result<Condition, String> {
-    text.parse().map_err(|error: compare::ConditionError| error.to_string())
 }
 
 #[cfg(test)]

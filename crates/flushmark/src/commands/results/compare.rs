@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use compare::{Comparison, Condition, Group};
 use report::Figures;
 
-use crate::args::results::{CompareArgs, ComparisonFormat};
+use crate::args::comparison::{CompareArgs, ComparisonFormat};
 use crate::args::store::StoreArgs;
 use crate::commands::{look, print};
 use crate::exit::{Verdict, WrongUse, complain, is_broken_pipe};
@@ -14,8 +14,8 @@ use crate::selection::{self, Selected};
 ///
 /// # Errors
 /// When a word names no result, when no test is on both sides, or when a limit has nothing to be held against.
-pub fn run(args: &CompareArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
-    let (baseline, candidates) = sides(args, place)?;
+pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
+    let (baseline, candidates) = sides(args, store)?;
     let groups: Vec<Group<'_>> = candidates.iter().map(group).collect();
     let comparison = Comparison::of(&group(&baseline), &groups, &args.test);
     if !comparison.has_tests() && !args.test.is_empty() {
@@ -35,7 +35,7 @@ pub fn run(args: &CompareArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
 }
 
 /// Every word selected once; the baseline apart from the others.
-fn sides(args: &CompareArgs, place: &StoreArgs) -> anyhow::Result<(Selected, Vec<Selected>)> {
+fn sides(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<(Selected, Vec<Selected>)> {
     let mut words = args.results.clone();
     let baseline = match &args.baseline {
         None => words.remove(0),
@@ -53,7 +53,7 @@ fn sides(args: &CompareArgs, place: &StoreArgs) -> anyhow::Result<(Selected, Vec
         .into());
     }
     words.insert(0, baseline);
-    let mut selected = selection::select(&words, place)?;
+    let mut selected = selection::select(&words, store)?;
     let baseline = selected.remove(0);
     Ok((baseline, selected))
 }

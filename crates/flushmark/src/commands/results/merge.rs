@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use measurement::RunDocument;
 
-use crate::args::results::MergeArgs;
+use crate::args::comparison::MergeArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::print;
 use crate::exit::{Verdict, WrongUse};
@@ -13,9 +13,9 @@ use crate::{selection, session};
 ///
 /// # Errors
 /// When a word names no result, or when the results are not of one kind.
-pub fn run(args: &MergeArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
     let runs: Vec<RunDocument> =
-        selection::select(&args.results, place)?.into_iter().flat_map(|selected| selected.documents).collect();
+        selection::select(&args.results, store)?.into_iter().flat_map(|selected| selected.documents).collect();
     let mut merged = RunDocument::merged(&runs)
         .map_err(|error| WrongUse(format!("{} do not merge: {error}", args.results.join(", "))))?;
     // Where a suite switched caches, nobody knows any more which setting was found.

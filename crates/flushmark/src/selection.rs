@@ -9,10 +9,11 @@
 //! | several joined by commas | all of them together |
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use measurement::RunDocument;
-use store::{Filter, RunId, State, Store, Tag};
+use store::{Filter, Kept, RunId, State, Store, Summary, Tag};
 
 use crate::args::store::StoreArgs;
 use crate::exit::WrongUse;
@@ -25,6 +26,8 @@ pub struct Selected {
     pub word: String,
     /// The documents, in the order in which they were named.
     pub documents: Vec<RunDocument>,
+    /// The machine that measured them all, where the store knows one.
+    pub host: Option<String>,
 }
 
 /// What one word between commas names.
@@ -69,22 +72,33 @@ pub fn select(words: &[String], place: &StoreArgs) -> anyhow::Result<Vec<Selecte
 }
 
 fn group(word: &str, place: &StoreArgs, store: &mut Option<Store>) -> anyhow::Result<Selected> {
-    let mut documents = Vec::new();
+    let (mut documents, mut hosts) = (Vec::new(), Vec::new());
     for part in word.split(',') {
         match Word::parse(part)? {
-            Word::File(path) => documents.push(document(part, path)?),
+            Word::File(path) => {
+                documents.push(document(part, path)?);
+                hosts.push(None);
+            }
             kept => {
                 let store = match store {
                     Some(store) => store,
                     None => store.insert(Reading::of(place)?.expect()?),
                 };
                 for run in named(part, &kept, store)? {
-                    documents.push(store.get(run)?.document);
+                    let kept = store.get(run)?;
+                    documents.push(kept.document);
+                    hosts.push(kept.summary.host);
                 }
             }
         }
     }
-    Ok(Selected { word: word.to_owned(), documents })
+    Ok(Selected { word: word.to_owned(), documents, host: common(hosts) })
+}
+
+/// The host of all, if it is one.
+pub fn common(hosts: Vec<Option<String>>) -> Option<String> {
+    let first = hosts.first()?.clone();
+    hosts.into_iter().all(|host| host == first).then_some(first).flatten()
 }
 
 /// The kept runs that words name.
@@ -105,6 +119,50 @@ pub fn runs(words: &[String], store: &mut Store) -> anyhow::Result<Vec<RunId>> {
         }
     }
     Ok(runs)
+}
+
+/// A kept run, and at most `count` before it that measured the same: suite, drives, host and target.
+///
+/// # Errors
+/// When the word does not name one kept run, or nothing like it was kept before.
+pub fn with_earlier(word: &str, count: u32, place: &StoreArgs) -> anyhow::Result<(Selected, Selected)> {
+    let mut store = Reading::of(place)?.expect()?;
+    let [run] = runs(&[word.to_owned()], &mut store)?[..] else {
+        return Err(WrongUse(format!("`{word}` names several runs; one is compared with those before it")).into());
+    };
+    let Kept { summary: now, document } = store.get(run)?;
+    let is_alike = |other: &Summary| {
+        let (same_target, same_drives) = (other.target == now.target, other.drives == now.drives);
+        let is_earlier = (other.at, other.id.number()) < (now.at, run.number());
+        is_earlier && other.host == now.host && same_target && same_drives && other.state == State::Complete
+    };
+    let mut earlier = Vec::new();
+    let mut filter = Filter {
+        host: now.host.clone(),
+        suite: Some(now.suite.clone()),
+        // Whole seconds are kept, so that runs of the same second are told apart by their numbers.
+        until: now.at.checked_add(Duration::from_secs(1)).ok(),
+        limit: Some(STRIDE),
+        ..Filter::default()
+    };
+    loop {
+        let some = store.list(&filter)?;
+        earlier.extend(some.iter().filter(|other| is_alike(other)).map(|other| other.id));
+        if earlier.len() >= count as usize || some.len() < STRIDE as usize {
+            break;
+        }
+        filter.skip += STRIDE;
+    }
+    earlier.truncate(count as usize);
+    earlier.reverse();
+    if earlier.is_empty() {
+        let what = format!("{} holds no earlier run of {} on {} to compare `{word}` with", store.location(), now.suite, now.target);
+        return Err(WrongUse(what).into());
+    }
+    let label = if earlier.len() == 1 { "the one before".to_owned() } else { format!("the {} before", earlier.len()) };
+    let documents = earlier.into_iter().map(|run| Ok(store.get(run)?.document)).collect::<anyhow::Result<_>>()?;
+    let earlier = Selected { word: label, documents, host: now.host.clone() };
+    Ok((earlier, Selected { word: word.to_owned(), documents: vec![document], host: now.host }))
 }
 
 /// Runs read at once while looking for the last that is not being measured.

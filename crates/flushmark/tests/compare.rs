@@ -214,3 +214,45 @@ fn kept_runs_are_compared_by_their_numbers() {
     let gone = run(&["results", "--store", &store, "compare", "1", "7"]);
     assert_eq!(gone.code, Some(2), "{}", gone.stderr);
 }
+
+#[test]
+fn a_run_is_compared_with_those_before_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(directory.path(), PLAN);
+    let store = directory.path().join("results.db").display().to_string();
+    let keep = |model: &str| {
+        let kept = run(&["run", &plan, "--quiet", "--target", model, "--store", &store]);
+        assert_eq!(kept.code, Some(0), "{}", kept.stderr);
+    };
+    let results = |words: &[&str]| run(&[&["results", "--store", &store], words].concat());
+    keep("sim:samsung-980-1tb");
+    let first = results(&["compare", "last", "--last", "10"]);
+    assert_eq!(first.code, Some(2), "{}", first.stdout);
+    assert!(first.stderr.contains("holds no earlier run of"), "{}", first.stderr);
+    // Another drive in between does not count.
+    keep("sim:kioxia-cd6-3840gb");
+    keep("sim:samsung-980-1tb");
+    keep("sim:samsung-980-1tb");
+    let compared = results(&["compare", "last", "--last", "10"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.stderr);
+    assert!(compared.stdout.contains("the 2 before"), "{}", compared.stdout);
+    let two = results(&["compare", "last", "1", "--last", "10"]);
+    assert_eq!(two.code, Some(2), "{}", two.stdout);
+}
+
+#[test]
+fn a_merged_run_may_be_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(directory.path(), PLAN);
+    let store = directory.path().join("results.db").display().to_string();
+    for _ in 0..2 {
+        let run = run(&["run", &plan, "--quiet", "--target", "sim:samsung-980-1tb", "--store", &store]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
+    let merged = run(&["results", "--store", &store, "merge", "1,2", "--keep"]);
+    assert_eq!((merged.code, merged.stdout.as_str()), (Some(0), "kept as 3\n"), "{}", merged.stderr);
+    let again = run(&["results", "--store", &store, "merge", "1,2", "--keep"]);
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "kept already as 3\n"), "{}", again.stderr);
+    let shown = run(&["results", "--store", &store, "show", "3", "--format", "json"]).document();
+    assert_eq!(shown["merged_runs"], 2);
+}

@@ -10,6 +10,7 @@ use compare::Condition;
 #[command(after_help = "\
 Examples:
   flushmark results compare last~1 last
+  flushmark results compare last --last 10
   flushmark results compare before.json after.json
   flushmark results compare monday.json,tuesday.json wednesday.json --baseline wednesday.json
   flushmark results compare main.json branch.json --fail-if 'commit_p99 > +10%' --fail-if 'iops < -5%'
@@ -28,6 +29,10 @@ pub struct CompareArgs {
     /// The one that the others are compared with (default: the first)
     #[arg(long, value_name = "RESULT")]
     pub baseline: Option<String>,
+
+    /// Compare one kept run with so many before it: those of the same suite on the same drives, host and target
+    #[arg(long, value_name = "N", conflicts_with = "baseline", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub last: Option<u32>,
 
     /// Only tests whose name contains this
     #[arg(long, value_name = "PATTERN", default_value = "", hide_default_value = true)]
@@ -73,6 +78,7 @@ pub enum ComparisonFormat {
 #[command(after_help = "\
 Examples:
   flushmark results merge monday.json tuesday.json --output both.json
+  flushmark results merge last~2,last~1,last --keep
   flushmark results merge host-*.json | jq '.results[].commit_us'
 
 Histograms, counts and times add up; nothing is averaged. Results of another workload are refused.")]
@@ -84,6 +90,10 @@ pub struct MergeArgs {
     /// Write the merged document to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Keep it in the store as a run of its own, and print its number instead of the document
+    #[arg(long)]
+    pub keep: bool,
 }
 
 fn parse_condition(text: &str) -> Result<Condition, String> {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
-use compare::Condition;
+use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;

@@ -36,6 +36,13 @@ pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
 
 /// Every word selected once; the baseline apart from the others.
 fn sides(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<(Selected, Vec<Selected>)> {
+    if let Some(count) = args.last {
+        let [word] = args.results.as_slice() else {
+            return Err(WrongUse("--last takes one result, which is compared with those before it".to_owned()).into());
+        };
+        let (earlier, now) = selection::with_earlier(word, count, store)?;
+        return Ok((earlier, vec![now]));
+    }
     let mut words = args.results.clone();
     let baseline = match &args.baseline {
         None => words.remove(0),

@@ -2,20 +2,22 @@
 
 use anyhow::Context as _;
 use measurement::RunDocument;
+use store::{Inserted, Origin, Store};
 
 use crate::args::comparison::MergeArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::print;
 use crate::exit::{Verdict, WrongUse};
-use crate::{selection, session};
+use crate::{keeping, selection, session};
 
 /// Adds the runs up, judges the sum anew, and prints or writes the document.
 ///
 /// # Errors
 /// When a word names no result, or when the results are not of one kind.
 pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
-    let runs: Vec<RunDocument> =
-        selection::select(&args.results, store)?.into_iter().flat_map(|selected| selected.documents).collect();
+    let selected = selection::select(&args.results, store)?;
+    let host = selection::common(selected.iter().map(|selected| selected.host.clone()).collect());
+    let runs: Vec<RunDocument> = selected.into_iter().flat_map(|selected| selected.documents).collect();
     let mut merged = RunDocument::merged(&runs)
         .map_err(|error| WrongUse(format!("{} do not merge: {error}", args.results.join(", "))))?;
     // Where a suite switched caches, nobody knows any more which setting was found.
@@ -25,7 +27,15 @@ pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
         Some(path) => {
             std::fs::write(path, json).with_context(|| format!("cannot write the result to {}", path.display()))?;
         }
+        None if args.keep => {}
         None => print(&json)?,
+    }
+    if args.keep {
+        let kept = Store::open(&keeping::location(store)?)?.insert(&merged, &Origin { host })?;
+        print(&match kept {
+            Inserted::New(run) => format!("kept as {run}\n"),
+            Inserted::Already(run) => format!("kept already as {run}\n"),
+        })?;
     }
     Ok(Verdict::Done)
 }

@@ -13,7 +13,7 @@ use crate::command::{command, is_there, output, shown};
 use crate::rig::{self, Rig};
 
 /// Debian packages with the real components that rig tests use.
-const PACKAGES: [&str; 30] = [
+const PACKAGES: [&str; 32] = [
     "fio",
     // Kept results of many hosts, and a person who is asked before they are deleted.
     "postgresql-15",

@@ -19,7 +19,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Larger than any file of ours.
 const BYTES_MOST: u64 = 1 << 20;
 /// A new file stands beside the one that it replaces for a moment; one as old as that was left by a killed process.
-const UNFINISHED_MOST: Duration = Duration::from_secs(60);
+const UNFINISHED_MOST: Duration = Duration::from_mins(1);
 
 const PREFIX: &str = "flushmark-live-";
 const ENDING: &str = ".json";

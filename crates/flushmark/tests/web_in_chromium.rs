@@ -119,7 +119,7 @@ impl Shown {
     }
 
     fn type_in(&mut self, text: &str) {
-        self.page.tell("Input.insertText", json!({"text": text})).unwrap();
+        self.page.tell("Input.insertText", &json!({"text": text})).unwrap();
     }
 
     /// Nothing was complained of, and nothing asked of anybody else.
@@ -175,6 +175,10 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
     shown.click("form.compare button");
     shown.until("location.pathname === '/compare' && document.querySelector('#overlay') !== null && globalThis.flushmark !== undefined");
     assert_eq!(shown.value("location.search"), json!("?run=2&run=1"));
+    let compared = shown.value("document.querySelector('pre.compared').textContent");
+    assert!(compared.as_str().unwrap().contains("B against A"), "{compared}");
+    // What was measured before is what the other is compared with.
+    assert_eq!(shown.value("document.querySelector('h1').textContent.startsWith('#1 ')"), json!(true));
     shown.picture("compare.png", 1280);
     shown.expect_calm();
     // By filter: the drive, through the form.
@@ -269,10 +273,12 @@ fn without_scripts_the_list_filters_and_compares_all_the_same() {
     shown.until("location.pathname === '/compare' && document.querySelectorAll('#overlay table').length > 0");
 }
 
+/// What a drive may call itself.
+const HOSTILE: &str = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>";
+
 #[test]
 fn a_drive_that_calls_itself_a_script_is_a_name() {
     let name = "a_drive_that_calls_itself_a_script_is_a_name";
-    const HOSTILE: &str = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>";
     let Some(mut shown) = Shown::changed(name, &[SAMSUNG, SAMSUNG], |document| {
         document["suite"] = json!(HOSTILE);
         document["target"]["given"] = json!(HOSTILE);

@@ -32,7 +32,7 @@ fn it_says_where_it_is_and_ends_cleanly() {
         let ended = interrupt(child, signal, SOON);
         assert_eq!(ended.code, Some(0));
         insta::allow_duplicates! {
-            insta::assert_snapshot!(ended.said(&store, "results.db"), @"");
+            insta::assert_snapshot!(ended.said(&store, "results.db"), @"flushmark: shows the runs in results.db; Ctrl-C ends it");
         }
         assert!(!store.exists(), "looking makes no store");
     }
@@ -69,8 +69,12 @@ fn where_it_cannot_listen_is_said() {
 
 /// What a run that runs now tells.
 fn told(directory: &std::path::Path) -> Option<Value> {
-    let name = entries(directory).into_iter().find(|name| name.ends_with(".json"))?;
-    serde_json::from_str(&std::fs::read_to_string(directory.join(name)).ok()?).ok()
+    // One that replaces it stands beside it for a moment.
+    let file = entries(directory)
+        .into_iter()
+        .map(|name| directory.join(name))
+        .find(|file| file.extension().is_some_and(|ending| ending == "json"))?;
+    serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()
 }
 
 fn until_told(directory: &std::path::Path, what: impl Fn(&Value) -> bool) -> Value {

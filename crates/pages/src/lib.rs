@@ -65,8 +65,13 @@ pub struct Content {
 
 /// The sections of these runs: verdict, comparison where there are several, and each run with its charts.
 pub fn content(runs: &[Run<'_>]) -> Content {
+    content_after(&maud::html! {}, runs)
+}
+
+/// The same with something of a server's own after the heading, before everything else.
+pub fn content_after(lead: &Markup, runs: &[Run<'_>]) -> Content {
     let mut figures = Figures::default();
-    let markup = sections::runs(runs, &mut figures);
+    let markup = sections::runs(runs, lead, &mut figures);
     Content { markup, figures }
 }
 

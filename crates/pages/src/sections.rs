@@ -43,7 +43,7 @@ fn subject(document: &RunDocument) -> String {
 }
 
 /// All runs: the head of the page, comparison where there are several, and each run.
-pub fn runs(runs: &[Run<'_>], figures: &mut Figures) -> Markup {
+pub fn runs(runs: &[Run<'_>], lead: &Markup, figures: &mut Figures) -> Markup {
     // In the order of the page, so that what is said first can lead to what follows.
     let places: Vec<Place<'_>> = runs.iter().enumerate().map(|(index, run)| Place::new(index, run)).collect();
     let sections: Vec<Markup> = places.iter().map(|place| run(place, figures, runs.len() > 1)).collect();
@@ -58,6 +58,7 @@ pub fn runs(runs: &[Run<'_>], figures: &mut Figures) -> Markup {
             p { "There is nothing to show: no result was given." }
         }
         @if let [only] = places.as_slice() { (contents_of(only)) } @else { (contents(&places)) }
+        (lead)
         (overlay)
         @for section in &sections { (section) }
         footer {

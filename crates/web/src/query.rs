@@ -33,16 +33,51 @@ pub struct Field {
 
 /// All fields, in the order of the form.
 pub const FIELDS: [Field; 9] = [
-    Field { name: "host", label: "Host", kind: "text", read: |text, filter| set(&mut filter.host, text) },
+    Field {
+        name: "host",
+        label: "Host",
+        kind: "text",
+        read: |text, filter| {
+            filter.host = Some(text.to_owned());
+            Ok(())
+        },
+    },
     Field {
         name: "drive",
         label: "Drive: model or serial",
         kind: "text",
-        read: |text, filter| set(&mut filter.drive, text),
+        read: |text, filter| {
+            filter.drive = Some(text.to_owned());
+            Ok(())
+        },
     },
-    Field { name: "suite", label: "Suite", kind: "text", read: |text, filter| set(&mut filter.suite, text) },
-    Field { name: "test", label: "Test", kind: "text", read: |text, filter| set(&mut filter.test, text) },
-    Field { name: "target", label: "Target", kind: "text", read: |text, filter| set(&mut filter.target, text) },
+    Field {
+        name: "suite",
+        label: "Suite",
+        kind: "text",
+        read: |text, filter| {
+            filter.suite = Some(text.to_owned());
+            Ok(())
+        },
+    },
+    Field {
+        name: "test",
+        label: "Test",
+        kind: "text",
+        read: |text, filter| {
+            filter.test = Some(text.to_owned());
+            Ok(())
+        },
+    },
+    Field {
+        name: "target",
+        label: "Target",
+        kind: "text",
+        read: |text, filter| {
+            filter.target = Some(text.to_owned());
+            Ok(())
+        },
+    },
     Field {
         name: "since",
         label: "Since",
@@ -70,13 +105,16 @@ pub const FIELDS: [Field; 9] = [
             Ok(())
         },
     },
-    Field { name: "note", label: "Note", kind: "text", read: |text, filter| set(&mut filter.note, text) },
+    Field {
+        name: "note",
+        label: "Note",
+        kind: "text",
+        read: |text, filter| {
+            filter.note = Some(text.to_owned());
+            Ok(())
+        },
+    },
 ];
-
-fn set(field: &mut Option<String>, text: &str) -> Result<(), String> {
-    *field = Some(text.to_owned());
-    Ok(())
-}
 
 /// The beginning of a day (UTC, as all times on these pages), or of one some days later.
 fn midnight(text: &str, days: i64) -> Result<jiff::Timestamp, String> {

@@ -2,7 +2,7 @@
 
 use ::compare::{Comparison, Group};
 use maud::html;
-use pages::{Content, Run};
+use pages::Run;
 use report::{Figures, Look};
 use store::Kept;
 
@@ -20,16 +20,18 @@ pub fn page(mut kept: Vec<Kept>) -> String {
         kept.iter().map(|kept| Run { label: label(&kept.summary), document: &kept.document }).collect();
     let groups: Vec<Group<'_>> =
         runs.iter().map(|run| Group { label: run.label.clone(), runs: vec![run.document] }).collect();
-    let Content { markup, figures } = pages::content(&runs);
-    let markup = html! {
+    let lead = html! {
         @if let [baseline, candidates @ ..] = groups.as_slice() {
             @let comparison = Comparison::of(baseline, candidates, "");
-            section.compared aria-label="Comparison" {
-                pre tabindex="0" { (report::compare_page(&comparison, Figures::Leading, &Look::plain())) }
+            section.run aria-labelledby="compared" {
+                h2 #compared { "What differs" }
+                pre.compared tabindex="0" role="region" aria-label="The comparison as text" {
+                    (report::compare_page(&comparison, Figures::Leading, &Look::plain()))
+                }
             }
         }
-        (markup)
     };
+    let content = pages::content_after(&lead, &runs);
     let numbers: Vec<String> = kept.iter().map(|kept| kept.summary.id.to_string()).collect();
-    with_charts(&format!("Runs {}", numbers.join(", ")), Here::Runs, &Content { markup, figures }, Needs::Plain)
+    with_charts(&format!("Runs {}", numbers.join(", ")), Here::Runs, &content, Needs::Plain)
 }

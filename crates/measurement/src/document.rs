@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 pub struct TargetRecord {
     /// As the person wrote it.
     pub given: String,
-    /// What it is: `directory`, `file`, `block-device`, `null` or `model`.
+    /// What it is: `directory`, `file`, `block-device`, `null`, `model`, or `unknown` where another tool does not say.
     pub kind: String,
 }
 
@@ -109,7 +109,9 @@ pub enum NotADocument {
     #[error("this is a document `{0}`, not a result of check or run (`{SCHEMA}`)")]
     OtherKind(String),
     /// A later version of the document.
-    #[error("this is a document `{0}` of a newer flushmark; this one reads up to `{SCHEMA}`. Use that version, or a later one")]
+    #[error(
+        "this is a document `{0}` of a newer flushmark; this one reads up to `{SCHEMA}`. Use that version, or a later one"
+    )]
     Newer(String),
     /// It says that it is one, and is not.
     #[error("this says that it is a `{SCHEMA}` document, and does not read as one: {0}")]
@@ -144,9 +146,9 @@ impl RunDocument {
             Some(("run", version)) if version.parse::<u32>().is_ok_and(|version| version > VERSION) => {
                 Err(NotADocument::Newer(schema))
             }
-            Some(("run", _)) if schema == SCHEMA => {
-                Err(serde_json::from_str::<RunDocument>(text).err().map_or(NotADocument::Foreign, NotADocument::Damaged))
-            }
+            Some(("run", _)) if schema == SCHEMA => Err(serde_json::from_str::<RunDocument>(text)
+                .err()
+                .map_or(NotADocument::Foreign, NotADocument::Damaged)),
             Some(_) => Err(NotADocument::OtherKind(schema)),
             None => Err(NotADocument::Foreign),
         }

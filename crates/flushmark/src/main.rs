@@ -5,9 +5,9 @@ mod bench;
 mod c_states;
 mod commands;
 mod exit;
+mod export;
 mod modelled;
 mod progress;
-#[expect(dead_code, reason = "the verbs that read results come next")]
 mod selection;
 mod session;
 mod signals;

@@ -11,6 +11,7 @@ use crate::exit::WrongUse;
 #[derive(Debug, Clone)]
 pub struct Selected {
     /// What the person wrote.
+    #[allow(dead_code, reason = "only what sets several results side by side calls them by it")]
     pub word: String,
     /// The documents, in the order in which they were named.
     pub documents: Vec<RunDocument>,

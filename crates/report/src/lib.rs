@@ -13,7 +13,9 @@
 //! | [`crash_page`], [`crash_state`], [`crash_line`] | a crash test |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
 //! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
-//! | [`json`] | the result document |
+//! | [`import_page`] | what came out of other tools' files |
+//! | [`markdown`] | a run for tickets and forum posts |
+//! | [`json`], [`json_line`] | the result document |
 //!
 //! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
 
@@ -29,7 +31,9 @@ mod emulation;
 mod findings;
 mod fit;
 mod host;
+mod import;
 mod look;
+mod markdown;
 mod models;
 mod nearest;
 mod notes;
@@ -54,7 +58,9 @@ pub use drives::{cache_status_page, drives_page};
 pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_status};
 pub use fit::{FitRow, fit_page};
 pub use host::host_page;
+pub use import::{ImportedFile, import_page};
 pub use look::{Glyphs, Look, Palette};
+pub use markdown::markdown;
 pub use models::models;
 pub use progress::{done_line, live_line};
 pub use suites::suites;
@@ -69,4 +75,9 @@ use measurement::RunDocument;
 pub fn json(document: &RunDocument) -> String {
     // Every type in it serialises: numbers, texts, lists, maps with text keys.
     serde_json::to_string_pretty(document).map(|text| text + "\n").unwrap_or_default()
+}
+
+/// The same in one line, for files that hold several.
+pub fn json_line(document: &RunDocument) -> String {
+    serde_json::to_string(document).map(|text| text + "\n").unwrap_or_default()
 }

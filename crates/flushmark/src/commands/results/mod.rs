@@ -1,6 +1,9 @@
 //! `flushmark results`: one file a subcommand.
 
-use crate::args::results::ResultsArgs;
+mod export;
+mod import;
+
+use crate::args::results::{ResultsArgs, ResultsCommand};
 use crate::exit::Verdict;
 
 /// Does what the subcommand says.
@@ -8,5 +11,8 @@ use crate::exit::Verdict;
 /// # Errors
 /// Those of the subcommand.
 pub fn run(args: &ResultsArgs) -> anyhow::Result<Verdict> {
-    match args.command {}
+    match &args.command {
+        ResultsCommand::Import(import) => import::run(import),
+        ResultsCommand::Export(export) => export::run(export),
+    }
 }

@@ -67,9 +67,8 @@ impl Facts {
             Some((value, what)) if what.starts_with("mediasize in bytes") => {
                 self.size_bytes = value.parse().unwrap_or(0);
             }
-            Some(_) => {}
             None if line.starts_with("/dev/") || is_device_name(line) => self.device = Some(line.to_owned()),
-            None => {}
+            Some(_) | None => {}
         }
     }
 }

@@ -103,7 +103,7 @@ impl Values {
     fn push(&mut self, cell: Cell) {
         match (self, cell) {
             (Values::Text(values), Cell::Text(value)) => {
-                values.push(value.map(|text| ByteArray::from(text.into_bytes())))
+                values.push(value.map(|text| ByteArray::from(text.into_bytes())));
             }
             // Counts of operations and bytes stay below 2^63.
             (Values::Whole(values), Cell::Whole(value)) => values.push(value.map(|value| value as i64)),

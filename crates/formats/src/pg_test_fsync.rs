@@ -38,18 +38,18 @@ pub fn read(text: &str) -> Result<RunDocument, ImportError> {
         } else if let Some((name, figures)) = row(line.text) {
             let Some((section, rows)) = &mut section else { continue };
             *rows += 1;
-            let test = section.test(name);
+            let title = section.test(name);
             match figures {
                 Figures::NotAvailable => skipped.push(Skipped {
-                    test,
+                    test: title,
                     because: "pg_test_fsync says n/a: the system or the filesystem has no such method".to_owned(),
                 }),
                 Figures::PerSecond(text) => {
                     let per_second = per_second(text).ok_or_else(|| damaged(line))?;
-                    match suite.iter().find(|known| known.name == test) {
+                    match suite.iter().find(|known| known.name == title) {
                         Some(known) => results.push(result(known, per_second, elapsed_s)),
                         None => skipped.push(Skipped {
-                            test,
+                            test: title,
                             because: format!(
                                 "{per_second:.3} ops/sec of a method or size that flushmark has no test of"
                             ),

@@ -274,29 +274,29 @@ fn metrics_are_unambiguous_and_escaped() {
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.5"} 0.002637824
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.9"} 0.007962624
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.99"} 0.012255232
-    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.999"} 0.028704768
-    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.9999"} 0.028704768
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.999"} 0.028637884
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.9999"} 0.028637884
     flushmark_latency_seconds_sum{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write"} 1.0004607779998569
     flushmark_latency_seconds_count{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write"} 311
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.5"} 0.002637824
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.9"} 0.007962624
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.99"} 0.012255232
-    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.999"} 0.028704768
-    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.9999"} 0.028704768
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.999"} 0.028637884
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.9999"} 0.028637884
     flushmark_latency_seconds_sum{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit"} 1.0004607779998569
     flushmark_latency_seconds_count{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit"} 311
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.5"} 0.002637824
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.9"} 0.007962624
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.99"} 0.012255232
-    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.999"} 0.028704768
-    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.9999"} 0.028704768
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.999"} 0.028637884
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.9999"} 0.028637884
     flushmark_latency_seconds_sum{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write"} 1.0004607779998569
     flushmark_latency_seconds_count{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write"} 311
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.5"} 0.002637824
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.9"} 0.007962624
     flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.99"} 0.012255232
-    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.999"} 0.028704768
-    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.9999"} 0.028704768
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.999"} 0.028637884
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.9999"} 0.028637884
     flushmark_latency_seconds_sum{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit"} 1.0004607779998569
     flushmark_latency_seconds_count{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit"} 311
     # HELP flushmark_latency_min_seconds The shortest latency.

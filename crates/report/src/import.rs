@@ -38,7 +38,7 @@ pub fn import_page(files: &[ImportedFile<'_>], unread: usize, look: &Look) -> St
             Cell::from(file.tool),
             Cell::from(if drives.is_empty() { "not named".to_owned() } else { drives.join(", ") }),
             Cell::from(tests(file.documents).to_string()),
-            Cell::from(if left_out == 0 { String::new() } else { left_out.to_string() }),
+            Cell::maybe((left_out > 0).then_some(left_out), |left_out| left_out.to_string()),
         ]);
     }
     let mut text = if files.is_empty() { String::new() } else { table.render(look) + "\n" };
@@ -94,7 +94,7 @@ mod golden {
         ];
         insta::assert_snapshot!(import_page(&files, 2, &Look::plain()), @"
           file       from        drive      tests  left out
-          nvme.json  fio (JSON)  nvme0n1       16
+          nvme.json  fio (JSON)  nvme0n1       16         -
           post.txt   fio (text)  not named      1         1
 
           nvme.json: beside the document, fio says: fio: pid=5, err=28/file:filesetup.c

@@ -272,8 +272,7 @@ impl Job {
         let timed = |direction: &Direction| direction.total.count > 0 || direction.completion.count > 0;
         let totals =
             directions.iter().filter(|direction| timed(direction)).all(|direction| direction.total.is_spread());
-        let submission_ns =
-            directions.iter().map(|direction| direction.submission_mean_ns).fold(0.0_f64, |a, b| a.max(b));
+        let submission_ns = directions.iter().map(|direction| direction.submission_mean_ns).fold(0.0, f64::max);
         let of = |direction: &Direction| {
             if totals { direction.total.latencies() } else { direction.completion.latencies() }
         };

@@ -161,18 +161,18 @@ type Timed<'a> = (Option<LatencySummary>, Option<&'a Histogram>);
 fn direction(result: &TestResult, ios: u64, (summary, histogram): Timed<'_>, bins: Bins) -> Value {
     let share = if result.ops > 0 { ios as f64 / result.ops as f64 } else { 0.0 };
     let bytes_per_s = result.mib_per_s * f64::from(1 << 20) * share;
-    let iops = result.iops * share;
+    let per_second = result.iops * share;
     let seconds: Vec<f64> =
         if ios > 0 { result.series.iops.iter().map(|iops| iops * share).collect() } else { Vec::new() };
     let iops_spread = Spread::of(&seconds);
-    let kib_per_io = if iops > 0.0 { bytes_per_s / iops / 1024.0 } else { 0.0 };
+    let kib_per_io = if per_second > 0.0 { bytes_per_s / per_second / 1024.0 } else { 0.0 };
     let timed = latency(summary, histogram, bins);
     json!({
         "io_bytes": (bytes_per_s * result.elapsed_s).round() as u64,
         "io_kbytes": (bytes_per_s * result.elapsed_s / 1024.0).round() as u64,
         "bw_bytes": bytes_per_s.round() as u64,
         "bw": (bytes_per_s / 1024.0).round() as u64,
-        "iops": iops,
+        "iops": per_second,
         "runtime": if ios > 0 { (result.elapsed_s * 1e3).round() as u64 } else { 0 },
         "total_ios": ios,
         "short_ios": 0,

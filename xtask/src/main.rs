@@ -1,5 +1,6 @@
 //! What a developer of flushmark types. `cargo xtask` alone lists it.
 
+mod bench_import;
 mod command;
 mod docs;
 mod fit;
@@ -37,11 +38,22 @@ enum Task {
         #[command(subcommand)]
         rig: rig::Rig,
     },
+    /// How fast our own parts are, on this machine
+    Bench {
+        #[command(subcommand)]
+        part: Part,
+    },
     /// The engine beside a peer on this machine: both sides and the ratio of one run
     Versus {
         #[command(subcommand)]
         peer: Peer,
     },
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// `results import` of a directory of fio JSON+ files
+    Import(bench_import::Options),
 }
 
 #[derive(Debug, Subcommand)]
@@ -60,6 +72,7 @@ fn main() -> anyhow::Result<()> {
         Task::Docs => docs::write(),
         Task::Fit(options) => fit::run(&options),
         Task::Reproduce => reproduce::run(),
+        Task::Bench { part: Part::Import(options) } => bench_import::run(&options),
         Task::Rig { rig } => {
             let outcome = rig.run()?;
             anyhow::ensure!(outcome.failed == 0, "{} of the rig's tests failed", outcome.failed);

@@ -13,7 +13,7 @@ use crate::command::{command, is_there, output, shown};
 use crate::rig::{self, Rig};
 
 /// Debian packages with the real components that rig tests use.
-const PACKAGES: [&str; 28] = [
+const PACKAGES: [&str; 31] = [
     "fio",
     // Clients of emulated drives, and what is checked on them.
     "qemu-utils",
@@ -44,6 +44,10 @@ const PACKAGES: [&str; 28] = [
     "cryptsetup-bin",
     "bcache-tools",
     "gdisk",
+    // What reads exported results.
+    "prometheus",
+    "prometheus-node-exporter",
+    "python3-venv",
 ];
 /// How long each fuzz target runs.
 const FUZZ_SECONDS: u32 = 20;
@@ -202,7 +206,7 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
 }
 
 fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
-    for target in ["plan_toml", "fio_job", "verify_message", "nbd_session"] {
+    for target in ["plan_toml", "fio_job", "verify_message", "nbd_session", "foreign_result"] {
         if !is_there("cargo", &["+nightly", "--version"]) {
             tally.skips.push(format!("fuzz target {target}: no nightly toolchain, which cargo-fuzz needs"));
             continue;

@@ -7,8 +7,8 @@
 //! | [`fio`] | fio: its JSON and JSON+ in both directions, its text for people as input |
 //! | [`diskinfo`] | FreeBSD's `diskinfo -S`, as input |
 //! | [`pg_test_fsync`] | PostgreSQL's `pg_test_fsync`, as input |
-//! | [`told`] | what a foreign tool tells of one test, and the result that it makes |
-//! | [`pasted`] | text that came through a forum or a mail |
+//! | `told` | what a foreign tool tells of one test, and the result that it makes |
+//! | `pasted` | text that came through a forum or a mail |
 //! | [`columns`] | the columns that tables of results have |
 //! | [`csv`], [`parquet`] | those columns as a spreadsheet's file and a query engine's |
 //! | [`openmetrics`] | a run as metrics, for Prometheus |

@@ -1,4 +1,5 @@
 //! How long something takes on this machine, beside what it may take.
 
+pub mod import;
 pub mod report;
 pub mod store;

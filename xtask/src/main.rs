@@ -52,6 +52,8 @@ enum Task {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
+    /// `results import` of a directory of fio JSON+ files
+    Import(bench::import::Options),
     /// A report of a real fsync-study: made by flushmark, opened in Chromium
     Report(bench::report::Options),
     /// A store filled with runs of fsync-study: keeping one more, and finding some
@@ -79,6 +81,7 @@ fn main() -> anyhow::Result<()> {
             anyhow::ensure!(outcome.failed == 0, "{} of the rig's tests failed", outcome.failed);
             Ok(())
         }
+        Task::Bench { what: Bench::Import(options) } => bench::import::run(&options),
         Task::Bench { what: Bench::Report(options) } => bench::report::run(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),

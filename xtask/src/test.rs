@@ -13,7 +13,7 @@ use crate::command::{command, is_there, output, shown};
 use crate::rig::{self, Rig};
 
 /// Debian packages with the real components that rig tests use.
-const PACKAGES: [&str; 32] = [
+const PACKAGES: [&str; 35] = [
     "fio",
     // Kept results of many hosts, and a person who is asked before they are deleted.
     "postgresql-15",
@@ -50,6 +50,10 @@ const PACKAGES: [&str; 32] = [
     // What shows reports, and what reads them back from paper.
     "chromium",
     "poppler-utils",
+    // What reads exported results.
+    "prometheus",
+    "prometheus-node-exporter",
+    "python3-venv",
 ];
 /// How long each fuzz target runs.
 const FUZZ_SECONDS: u32 = 20;
@@ -208,7 +212,7 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
 }
 
 fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
-    for target in ["plan_toml", "fio_job", "verify_message", "nbd_session"] {
+    for target in ["plan_toml", "fio_job", "verify_message", "nbd_session", "foreign_result"] {
         if !is_there("cargo", &["+nightly", "--version"]) {
             tally.skips.push(format!("fuzz target {target}: no nightly toolchain, which cargo-fuzz needs"));
             continue;

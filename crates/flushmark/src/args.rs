@@ -3,6 +3,7 @@
 pub mod comparison;
 pub mod crash;
 pub mod emulate;
+pub mod export;
 pub mod report;
 pub mod results;
 pub mod store;
@@ -15,6 +16,8 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use measurement::{Grade, Use};
 use workload::EngineChoice;
+
+use export::PrintFormat;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -306,12 +309,16 @@ pub struct CommonArgs {
     pub engine: Option<EngineChoice>,
 
     /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = PrintFormat::Text)]
+    pub format: PrintFormat,
 
     /// Write the result document (JSON) to this file, too
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Write the result as metrics to this file, too: for node_exporter's textfile collector, which takes files that end in .prom
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
 
     /// No progress on stderr
     #[arg(long, short)]

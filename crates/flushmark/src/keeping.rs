@@ -103,6 +103,14 @@ impl Reading {
     }
 }
 
+/// The store to which a verb adds documents.
+///
+/// # Errors
+/// When nobody says where it is, or it cannot be opened.
+pub fn writing(args: &StoreArgs) -> anyhow::Result<Store> {
+    Ok(Store::open(&location(args)?)?)
+}
+
 fn exists(location: &Location) -> bool {
     matches!(location, Location::Sqlite(path) if path.exists())
 }

@@ -5,6 +5,7 @@ mod bench;
 mod c_states;
 mod commands;
 mod exit;
+mod export;
 mod keeping;
 mod live;
 mod modelled;

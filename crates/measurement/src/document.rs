@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 pub struct TargetRecord {
     /// As the person wrote it.
     pub given: String,
-    /// What it is: `directory`, `file`, `block-device`, `null` or `model`.
+    /// What it is: `directory`, `file`, `block-device`, `null`, `model`, or `unknown` where another tool does not say.
     pub kind: String,
 }
 

@@ -14,8 +14,10 @@
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
 //! | [`compare_page`], [`compare_markdown`], [`exceeded`] | results against results, and limits that were not kept |
 //! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
+//! | [`import_page`] | what came out of other tools' files |
+//! | [`markdown`] | a run for tickets and forum posts |
+//! | [`json`], [`json_line`] | the result document |
 //! | [`run_list`], [`run_list_json`], [`kept_page`] | what a store holds |
-//! | [`json`] | the result document |
 //! | [`target_facts`], [`evidence_words`], [`confidence_words`], [`number`] | the same words for the pages that a browser shows |
 //!
 //! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
@@ -33,8 +35,10 @@ mod emulation;
 mod findings;
 mod fit;
 mod host;
+mod import;
 mod kept;
 mod look;
+mod markdown;
 mod models;
 mod nearest;
 mod notes;
@@ -61,8 +65,10 @@ pub use emulation::{cut_sentence, emulation_line, emulation_page, emulation_stat
 pub use findings::{confidence_words, evidence_words};
 pub use fit::{FitRow, fit_page};
 pub use host::host_page;
+pub use import::{ImportedFile, copied_line, import_page};
 pub use kept::{kept_page, run_list, run_list_json};
 pub use look::{Glyphs, Look, Palette};
+pub use markdown::markdown;
 pub use models::models;
 pub use progress::{done_line, live_line};
 pub use suites::suites;
@@ -77,4 +83,9 @@ use measurement::RunDocument;
 pub fn json(document: &RunDocument) -> String {
     // Every type in it serialises: numbers, texts, lists, maps with text keys.
     serde_json::to_string_pretty(document).map(|text| text + "\n").unwrap_or_default()
+}
+
+/// The same in one line, for files that hold several.
+pub fn json_line(document: &RunDocument) -> String {
+    serde_json::to_string(document).map(|text| text + "\n").unwrap_or_default()
 }

@@ -213,26 +213,15 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn insert(&mut self, document: &RunDocument, origin: &Origin) -> Result<Inserted, StoreError> {
-        self.write(|engine| {
-            let digest = digest(document)?;
-            let same = engine.one("SELECT id FROM runs WHERE digest = $1 ORDER BY id", &[digest.as_str().into()])?;
-            if let Some(row) = same {
-                return Ok(Inserted::Already(RunId(row.integer(0)?)));
-            }
-            let entry = Entry {
-                uuid: Uuid::now_v7(),
-                digest: Some(digest),
-                at: writing::at(document),
-                host: origin.host.as_deref(),
-                state: State::Complete,
-                writer: None,
-                note: "",
-                tags: &[],
-            };
-            let id = writing::run(engine, document, &entry)?;
-            writing::tests(engine, id, 0, &document.results)?;
-            Ok(Inserted::New(id))
-        })
+        self.write(|engine| insert(engine, document, origin))
+    }
+
+    /// Keeps several documents as [`Store::insert`] does one, all or none.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn insert_all(&mut self, documents: &[&RunDocument], origin: &Origin) -> Result<Vec<Inserted>, StoreError> {
+        self.write(|engine| documents.iter().map(|document| insert(engine, document, origin)).collect())
     }
 
     /// A run with its whole document.
@@ -361,6 +350,27 @@ impl Store {
         }
         Ok(copied)
     }
+}
+
+fn insert(engine: &mut dyn Engine, document: &RunDocument, origin: &Origin) -> Result<Inserted, Problem> {
+    let digest = digest(document)?;
+    let same = engine.one("SELECT id FROM runs WHERE digest = $1 ORDER BY id", &[digest.as_str().into()])?;
+    if let Some(row) = same {
+        return Ok(Inserted::Already(RunId(row.integer(0)?)));
+    }
+    let entry = Entry {
+        uuid: Uuid::now_v7(),
+        digest: Some(digest),
+        at: writing::at(document),
+        host: origin.host.as_deref(),
+        state: State::Complete,
+        writer: None,
+        note: "",
+        tags: &[],
+    };
+    let id = writing::run(engine, document, &entry)?;
+    writing::tests(engine, id, 0, &document.results)?;
+    Ok(Inserted::New(id))
 }
 
 fn expect(engine: &mut dyn Engine, run: RunId) -> Result<(), Problem> {

@@ -4,7 +4,7 @@
 //! changes what is measured.
 
 mod section;
-mod value;
+pub mod value;
 
 use section::Section;
 

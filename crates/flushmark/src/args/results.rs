@@ -1,5 +1,6 @@
 //! What may be typed after `flushmark results`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -10,6 +11,7 @@ use store::{Filter, RunId, Tag};
 
 use super::Format;
 use super::comparison::{CompareArgs, MergeArgs};
+use super::export::ExportFormat;
 use super::store::StoreArgs;
 
 /// Kept results: list, compare, share
@@ -37,6 +39,8 @@ pub enum ResultsCommand {
     Delete(DeleteArgs),
     Compare(CompareArgs),
     Merge(MergeArgs),
+    Import(ImportArgs),
+    Export(ExportArgs),
 }
 
 /// The kept runs, newest first
@@ -156,6 +160,54 @@ pub struct DeleteArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
+}
+
+/// Keep what fio, diskinfo -S, pg_test_fsync or flushmark itself has printed, or another store's runs
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark results import fio.json --drive 'Samsung 980 1TB'
+  flushmark results import results/
+  flushmark results import forum-post.txt --dry-run --format json > result.json
+  flushmark results import /mnt/old-host/results.db
+  ssh nas diskinfo -S /dev/ada1 | flushmark results import - --drive 'Intel 710'")]
+pub struct ImportArgs {
+    /// Files, directories whose files are all read, or - for stdin
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Only read and say what comes out; keep nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// What the drive is called (default: as the tool calls it)
+    #[arg(long, value_name = "NAME")]
+    pub drive: Option<String>,
+
+    /// How to print what was read; json: the result document, of several runs one a line
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// Write results in a format that other programs read
+#[derive(Debug, Parser)]
+#[command(after_help = "\
+Examples:
+  flushmark results export last --format fio+ > fio.json
+  flushmark results export @before @after --format csv -o both.csv
+  flushmark results export result.json --format parquet -o tables/")]
+pub struct ExportArgs {
+    /// Kept runs (12, last, last~1, @TAG) or result documents' files
+    #[arg(value_name = "RESULT", required = true)]
+    pub results: Vec<String>,
+
+    /// The format
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+
+    /// Where to write it (default: stdout); for Parquet a directory, which is made
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
 }
 
 fn parse_moment(text: &str) -> Result<Timestamp, String> {

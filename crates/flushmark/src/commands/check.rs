@@ -8,7 +8,8 @@ use measurement::{Grade, RunDocument};
 use workload::{Plan, suites};
 
 use super::{deliver, expect_output, look, print};
-use crate::args::{CheckArgs, FailOn, Format};
+use crate::args::export::PrintFormat;
+use crate::args::{CheckArgs, FailOn};
 use crate::bench::Wishes;
 use crate::exit::Verdict;
 use crate::keeping::Keeping;
@@ -33,7 +34,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
     let wishes = Wishes { destroy_data: args.common.destroy_data, in_use: false, options };
     let mut keeping = Keeping::open(&args.keep, &args.path)?;
     let session = Session::open(&plan, &args.path, wishes, false)?;
-    let text = args.common.format == Format::Text;
+    let text = args.common.format == PrintFormat::Text;
     let look = look();
     let mut progress = Progress::new(args.common.quiet, &look);
     if text {

@@ -24,8 +24,9 @@ use ::report::{Glyphs, Look, Palette};
 use anyhow::Context as _;
 use measurement::RunDocument;
 
-use crate::args::{CommonArgs, Format};
+use crate::args::CommonArgs;
 use crate::exit::{WrongUse, is_broken_pipe};
+use crate::export;
 
 /// Prints on stdout; a reader that went away comes back as an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -52,32 +53,36 @@ pub fn look() -> Look {
     }
 }
 
-/// Notices before minutes of measuring that the file of `--output` has no directory to lie in.
+/// Notices before minutes of measuring that a file which results are to be written to has no directory to lie in.
 pub fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
-    let parent = common.output.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
-    match parent {
-        Some(parent) if !parent.is_dir() => {
-            Err(WrongUse(format!("{} is no directory, so --output cannot make a file there", parent.display())))
+    for (option, file) in [("--output", &common.output), ("--metrics-file", &common.metrics_file)] {
+        let parent = file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            let parent = parent.display();
+            return Err(WrongUse(format!("{parent} is no directory, so {option} cannot make a file there")));
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
-/// Keeps the document in the file that `--output` names, and prints it as JSON or as the `page` for people. Neither failure keeps the other from being
-/// tried: what took minutes to measure must not be lost. A reader that went away has seen what it wanted.
+/// Keeps the document in the files that `--output` and `--metrics-file` name, and prints it as programs read it or as the `page` for people. No failure keeps
+/// the others from being tried: what took minutes to measure must not be lost. A reader that went away has seen what it wanted.
 pub fn deliver(
     document: &RunDocument,
     common: &CommonArgs,
     page: impl FnOnce(&RunDocument) -> String,
 ) -> anyhow::Result<()> {
-    let json = ::report::json(document);
     let kept = common.output.as_deref().map_or(Ok(()), |path| {
-        std::fs::write(path, &json).with_context(|| format!("cannot write the result to {}", path.display()))
+        let json = ::report::json(document);
+        std::fs::write(path, json).with_context(|| format!("cannot write the result to {}", path.display()))
     });
-    let printed = match common.format {
-        Format::Json => print(&json),
-        Format::Text if document.results.is_empty() => Ok(()),
-        Format::Text => print(&page(document)),
+    let counted = common.metrics_file.as_deref().map_or(Ok(()), |path| export::write_metrics(document, path));
+    let printed = match common.format.exported() {
+        Some(format) => {
+            export::text(std::slice::from_ref(document), format).map_err(Into::into).and_then(|text| print(&text))
+        }
+        None if document.results.is_empty() => Ok(()),
+        None => print(&page(document)),
     };
-    kept.and(printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) }))
+    kept.and(counted).and(printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) }))
 }

@@ -7,7 +7,8 @@ use engine::Options;
 use workload::{Plan, suites};
 
 use super::{deliver, expect_output, look, print};
-use crate::args::{Format, RunArgs};
+use crate::args::RunArgs;
+use crate::args::export::PrintFormat;
 use crate::bench::Wishes;
 use crate::exit::{Verdict, WrongUse};
 use crate::keeping::Keeping;
@@ -41,7 +42,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     let session = Session::open(&plan, &target, wishes, args.smoke)?;
     let look = look();
     let mut progress = Progress::new(args.common.quiet, &look);
-    if args.common.format == Format::Text {
+    if args.common.format == PrintFormat::Text {
         let document = session.document();
         print(&report::target_header(&document.target, document.drive.as_ref(), &document.host, &look))?;
     }

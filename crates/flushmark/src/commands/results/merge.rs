@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use measurement::RunDocument;
-use store::{Inserted, Origin, Store};
+use store::{Inserted, Origin};
 
 use crate::args::comparison::MergeArgs;
 use crate::args::store::StoreArgs;
@@ -31,7 +31,7 @@ pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
         None => print(&json)?,
     }
     if args.keep {
-        let kept = Store::open(&keeping::location(store)?)?.insert(&merged, &Origin { host })?;
+        let kept = keeping::writing(store)?.insert(&merged, &Origin { host })?;
         print(&match kept {
             Inserted::New(run) => format!("kept as {run}\n"),
             Inserted::Already(run) => format!("kept already as {run}\n"),

@@ -2,6 +2,8 @@
 
 mod compare;
 mod delete;
+mod export;
+mod import;
 mod list;
 mod mark;
 mod merge;
@@ -23,5 +25,7 @@ pub fn run(args: &ResultsArgs) -> anyhow::Result<Verdict> {
         ResultsCommand::Delete(delete) => delete::run(delete, &args.store),
         ResultsCommand::Compare(compare) => compare::run(compare, &args.store),
         ResultsCommand::Merge(merge) => merge::run(merge, &args.store),
+        ResultsCommand::Import(import) => import::run(import, &args.store),
+        ResultsCommand::Export(export) => export::run(export, &args.store),
     }
 }

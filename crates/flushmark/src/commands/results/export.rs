@@ -1,0 +1,52 @@
+//! `flushmark results export`: results in formats that other programs read.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use measurement::RunDocument;
+
+use crate::args::results::ExportArgs;
+use crate::args::store::StoreArgs;
+use crate::commands::print;
+use crate::exit::{Verdict, WrongUse};
+use crate::export;
+use crate::selection::select;
+
+/// Writes the results.
+///
+/// # Errors
+/// When a word names no result, nothing was measured in any, the format does not hold so many, or it cannot be written.
+pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
+    let selected = select(&args.results, store)?;
+    let documents: Vec<RunDocument> = selected.into_iter().flat_map(|selected| selected.documents).collect();
+    if documents.iter().all(|document| document.results.is_empty()) {
+        return Err(
+            WrongUse("there is no measured test in what was named, so there is nothing to export".to_owned()).into()
+        );
+    }
+    match (args.format.text(), &args.output) {
+        (Some(format), None) => print(&export::text(&documents, format)?)?,
+        (Some(format), Some(path)) => {
+            let text = export::text(&documents, format)?;
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        (None, Some(directory)) => write_parquet(&documents, directory)?,
+        (None, None) => {
+            return Err(WrongUse("Parquet is two files; name the directory for them: -o DIRECTORY".to_owned()).into());
+        }
+    }
+    Ok(Verdict::Done)
+}
+
+fn write_parquet(documents: &[RunDocument], directory: &Path) -> anyhow::Result<()> {
+    let files = [
+        (formats::parquet::TESTS, formats::parquet::tests(documents)?),
+        (formats::parquet::BINS, formats::parquet::bins(documents)?),
+    ];
+    std::fs::create_dir_all(directory).with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    for (name, bytes) in files {
+        let path = directory.join(name);
+        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! `flushmark results import`: what other tools have measured, and other stores hold.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use formats::{Imported, import};
+use measurement::RunDocument;
+use report::ImportedFile;
+use store::{Filter, Inserted, Location, Origin, Store, StoreError};
+
+use crate::args::Format;
+use crate::args::results::ImportArgs;
+use crate::args::store::StoreArgs;
+use crate::commands::{look, print};
+use crate::exit::{Verdict, complain};
+use crate::keeping;
+
+/// Longer than any tool's output, and short enough for memory: a directory of results may hold a disk's image, too.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+/// How a person writes stdin.
+const STDIN: &str = "-";
+/// How every SQLite database begins (sqlite.org/fileformat.html, 1.3).
+const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Documents kept in one transaction: enough that syncs cost little, few enough that others need not wait for long.
+const BATCH: usize = 64;
+
+/// What was read of one file.
+struct FileRead {
+    name: String,
+    imported: Imported,
+    /// As which runs it is kept.
+    kept: String,
+}
+
+/// Reads every file and keeps what is in it. One that cannot be read does not keep the others from being read.
+///
+/// # Errors
+/// When the store cannot be opened or takes no more, or stdout cannot be written.
+pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
+    let mut store = if args.dry_run { None } else { Some(keeping::writing(place)?) };
+    let mut unread = 0;
+    let mut read: Vec<FileRead> = Vec::new();
+    let mut refuse = |path: &Path, why: &dyn std::fmt::Display| {
+        complain(&format!("{}: {why}", path.display()));
+        unread += 1;
+    };
+    for given in &args.files {
+        if let Some(other) = database(given) {
+            match copy(&other, store.as_mut()) {
+                Ok(line) => print(&line)?,
+                Err(error) => refuse(given, &error),
+            }
+            continue;
+        }
+        let (files, failed) = files(given);
+        for (directory, error) in failed {
+            refuse(&directory, &error);
+        }
+        for path in files {
+            let name = path.to_string_lossy().into_owned();
+            match content(&path) {
+                Err(why) => refuse(&path, &why),
+                Ok(text) => match import(&name, &text, args.drive.as_deref()) {
+                    Err(error) => refuse(&path, &error),
+                    Ok(imported) => read.push(FileRead { name, imported, kept: String::new() }),
+                },
+            }
+        }
+    }
+    if let Some(store) = &mut store {
+        for batch in read.chunks_mut(BATCH) {
+            keep(store, batch)?;
+        }
+    }
+    match args.format {
+        Format::Json => {
+            let documents: Vec<RunDocument> = read.into_iter().flat_map(|file| file.imported.documents).collect();
+            match documents.as_slice() {
+                [] => {}
+                [document] => print(&report::json(document))?,
+                several => print(&several.iter().map(report::json_line).collect::<String>())?,
+            }
+        }
+        Format::Text if read.is_empty() && unread == 0 => {}
+        Format::Text => {
+            let files: Vec<ImportedFile<'_>> = read
+                .iter()
+                .map(|FileRead { name, imported, kept }| ImportedFile {
+                    name,
+                    tool: imported.origin.name(),
+                    documents: &imported.documents,
+                    remarks: &imported.remarks,
+                    kept,
+                })
+                .collect();
+            print(&report::import_page(&files, unread, &look()))?;
+        }
+    }
+    Ok(if unread > 0 { Verdict::Failed } else { Verdict::Done })
+}
+
+/// Keeps what was read, and notes as which runs. A document that was kept before is that run.
+fn keep(store: &mut Store, files: &mut [FileRead]) -> anyhow::Result<()> {
+    let documents: Vec<&RunDocument> = files.iter().flat_map(|file| &file.imported.documents).collect();
+    // Which machine another tool ran on, its output does not say.
+    let mut inserted = store.insert_all(&documents, &Origin::default())?.into_iter();
+    for file in files {
+        let runs = inserted.by_ref().take(file.imported.documents.len()).map(|inserted| match inserted {
+            Inserted::New(run) => run.to_string(),
+            Inserted::Already(run) => format!("{run} already"),
+        });
+        file.kept = runs.collect::<Vec<_>>().join(", ");
+    }
+    Ok(())
+}
+
+/// Another store, if that is what was named.
+fn database(given: &Path) -> Option<Location> {
+    let named = given.to_str().and_then(|text| text.parse().ok());
+    if let Some(server @ Location::Postgres(_)) = named {
+        return Some(server);
+    }
+    let mut magic = [0; SQLITE_MAGIC.len()];
+    let is_sqlite = given.is_file()
+        && std::fs::File::open(given).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
+        && &magic == SQLITE_MAGIC;
+    is_sqlite.then(|| Location::Sqlite(given.to_owned()))
+}
+
+/// Copies another store's runs, or only counts them where nothing is to be kept.
+fn copy(other: &Location, store: Option<&mut Store>) -> Result<String, StoreError> {
+    let mut other = Store::open_existing(other)?;
+    let name = other.location().to_string();
+    match store {
+        Some(store) => Ok(report::copied_line(&name, &store.copy_from(&mut other)?)),
+        None => Ok(format!("{name}: {} runs.\n", other.ids(&Filter::default())?.len())),
+    }
+}
+
+/// The files of a directory and of those below it, in order of their names; of anything else, itself. Directories that cannot be read come with the error.
+fn files(given: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, std::io::Error)>) {
+    let mut files = Vec::new();
+    let mut failed = Vec::new();
+    let mut open = vec![given.to_owned()];
+    while let Some(path) = open.pop() {
+        // A link to a directory may lead back to where it stands.
+        let is_directory = path.is_dir() && (path == given || !path.is_symlink());
+        if !is_directory {
+            files.push(path);
+            continue;
+        }
+        match std::fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
+            Ok(entries) => {
+                let paths = entries.into_iter().map(|entry| entry.path());
+                open.extend(paths.filter(|path| path.is_dir() && !path.is_symlink() || path.is_file()));
+            }
+            Err(error) => failed.push((path, error)),
+        }
+    }
+    files.sort();
+    (files, failed)
+}
+
+/// A file as text. fio writes the names of jobs and files as they are, whatever their letters, so that what is no UTF-8 is replaced and not refused.
+fn content(path: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = if path == Path::new(STDIN) {
+        std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(format!("it has more than {} MiB, and no tool prints so much", FILE_BYTES_MAX >> 20));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

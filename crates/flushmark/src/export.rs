@@ -1,0 +1,63 @@
+//! Results as text that other programs read, and the file of metrics.
+
+use std::fs::Permissions;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use formats::fio::write::Bins;
+use measurement::RunDocument;
+
+use crate::args::export::TextFormat;
+use crate::exit::WrongUse;
+
+/// What a collector that runs as another user needs.
+const READABLE_BY_ALL: u32 = 0o644;
+
+/// The text of one or several runs.
+///
+/// # Errors
+/// When the format holds one run and there are several.
+pub fn text(documents: &[RunDocument], format: TextFormat) -> Result<String, WrongUse> {
+    Ok(match format {
+        TextFormat::Json => match documents {
+            [document] => report::json(document),
+            several => several.iter().map(report::json_line).collect(),
+        },
+        TextFormat::Fio => formats::fio::write::json(one(documents)?, Bins::Without),
+        TextFormat::FioPlus => formats::fio::write::json(one(documents)?, Bins::With),
+        TextFormat::Csv => formats::csv::table(documents),
+        TextFormat::Markdown => documents.iter().map(report::markdown).collect::<Vec<_>>().join("\n"),
+        TextFormat::Openmetrics => formats::openmetrics::text(documents),
+    })
+}
+
+fn one(documents: &[RunDocument]) -> Result<&RunDocument, WrongUse> {
+    match documents {
+        [document] => Ok(document),
+        several => {
+            Err(WrongUse(format!("fio's JSON holds one run, and these are {}; export them one by one", several.len())))
+        }
+    }
+}
+
+/// Writes the metrics of a run. A collector that reads at any moment finds the old file or the new one, whole.
+///
+/// # Errors
+/// When the file cannot be made there.
+pub fn write_metrics(document: &RunDocument, path: &Path) -> anyhow::Result<()> {
+    let text = formats::openmetrics::text(std::slice::from_ref(document));
+    replace(path, text.as_bytes()).with_context(|| format!("cannot write the metrics to {}", path.display()))
+}
+
+/// A new file beside the old one that then takes its name. Its own name does not end as the collector's files do.
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".flushmark-").suffix(".tmp").permissions(Permissions::from_mode(READABLE_BY_ALL));
+    let mut file = builder.tempfile_in(parent)?;
+    file.write_all(bytes)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}

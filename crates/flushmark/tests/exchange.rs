@@ -1,0 +1,337 @@
+//! Results that come from other tools and go to them, through the binary.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{Run, entries, flushmark, needs_rigs, run, system};
+
+const SAMSUNG: &str = include_str!("../../formats/tests/fixtures/fio/samsung-980.txt");
+const PLUS: &str = include_str!("../../formats/tests/fixtures/fio/3.33-mix-plus.json");
+
+/// A directory with these files.
+fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = directory.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    directory
+}
+
+/// A run of milliseconds on no device at all, in this format.
+fn on_null(more: &[&str]) -> Run {
+    run(&[&["run", "quick", "--smoke", "--quiet", "--target", "null:"], more].concat())
+}
+
+#[test]
+fn a_directory_is_read_and_what_is_none_is_named() {
+    let files = directory(&[
+        ("a/samsung.txt", SAMSUNG),
+        ("b/plus.json", PLUS),
+        ("b/README", "Results of May"),
+        ("c/cut.json", &PLUS[..999]),
+    ]);
+    // From within, so that the table is as wide wherever temporary files lie.
+    let mut import = flushmark();
+    let run =
+        Run::of(import.args(["results", "import", ".", "/no/such/file"]).current_dir(files.path()).output().unwrap());
+    assert_eq!(run.code, Some(4));
+    insta::assert_snapshot!(run.stdout, @"
+      file             from        drive    tests
+      ./a/samsung.txt  fio (text)  nvme0n1      1
+      ./b/plus.json    fio (JSON)  vda          3
+
+    2 files read: 2 runs, 4 tests.
+    3 files could not be read.
+    ");
+    insta::assert_snapshot!(run.words(), @"
+    flushmark: ./b/README: it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync
+    flushmark: ./c/cut.json: the output of fio (JSON) ends in the middle (EOF while parsing a value at line 46 column 2): it was cut short. Import all of it
+    flushmark: /no/such/file: cannot be read: No such file or directory (os error 2)
+    ");
+}
+
+#[test]
+fn the_person_s_name_for_the_drive_goes_before_the_tool_s() {
+    let files = directory(&[("samsung.txt", SAMSUNG)]);
+    let path = files.path().join("samsung.txt");
+    let run = run(&["results", "import", path.to_str().unwrap(), "--drive", "Samsung 980 1TB", "--format", "json"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(run.document()["source"]["drive"], "Samsung 980 1TB");
+    assert_eq!(run.document()["results"][0]["ops"], 8615);
+}
+
+#[test]
+fn stdin_is_a_file_and_several_runs_are_lines() {
+    let mut child = flushmark()
+        .args(["results", "import", "-", "--format", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(format!("{PLUS}{PLUS}").as_bytes()).unwrap();
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.stdout.lines().count(), 2);
+    // Such lines are read again.
+    let files = directory(&[("runs.jsonl", &run.stdout)]);
+    let again = common::run(&["results", "import", files.path().to_str().unwrap()]);
+    assert!(again.stdout.contains("1 file read: 2 runs, 6 tests."), "{}", again.stdout);
+}
+
+#[test]
+fn a_run_is_printed_as_programs_read_it() {
+    let csv = on_null(&["--format", "csv"]);
+    assert!(csv.stdout.starts_with("run,test_number,started_at,suite,"), "{}", csv.stdout);
+    assert!(on_null(&["--format", "markdown"]).stdout.starts_with("**quick** (null:, flushmark "));
+    assert!(on_null(&["--format", "openmetrics"]).stdout.ends_with("# EOF\n"));
+    assert!(!on_null(&["--format", "fio"]).stdout.contains("\"bins\""));
+    let plus = on_null(&["--format", "fio+"]).document();
+    assert_eq!(plus["jobs"].as_array().unwrap().len(), csv.stdout.trim_end().split("\r\n").count() - 1);
+    assert!(!plus["jobs"][0]["write"]["clat_ns"]["bins"].as_object().unwrap().is_empty());
+}
+
+#[test]
+fn the_file_of_metrics_is_replaced_whole_and_readable_by_its_collector() {
+    let files = directory(&[("flushmark.prom", "old")]);
+    let path = files.path().join("flushmark.prom");
+    let run = on_null(&["--metrics-file", path.to_str().unwrap()]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        text.contains("flushmark_operations_per_second{suite=\"quick\",target=\"null:\"") && text.ends_with("# EOF\n"),
+        "{text}"
+    );
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!(entries(files.path()), ["flushmark.prom"]);
+}
+
+#[test]
+fn metrics_that_cannot_be_written_do_not_take_the_result_with_them() {
+    let missing = on_null(&["--metrics-file", "/no/such/directory/a.prom"]);
+    assert_eq!((missing.code, missing.stdout.as_str()), (Some(2), ""));
+    insta::assert_snapshot!(missing.stderr.trim_end(), @"flushmark: /no/such/directory is no directory, so --metrics-file cannot make a file there");
+    let files = tempfile::tempdir().unwrap();
+    let path = files.path().to_str().unwrap();
+    let run = on_null(&["--format", "json", "--metrics-file", path]);
+    assert_eq!(run.code, Some(4));
+    insta::assert_snapshot!(run.said(path, "DIR"), @"flushmark: cannot write the metrics to DIR: Is a directory (os error 21)");
+    assert!(!run.document()["results"].as_array().unwrap().is_empty(), "printed all the same");
+}
+
+/// A result document in a file.
+fn result(directory: &Path) -> String {
+    let path = directory.join("result.json");
+    let run = on_null(&["--output", path.to_str().unwrap()]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn exports_go_where_they_are_told() {
+    let files = tempfile::tempdir().unwrap();
+    let result = result(files.path());
+    let csv = files.path().join("out.csv");
+    let written = run(&["results", "export", &result, &result, "--format", "csv", "-o", csv.to_str().unwrap()]);
+    assert_eq!((written.code, written.stdout.as_str(), written.stderr.as_str()), (Some(0), "", ""));
+    assert_eq!(
+        std::fs::read_to_string(&csv).unwrap(),
+        run(&["results", "export", &result, &result, "--format", "csv"]).stdout
+    );
+    let tables = files.path().join("tables");
+    let written = run(&["results", "export", &result, "--format", "parquet", "-o", tables.to_str().unwrap()]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    for name in ["tests.parquet", "bins.parquet"] {
+        assert!(std::fs::read(tables.join(name)).unwrap().starts_with(b"PAR1"), "{name}");
+    }
+    // What is exported as fio's is imported as flushmark's.
+    let fio = files.path().join("fio.json");
+    run(&["results", "export", &result, "--format", "fio+", "-o", fio.to_str().unwrap()]);
+    let back = run(&["results", "import", fio.to_str().unwrap(), "--format", "json"]).document();
+    assert_eq!(back["source"]["tool"], "flushmark");
+    assert_eq!(
+        back["results"][0]["write_us"]["count"],
+        run(&["results", "export", &result, "--format", "json"]).document()["results"][0]["write_us"]["count"]
+    );
+}
+
+#[test]
+fn exports_that_cannot_be_are_refused() {
+    let files = tempfile::tempdir().unwrap();
+    let result = result(files.path());
+    let mut empty: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&result).unwrap()).unwrap();
+    empty["results"] = serde_json::json!([]);
+    let nothing = files.path().join("empty.json");
+    std::fs::write(&nothing, empty.to_string()).unwrap();
+    let refusal = |args: &[&str], code| {
+        let run = run(&[&["results", "export"], args].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (Some(code), ""), "{args:?}");
+        run.said(files.path(), "DIR")
+    };
+    insta::assert_snapshot!(refusal(&[&result, "--format", "parquet"], 2), @"flushmark: Parquet is two files; name the directory for them: -o DIRECTORY");
+    insta::assert_snapshot!(refusal(&[&result, &result, "--format", "fio"], 2), @"flushmark: fio's JSON holds one run, and these are 2; export them one by one");
+    insta::assert_snapshot!(refusal(&[nothing.to_str().unwrap(), "--format", "csv"], 2), @"flushmark: there is no measured test in what was named, so there is nothing to export");
+    insta::assert_snapshot!(refusal(&["no-such-file", "--format", "csv"], 2), @"flushmark: `no-such-file` names no result: there is no such file");
+    insta::assert_snapshot!(refusal(&[&result, "--format", "csv", "-o", "/no/such/directory/a.csv"], 4), @"flushmark: cannot write /no/such/directory/a.csv: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refusal(&[&result, "--format", "parquet", "-o", &result], 4), @"flushmark: cannot make the directory DIR/result.json: File exists (os error 17)");
+}
+
+/// fio as it is installed here, in both forms and with jobs of several kinds: what the text says is what the JSON says.
+#[test]
+fn fio_s_real_output_of_every_kind_of_job() {
+    if !needs_rigs("fio_s_real_output_of_every_kind_of_job") {
+        return;
+    }
+    let kinds: [&[&str]; 5] = [
+        &["--rw=randwrite", "--bs=4k", "--fsync=1"],
+        &["--rw=randwrite", "--bs=4k", "--fdatasync=4", "--numjobs=2", "--group_reporting"],
+        &["--rw=randrw", "--rwmixread=70", "--bs=8k", "--ioengine=libaio", "--iodepth=8"],
+        &["--rw=write", "--bs=16k", "--sync=1", "--lat_percentiles=1"],
+        &["--rw=randread", "--bs=4k", "--numjobs=3"],
+    ];
+    for kind in kinds {
+        let files = tempfile::tempdir().unwrap();
+        let path = files.path().to_str().unwrap();
+        let common = [
+            "--name=live",
+            "--directory",
+            path,
+            "--size=4m",
+            "--runtime=1",
+            "--time_based",
+            "--output-format=normal,json+",
+        ];
+        let both = system("fio", &[&common[..], kind].concat()).unwrap();
+        let json = both.find("\n{").unwrap();
+        let end = json + both[json..].find("\n}").unwrap() + 2;
+        let read = |name: &str, text: &str| {
+            let file = files.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            let run = run(&["results", "import", file.to_str().unwrap(), "--format", "json"]);
+            assert_eq!(run.code, Some(0), "{kind:?}: {}\n{text}", run.stderr);
+            run.document()["results"][0].clone()
+        };
+        let command = format!("fio --name=live {}\n", kind.join(" "));
+        let text = format!("{command}{}{}", &both[..json], &both[end..]);
+        let (json, text) = (read("live.json", &both), read("live.txt", &text));
+        for key in ["reads", "writes"] {
+            assert_eq!(json["proof"][key], text["proof"][key], "{kind:?} {key}");
+        }
+        for key in ["pattern", "block_bytes", "depth", "jobs", "sync", "sync_every"] {
+            assert_eq!(json["workload"][key], text["workload"][key], "{kind:?} {key}");
+        }
+        for key in ["read_us", "write_us", "sync_us"] {
+            let p99 = |result: &serde_json::Value| result[key]["p99"].as_f64();
+            // Text of processes that are not grouped has no percentiles that add up.
+            if let (Some(json), Some(text)) = (p99(&json), p99(&text)) {
+                assert!((json - text).abs() <= (json / 50.0).max(1.0), "{kind:?} {key}: {json} {text}");
+            }
+        }
+        assert!((json["iops"].as_f64().unwrap() / text["iops"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{kind:?}");
+    }
+}
+
+/// The programs for which the formats are made.
+#[test]
+fn other_programs_read_what_is_exported() {
+    if !needs_rigs("other_programs_read_what_is_exported") {
+        return;
+    }
+    let files = tempfile::tempdir().unwrap();
+    let at = |name: &str| files.path().join(name).to_string_lossy().into_owned();
+    let measured = at("measured.json");
+    let model =
+        run(&["run", "journal", "--target", "sim:samsung-980-1tb", "--time", "2s", "--quiet", "--output", &measured]);
+    assert_eq!(model.code, Some(0), "{}", model.stderr);
+    let metrics = files.path().join("metrics");
+    std::fs::create_dir_all(&metrics).unwrap();
+    for (format, name) in [("fio+", "plus.json"), ("openmetrics", "metrics/flushmark.prom"), ("parquet", "tables")] {
+        let run = run(&["results", "export", &measured, "--format", format, "-o", &at(name)]);
+        assert_eq!(run.code, Some(0), "{format}: {}", run.stderr);
+    }
+    // fio's own script, which checks what it made against what it was given.
+    system("fio_jsonplus_clat2csv", &[&at("plus.json"), &at("clat.csv")]).unwrap();
+    let checked = system("fio_jsonplus_clat2csv", &[&at("plus.json"), &at("clat.csv"), "--validate"]).unwrap();
+    assert!(checked.contains("validated"), "{checked}");
+    let prom = at("metrics/flushmark.prom");
+    system("sh", &["-c", "promtool check metrics < \"$0\"", &prom]).unwrap();
+    node_exporter(&metrics.to_string_lossy());
+    python(files.path(), &at("plus.json"), &at("tables"), &prom);
+}
+
+/// node_exporter, whose collector refuses a whole file for one sample that it does not like.
+fn node_exporter(directory: &str) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut exporter = std::process::Command::new("prometheus-node-exporter")
+        .args(["--collector.disable-defaults", "--collector.textfile", "--collector.textfile.directory", directory])
+        .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let scraped = (0..100).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let mut connection = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
+        write!(connection, "GET /metrics HTTP/1.0\r\n\r\n").ok()?;
+        std::io::read_to_string(connection).ok()
+    });
+    exporter.kill().unwrap();
+    exporter.wait().unwrap();
+    let scraped = scraped.unwrap();
+    assert!(scraped.contains("node_textfile_scrape_error 0"), "{scraped}");
+    assert!(scraped.contains("flushmark_latency_seconds{") && scraped.contains("operation=\"commit\""), "{scraped}");
+}
+
+/// DuckDB, pyarrow, fio-plot and the OpenMetrics parser of Prometheus' own client, in an environment of their own.
+fn python(place: &Path, plus: &str, tables: &str, prom: &str) {
+    const PACKAGES: [&str; 4] = ["duckdb", "pyarrow", "fio-plot", "prometheus_client"];
+    let venv = place.join("venv").to_string_lossy().into_owned();
+    let pip = format!("{venv}/bin/pip");
+    let installed = system("python3", &["-m", "venv", &venv])
+        .and_then(|_| system(&pip, &[&["install", "--quiet", "--disable-pip-version-check"], &PACKAGES[..]].concat()));
+    if let Err(reason) = installed {
+        eprintln!("skipped: DuckDB, pyarrow, fio-plot and prometheus_client: {reason}");
+        return;
+    }
+    let script = r#"
+import sys, duckdb, pyarrow.parquet
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as prometheus
+tables, prom = sys.argv[1:]
+tests = duckdb.sql(f"select count(*), sum(ops) from '{tables}/tests.parquet'").fetchall()[0]
+assert tests[0] > 0 and tests[1] > 0, tests
+lost = duckdb.sql(f"""select t.test from '{tables}/tests.parquet' t
+    left join (select run, test_number, sum(count) n from '{tables}/bins.parquet' where operation = 'commit' group by all) b
+    using (run, test_number) where coalesce(t.commit_count, 0) != coalesce(b.n, 0)""").fetchall()
+assert not lost, lost
+assert pyarrow.parquet.read_table(f"{tables}/tests.parquet").num_rows == tests[0]
+assert pyarrow.parquet.read_table(f"{tables}/bins.parquet").num_rows > 0
+text = open(prom).read()
+names = lambda families: {family.name for family in families}
+assert names(openmetrics(text)) == names(prometheus(text)) != set(), (names(openmetrics(text)), names(prometheus(text)))
+"#;
+    system(&format!("{venv}/bin/python"), &["-c", script, tables, prom]).unwrap();
+    // fio-plot takes whole directories.
+    let plots = place.join("plots");
+    std::fs::create_dir_all(&plots).unwrap();
+    std::fs::copy(plus, plots.join("plus.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(plus).unwrap()).unwrap();
+    let rw = document["jobs"][0]["job options"]["rw"].as_str().unwrap();
+    let picture = place.join("plot.png").to_string_lossy().into_owned();
+    let (input, jobs) =
+        (plots.to_string_lossy().into_owned(), document["jobs"][0]["job options"]["numjobs"].as_str().unwrap());
+    let depth = document["jobs"][0]["job options"]["iodepth"].as_str().unwrap();
+    system(
+        &format!("{venv}/bin/fio-plot"),
+        &["-i", &input, "-T", "flushmark", "-l", "-r", rw, "-d", depth, "-n", jobs, "-o", &picture],
+    )
+    .unwrap();
+    assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"), "{picture}");
+}

@@ -1,0 +1,179 @@
+//! FreeBSD's `diskinfo -S`: for each size, the mean time of one write with its flush.
+//!
+//! It repeats rounds of 250 writes until a second has passed (usr.sbin/diskinfo/diskinfo.c, `slogbench`), from which follows how many there were. flushmark's
+//! suite `slog` does the same, and its tests lend their names and workloads, so that the two compare.
+
+use measurement::{RunDocument, Skipped, Source, TestResult, WorkloadRecord};
+use workload::{Test, Work, suites};
+
+use crate::error::ImportError;
+use crate::import::Origin;
+use crate::pasted::{Line, lines};
+use crate::told::{Told, ToldRun, target_of_file, unknown_target};
+
+/// The line before its figures.
+pub const HEADING: &str = "Synchronous random writes:";
+/// Writes of one round.
+const ROUND: f64 = 250.0;
+/// Rounds go on until so much time has passed.
+const LEAST_S: f64 = 1.0;
+/// The suite that does the same.
+const SUITE: &str = "slog";
+
+/// Reads each drive's figures.
+///
+/// # Errors
+/// When a line of figures does not read, or there is none.
+pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
+    let suite = suites::named(SUITE).map(|plan| plan.tests).unwrap_or_default();
+    let mut drives: Vec<Drive> = Vec::new();
+    let mut facts = Facts::default();
+    let mut inside = false;
+    for line in lines(text) {
+        if line.text.starts_with(HEADING) {
+            inside = true;
+            drives.push(Drive { facts: std::mem::take(&mut facts), figures: Vec::new() });
+        } else if line.text.contains(" kbytes:") && inside {
+            let figures = Figures::read(line)?;
+            if let Some(drive) = drives.last_mut() {
+                drive.figures.push(figures);
+            }
+        } else {
+            // Whatever stands behind the figures is of the next drive.
+            inside = inside && !line.text.starts_with("/dev/") && !line.text.contains("# ");
+            facts.read(line.text);
+        }
+    }
+    if let Some(empty) = drives.iter().position(|drive| drive.figures.is_empty()) {
+        let what = format!("heading {} has no line of figures behind it", empty + 1);
+        return Err(ImportError::CutShort(Origin::Diskinfo, what));
+    }
+    Ok(drives.into_iter().map(|drive| drive.document(&suite)).collect())
+}
+
+/// What it says of a drive before the figures.
+#[derive(Debug, Default)]
+struct Facts {
+    device: Option<String>,
+    description: Option<String>,
+    size_bytes: u64,
+}
+
+impl Facts {
+    /// `INTEL SSDSC2BB480G4  # Disk descr.`
+    fn read(&mut self, line: &str) {
+        match line.split_once('#').map(|(value, what)| (value.trim(), what.trim())) {
+            Some((value, "Disk descr.")) if !value.is_empty() => self.description = Some(value.to_owned()),
+            Some((value, what)) if what.starts_with("mediasize in bytes") => {
+                self.size_bytes = value.parse().unwrap_or(0);
+            }
+            None if line.starts_with("/dev/") || is_device_name(line) => self.device = Some(line.to_owned()),
+            Some(_) | None => {}
+        }
+    }
+}
+
+/// `da0`, `nvd1p2`: one word of letters and digits with both.
+fn is_device_name(line: &str) -> bool {
+    let has = |wanted: fn(&char) -> bool| line.chars().any(|c| wanted(&c));
+    line.len() <= 16
+        && line.chars().all(|c| c.is_ascii_alphanumeric())
+        && has(char::is_ascii_lowercase)
+        && has(char::is_ascii_digit)
+}
+
+#[derive(Debug)]
+struct Drive {
+    facts: Facts,
+    figures: Vec<Figures>,
+}
+
+impl Drive {
+    fn document(self, suite: &[Test]) -> RunDocument {
+        let Facts { device, description, size_bytes } = self.facts;
+        let path = device.as_deref().map(|device| match device.strip_prefix("/dev/") {
+            Some(_) => device.to_owned(),
+            None => format!("/dev/{device}"),
+        });
+        let mut results = Vec::new();
+        let mut skipped = Vec::new();
+        let largest = self.figures.iter().map(|figures| figures.block_bytes).max().unwrap_or(0);
+        for (test, block_bytes) in suite.iter().filter_map(|test| Some((test, block_bytes(test)?))) {
+            match self.figures.iter().find(|figures| figures.block_bytes == block_bytes) {
+                Some(figures) => results.push(figures.result(test, size_bytes)),
+                None if block_bytes > largest => skipped.push(Skipped {
+                    test: test.name.clone(),
+                    because: "diskinfo goes on to 8192 kbytes, and the text does not".to_owned(),
+                }),
+                // diskinfo begins with the sector's size.
+                None => {}
+            }
+        }
+        let run = ToldRun {
+            source: Source { tool: "diskinfo".to_owned(), version: None, drive: description.or(device) },
+            suite: SUITE.to_owned(),
+            started_at: None,
+            target: path.map_or_else(unknown_target, |path| target_of_file(&path)),
+            results,
+            skipped,
+        };
+        run.document()
+    }
+}
+
+fn block_bytes(test: &Test) -> Option<u64> {
+    match &test.work {
+        Work::Blocks(work) => Some(u64::from(work.block_bytes.get())),
+        Work::Steps(_) => None,
+    }
+}
+
+/// `4 kbytes:    158.2 usec/IO =     24.7 Mbytes/s`
+#[derive(Debug)]
+struct Figures {
+    block_bytes: u64,
+    mean_us: f64,
+}
+
+impl Figures {
+    fn read(line: Line<'_>) -> Result<Figures, ImportError> {
+        let figures = || {
+            let (kbytes, rest) = line.text.split_once(" kbytes:")?;
+            let (usec, rest) = rest.split_once("usec/IO")?;
+            let kbytes: f64 = kbytes.trim().parse().ok()?;
+            let mean_us: f64 = usec.trim().parse().ok()?;
+            let whole = rest.trim_end().ends_with("Mbytes/s");
+            // 512 B to 8 MiB, and no write takes an hour.
+            let bytes = (kbytes * 1024.0).round() as u64;
+            let plausible =
+                (512..=8 << 20).contains(&bytes) && bytes.is_power_of_two() && (1e-3..3.6e9).contains(&mean_us);
+            (whole && plausible).then_some(Figures { block_bytes: bytes, mean_us })
+        };
+        figures().ok_or_else(|| {
+            ImportError::Damaged(
+                Origin::Diskinfo,
+                format!("line {} is no `N kbytes: N usec/IO = N Mbytes/s`: `{}`", line.number, line.text),
+            )
+        })
+    }
+
+    fn result(&self, test: &Test, size_bytes: u64) -> TestResult {
+        let workload = WorkloadRecord { size_bytes, ..WorkloadRecord::of(test) };
+        let mut told = Told::of(&test.name, workload, "diskinfo");
+        let rounds = (LEAST_S * 1e6 / self.mean_us / ROUND).ceil().max(1.0);
+        let ops = rounds * ROUND;
+        told.elapsed_s = ops * self.mean_us / 1e6;
+        told.ops = ops as u64;
+        told.iops = Some(1e6 / self.mean_us);
+        told.bytes = ops * self.block_bytes as f64;
+        told.commits_per_s = told.iops;
+        told.proof.writes = ops as u64;
+        told.proof.syncs = ops as u64;
+        told.proof.commits = ops as u64;
+        told.notes.push(
+            "diskinfo prints a mean alone; the number of writes and the time follow from its rounds of 250 until a second has passed."
+                .to_owned(),
+        );
+        told.result()
+    }
+}

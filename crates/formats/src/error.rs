@@ -1,0 +1,35 @@
+//! Why a text could not be read.
+
+use measurement::NotADocument;
+
+use crate::import::Origin;
+
+/// Why nothing was read of a text. Each sentence says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// There is no text.
+    #[error("it is empty")]
+    Empty,
+    /// No known tool wrote it.
+    #[error(
+        "it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync"
+    )]
+    Unknown,
+    /// fio's lines of semicolons, which carry no names, and a different number of fields in each version.
+    #[error(
+        "it is fio's terse output, whose fields differ from version to version; run fio with --output-format=json+ and import that"
+    )]
+    Terse,
+    /// The end is missing.
+    #[error("the output of {0} ends in the middle ({1}): it was cut short. Import all of it")]
+    CutShort(Origin, String),
+    /// It begins like a tool's output and goes on like something else.
+    #[error("it begins as the output of {0} and does not go on as one: {1}")]
+    Damaged(Origin, String),
+    /// A whole output, of a run in which nothing was read or written.
+    #[error("it is an output of {0} that holds no test that read or wrote anything{1}")]
+    Nothing(Origin, String),
+    /// A document that says that it is flushmark's own.
+    #[error(transparent)]
+    Document(#[from] NotADocument),
+}

@@ -1,0 +1,310 @@
+//! Finds fio's JSON documents in a text and reads them.
+//!
+//! fio prints warnings on the same stream, so that a document may stand behind lines of text; `--output-format=normal,json` puts the text for people
+//! before it. Several documents may follow one another where people append to a file.
+
+use std::collections::BTreeMap;
+
+use jiff::{Timestamp, ToSpan as _};
+use measurement::RunDocument;
+use serde::Deserialize;
+use serde_json::{Deserializer, Value};
+
+use super::job::{self, ALL_CLIENTS, Direction, Job};
+use super::latency::Timed;
+use super::options::Options;
+use crate::error::ImportError;
+use crate::import::{Origin, unreadable};
+use crate::told::ToldRun;
+
+/// Lines of surrounding text that are quoted before the rest is only counted.
+const QUOTED_MOST: usize = 3;
+
+/// Reads every document of a text; remarks are about what stands beside them.
+///
+/// # Errors
+/// When a document is cut short or damaged, or when none measured anything.
+pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), ImportError> {
+    let mut documents = Vec::new();
+    let mut empty = Vec::new();
+    let mut beside = Vec::new();
+    let mut rest = text;
+    while let Some(begin) = next_object(rest) {
+        beside.extend(complaints(&rest[..begin]));
+        let mut values = Deserializer::from_str(&rest[begin..]).into_iter::<Document>();
+        let document = match values.next() {
+            Some(Ok(document)) => document,
+            Some(Err(error)) => return Err(unreadable(Origin::FioJson, &error)),
+            None => break,
+        };
+        rest = &rest[begin + values.byte_offset()..];
+        match document.run(suite)? {
+            run if run.results.is_empty() => empty.extend(run.skipped),
+            run => documents.push(run.document()),
+        }
+    }
+    beside.extend(complaints(rest));
+    if documents.is_empty() {
+        let why = empty.first().map(|skipped| format!(" ({}: {})", skipped.test, skipped.because));
+        return Err(ImportError::Nothing(Origin::FioJson, why.unwrap_or_default()));
+    }
+    Ok((documents, remarks(&beside)))
+}
+
+/// Where the next document begins: a brace at the beginning of a line.
+fn next_object(text: &str) -> Option<usize> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start().len();
+        if line[indent..].starts_with('{') {
+            return Some(at + indent);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Lines by which fio says that something went wrong; `fio: ` begins all of its own messages.
+fn complaints(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| line.starts_with("fio: ") || line.contains("error"))
+}
+
+fn remarks(beside: &[&str]) -> Vec<String> {
+    let mut remarks: Vec<String> =
+        beside.iter().take(QUOTED_MOST).map(|line| format!("beside the document, fio says: {line}")).collect();
+    if let Some(more @ 1..) = beside.len().checked_sub(QUOTED_MOST) {
+        remarks.push(format!("{more} more such lines"));
+    }
+    remarks
+}
+
+/// A document as fio writes it. Versions differ in which keys there are, so that all but the jobs may be missing.
+#[derive(Debug, Deserialize)]
+struct Document {
+    #[serde(rename = "fio version")]
+    version: String,
+    #[serde(default)]
+    timestamp: Option<i64>,
+    #[serde(default)]
+    timestamp_ms: Option<i64>,
+    #[serde(default, rename = "global options")]
+    global_options: Value,
+    #[serde(default)]
+    jobs: Vec<RawJob>,
+    #[serde(default)]
+    client_stats: Vec<RawJob>,
+    #[serde(default)]
+    disk_util: Vec<Disk>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Disk {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawJob {
+    jobname: String,
+    #[serde(default)]
+    hostname: Option<String>,
+    #[serde(default)]
+    groupid: u64,
+    #[serde(default)]
+    error: i64,
+    #[serde(default, rename = "job options")]
+    options: Value,
+    #[serde(default)]
+    read: RawDirection,
+    #[serde(default)]
+    write: RawDirection,
+    #[serde(default)]
+    trim: RawDirection,
+    #[serde(default)]
+    mixed: RawDirection,
+    #[serde(default)]
+    sync: RawSync,
+    /// What flushmark's own export has beside fio's keys.
+    #[serde(default)]
+    commit: RawSync,
+    #[serde(default)]
+    job_runtime: Option<u64>,
+    /// Milliseconds since 1970, from fio 3.36.
+    #[serde(default)]
+    job_start: Option<i64>,
+    #[serde(default)]
+    usr_cpu: f64,
+    #[serde(default)]
+    sys_cpu: f64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawDirection {
+    io_bytes: u64,
+    io_kbytes: Option<u64>,
+    iops: f64,
+    runtime: u64,
+    total_ios: Option<u64>,
+    // Nanoseconds, from fio 3.
+    slat_ns: RawLatency,
+    clat_ns: RawLatency,
+    lat_ns: RawLatency,
+    // Microseconds, before.
+    slat: RawLatency,
+    clat: RawLatency,
+    lat: RawLatency,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawSync {
+    total_ios: u64,
+    lat_ns: RawLatency,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawLatency {
+    min: f64,
+    max: f64,
+    mean: f64,
+    #[serde(rename = "N")]
+    count: Option<u64>,
+    percentile: BTreeMap<String, f64>,
+    bins: BTreeMap<String, u64>,
+}
+
+impl Document {
+    fn run(self, suite: &str) -> Result<ToldRun, ImportError> {
+        let global = options(&self.global_options);
+        // An aggregate beside what it is made of would count everything twice.
+        let clients = self.client_stats.into_iter().filter(|job| job.jobname != ALL_CLIENTS);
+        let raw: Vec<RawJob> = self.jobs.into_iter().chain(clients).collect();
+        let starts = raw.iter().filter_map(|job| job.job_start).min();
+        let jobs: Vec<Job> = raw.into_iter().map(|job| job.read(&global)).collect::<Result<_, _>>()?;
+        let disks: Vec<String> =
+            self.disk_util.into_iter().map(|disk| disk.name).filter(|name| !name.is_empty()).collect();
+        let (target, drive) = job::place(&jobs, &disks);
+        let longest_ms = jobs.iter().map(|job| job.read.runtime_ms.max(job.write.runtime_ms)).max().unwrap_or(0);
+        // fio's own time is that of its report, at the end.
+        let reported_ms = self.timestamp_ms.or_else(|| self.timestamp?.checked_mul(1000));
+        let reported = reported_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        let began = reported.and_then(|time| time.checked_sub(i64::try_from(longest_ms).ok()?.milliseconds()).ok());
+        let (results, skipped) = job::tests(jobs);
+        Ok(ToldRun {
+            source: job::source(Some(&self.version), drive),
+            suite: suite.to_owned(),
+            started_at: starts.and_then(|ms| Timestamp::from_millisecond(ms).ok()).or(began).map(whole_seconds),
+            target,
+            results,
+            skipped,
+        })
+    }
+}
+
+/// A run begins before its first operation, so that more digits would claim more than is known.
+fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+impl RawJob {
+    fn read(self, global: &Options) -> Result<Job, ImportError> {
+        let name = &self.jobname;
+        let mut own = options(&self.options);
+        own.set_missing(global);
+        let runtime_ms = self.read.runtime.max(self.write.runtime);
+        let busy_s = self.job_runtime.unwrap_or(runtime_ms) as f64 / 1e3;
+        Ok(Job {
+            read: self.read.read(name)?,
+            write: self.write.read(name)?,
+            trims: self.trim.ios(),
+            unified: self.mixed.ios(),
+            commits: self.commit.total_ios,
+            commit: self.commit.lat_ns.read(1.0, self.commit.total_ios, name)?,
+            syncs: self.sync.total_ios,
+            sync: self.sync.lat_ns.read(1.0, self.sync.total_ios, name)?,
+            user_s: self.usr_cpu / 100.0 * busy_s,
+            system_s: self.sys_cpu / 100.0 * busy_s,
+            host: self.hostname.filter(|host| !host.is_empty()),
+            group: self.groupid,
+            error: self.error,
+            options: own,
+            processes: None,
+            notes: Vec::new(),
+            name: self.jobname,
+        })
+    }
+}
+
+impl RawDirection {
+    /// fio before 2.2 does not count them in its report, but says how many a second there were.
+    fn ios(&self) -> u64 {
+        self.total_ios.unwrap_or_else(|| (self.iops * self.runtime as f64 / 1e3).round() as u64)
+    }
+
+    fn read(self, job: &str) -> Result<Direction, ImportError> {
+        let ios = self.ios();
+        // Before there was a key for kilobytes, this one counted them (fio 2.x, stat.c).
+        let bytes = if self.io_kbytes.is_some() { self.io_bytes } else { self.io_bytes.saturating_mul(1024) };
+        // No version writes both units.
+        let either =
+            |ns: RawLatency, us: RawLatency| if us.max > 0.0 { us.read(1e3, ios, job) } else { ns.read(1.0, ios, job) };
+        let submission = either(self.slat_ns, self.slat)?;
+        Ok(Direction {
+            ios,
+            bytes,
+            runtime_ms: self.runtime,
+            submission_mean_ns: submission.mean_ns,
+            completion: either(self.clat_ns, self.clat)?,
+            total: either(self.lat_ns, self.lat)?,
+        })
+    }
+}
+
+impl RawLatency {
+    /// `unit_ns` is the length of its unit, and `operations` how many there are where it does not say.
+    fn read(self, unit_ns: f64, operations: u64, job: &str) -> Result<Timed, ImportError> {
+        let damaged = |what: &str| ImportError::Damaged(Origin::FioJson, format!("job {job} has {what}"));
+        let mut percentiles = Vec::new();
+        for (percent, latency) in &self.percentile {
+            let percent: f64 = percent.parse().map_err(|_| damaged(&format!("a percentile called `{percent}`")))?;
+            percentiles.push((percent, latency * unit_ns));
+        }
+        let mut bins = Vec::new();
+        // JSON+ of fio 2 counts by the number of the cell, under a key that says how many bits a cell has.
+        let by_latency = !self.bins.keys().any(|key| key.starts_with("FIO_"));
+        for (latency, count) in self.bins.iter().filter(|_| by_latency) {
+            let latency: u64 = latency.parse().map_err(|_| damaged(&format!("a bin called `{latency}`")))?;
+            bins.push((latency, *count));
+        }
+        bins.sort_unstable();
+        // A list of zeros stands where nothing was timed.
+        let count = if self.max > 0.0 { self.count.unwrap_or(operations) } else { self.count.unwrap_or(0) };
+        Ok(Timed {
+            min_ns: self.min * unit_ns,
+            max_ns: self.max * unit_ns,
+            mean_ns: self.mean * unit_ns,
+            count,
+            percentiles,
+            bins,
+        })
+    }
+}
+
+/// Options as fio writes them: an object of texts; fio-plot and others write a list with one.
+fn options(value: &Value) -> Options {
+    let mut options = Options::default();
+    let object = match value {
+        Value::Array(list) => list.first(),
+        other => Some(other),
+    };
+    for (name, value) in object.and_then(Value::as_object).into_iter().flatten() {
+        match value {
+            Value::String(text) => options.set(name, text),
+            Value::Null => options.set(name, "1"),
+            other => options.set(name, &other.to_string()),
+        }
+    }
+    options
+}

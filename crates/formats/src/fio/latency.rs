@@ -1,0 +1,86 @@
+//! fio's figures of a latency.
+
+use measurement::{Histogram, LatencySummary};
+
+use crate::told::Latencies;
+
+/// What fio tells of the latencies of one kind, in nanoseconds whatever unit it was printed in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Timed {
+    /// Shortest.
+    pub min_ns: f64,
+    /// Longest.
+    pub max_ns: f64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// How many; fio's text and fio before 3 do not say, so that it is the number of operations.
+    pub count: u64,
+    /// Percentiles, of 100.
+    pub percentiles: Vec<(f64, f64)>,
+    /// JSON+'s cells: middle and count.
+    pub bins: Vec<(u64, u64)>,
+}
+
+impl Timed {
+    /// Whether more is known than minimum, maximum and mean.
+    pub fn is_spread(&self) -> bool {
+        !self.percentiles.is_empty() || !self.bins.is_empty()
+    }
+
+    /// The figures, as far as all of them are known.
+    pub fn latencies(&self) -> Latencies {
+        if self.count == 0 {
+            return Latencies::default();
+        }
+        let histogram = (!self.bins.is_empty()).then(|| {
+            let mut histogram = Histogram::new();
+            self.bins.iter().for_each(|&(latency_ns, count)| histogram.record_n(latency_ns, count));
+            histogram
+        });
+        Latencies { summary: self.summary(histogram.as_ref()), histogram }
+    }
+
+    /// fio's own percentiles go first; what its list leaves out comes from the cells.
+    fn summary(&self, histogram: Option<&Histogram>) -> Option<LatencySummary> {
+        let us = |ns: f64| ns / 1e3;
+        let percentile = |wanted: f64| {
+            let listed = self.percentiles.iter().find(|(percent, _)| (percent - wanted).abs() < 1e-6);
+            let counted = || histogram.map(|histogram| histogram.quantile_ns(wanted / 100.0) as f64);
+            // A percentile is the middle of a cell, which may lie above the longest latency in it.
+            listed.map(|&(_, ns)| ns).or_else(counted).map(|ns| us(ns.min(self.max_ns)))
+        };
+        Some(LatencySummary {
+            mean: us(self.mean_ns),
+            min: us(self.min_ns),
+            p50: percentile(50.0)?,
+            p90: percentile(90.0)?,
+            p99: percentile(99.0)?,
+            p99_9: percentile(99.9)?,
+            p99_99: percentile(99.99)?,
+            max: us(self.max_ns),
+            count: self.count,
+        })
+    }
+
+    /// The latencies of two processes together. Without cells of both, percentiles do not add up, and none are left.
+    pub fn merge(&mut self, other: &Timed) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            self.clone_from(other);
+            return;
+        }
+        let (own, others) = (self.count as f64, other.count as f64);
+        self.mean_ns = (self.mean_ns * own + other.mean_ns * others) / (own + others);
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count += other.count;
+        self.percentiles.clear();
+        if self.bins.is_empty() || other.bins.is_empty() {
+            self.bins.clear();
+        } else {
+            self.bins.extend_from_slice(&other.bins);
+        }
+    }
+}

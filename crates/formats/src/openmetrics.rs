@@ -1,0 +1,200 @@
+//! A run as metrics, for Prometheus.
+//!
+//! node_exporter's textfile collector reads the Prometheus text format, OpenMetrics' predecessor, and takes no timestamps. What is written here is both: base
+//! units in the names, `HELP` and `TYPE` once before all samples of a name, summaries with quantiles, and at the end `# EOF`, which the older format takes for a
+//! comment. No sample repeats another's labels.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use measurement::{Ended, Grade, LatencySummary, RunDocument, TestResult};
+
+use crate::columns::{drive, tool};
+
+/// The metrics of one run, or of several, which a label `run` then tells apart.
+///
+/// ```
+/// let document = formats::import("a", "Synchronous random writes:\n 8192 kbytes: 46779.5 usec/IO = 171.0 Mbytes/s", None)?.documents;
+/// let text = formats::openmetrics::text(&document);
+/// assert!(text.contains("flushmark_commits_per_second{suite=\"slog\","));
+/// assert!(text.ends_with("# EOF\n"));
+/// # Ok::<(), formats::ImportError>(())
+/// ```
+pub fn text(documents: &[RunDocument]) -> String {
+    let runs: Vec<Run<'_>> =
+        documents.iter().enumerate().map(|(index, document)| Run::of(document, index, documents.len())).collect();
+    let mut text = String::new();
+    for family in TESTS {
+        family.write(
+            &mut text,
+            runs.iter().flat_map(|run| {
+                run.tests.iter().filter_map(|(labels, result)| Some((labels.clone(), (family.value)(result)?)))
+            }),
+        );
+    }
+    latencies(&mut text, &runs);
+    let start = Family {
+        name: "flushmark_run_start_time_seconds",
+        help: "When the run began, in seconds since 1970.",
+        value: |_| None,
+    };
+    start.write(
+        &mut text,
+        runs.iter().filter_map(|run| {
+            let began: Timestamp = run.document.started_at.parse().ok()?;
+            // A model, and an imported run of which nobody knows when it was.
+            (began != Timestamp::UNIX_EPOCH).then(|| (run.labels.clone(), began.as_second() as f64))
+        }),
+    );
+    let grade = Family {
+        name: "flushmark_fitness_grade",
+        help: "What the storage is fit for: 0 unfit, 1 poor, 2 fair, 3 good, 4 excellent; no sample where it is not known.",
+        value: |_| None,
+    };
+    grade.write(
+        &mut text,
+        runs.iter().flat_map(|run| {
+            run.document.fitness.iter().filter_map(|(used, fitness)| {
+                Some((format!("{},use=\"{}\"", run.labels, escaped(used.name())), grade_value(fitness.grade)?))
+            })
+        }),
+    );
+    let finding = Family { name: "flushmark_finding_info", help: "A finding of the run; always 1.", value: |_| None };
+    finding.write(
+        &mut text,
+        runs.iter().flat_map(|run| {
+            let ids: BTreeSet<&str> = run.document.findings.iter().map(|finding| finding.id.as_str()).collect();
+            ids.into_iter().map(|id| (format!("{},finding=\"{}\"", run.labels, escaped(id)), 1.0)).collect::<Vec<_>>()
+        }),
+    );
+    text += "# EOF\n";
+    text
+}
+
+/// A metric with its samples.
+struct Family {
+    name: &'static str,
+    help: &'static str,
+    value: fn(&TestResult) -> Option<f64>,
+}
+
+/// What is told of each test.
+const TESTS: [Family; 5] = [
+    Family {
+        name: "flushmark_operations_per_second",
+        help: "Reads and writes per second; of a step program, turns.",
+        value: |result| Some(result.iops),
+    },
+    Family {
+        name: "flushmark_commits_per_second",
+        help: "Commits per second, where anything was made durable.",
+        value: |result| result.commits_per_s,
+    },
+    Family {
+        name: "flushmark_throughput_bytes_per_second",
+        help: "Bytes read and written per second.",
+        value: |result| Some(result.mib_per_s * f64::from(1 << 20)),
+    },
+    Family {
+        name: "flushmark_test_duration_seconds",
+        help: "How long the test was measured.",
+        value: |result| Some(result.elapsed_s),
+    },
+    Family {
+        name: "flushmark_test_completed",
+        help: "Whether the test reached its limit: 1, or 0 when it was interrupted or failed.",
+        value: |result| Some(f64::from(u8::from(result.ended == Ended::Limit))),
+    },
+];
+
+impl Family {
+    fn write(&self, text: &mut String, samples: impl Iterator<Item = (String, f64)>) {
+        let mut samples = samples.filter(|(_, value)| value.is_finite()).peekable();
+        if samples.peek().is_none() {
+            return;
+        }
+        let _ = writeln!(text, "# HELP {} {}\n# TYPE {} gauge", self.name, self.help, self.name);
+        for (labels, value) in samples {
+            let _ = writeln!(text, "{}{{{labels}}} {value}", self.name);
+        }
+    }
+}
+
+/// Quantiles with what lies beside them: OpenMetrics' summary has neither a shortest nor a longest.
+fn latencies(text: &mut String, runs: &[Run<'_>]) {
+    let kinds = |result: &TestResult| {
+        [("read", result.read_us), ("write", result.write_us), ("sync", result.sync_us), ("commit", result.commit_us)]
+    };
+    let mut timed: Vec<(String, LatencySummary)> = Vec::new();
+    for (labels, result) in runs.iter().flat_map(|run| &run.tests) {
+        for (operation, summary) in kinds(result) {
+            timed.extend(summary.map(|summary| (format!("{labels},operation=\"{operation}\""), summary)));
+        }
+    }
+    if timed.is_empty() {
+        return;
+    }
+    let name = "flushmark_latency_seconds";
+    let _ = writeln!(text, "# HELP {name} Latency of one operation.\n# TYPE {name} summary");
+    for (labels, us) in &timed {
+        let quantiles =
+            [("0.5", us.p50), ("0.9", us.p90), ("0.99", us.p99), ("0.999", us.p99_9), ("0.9999", us.p99_99)];
+        for (quantile, value) in quantiles {
+            let _ = writeln!(text, "{name}{{{labels},quantile=\"{quantile}\"}} {}", value / 1e6);
+        }
+        let _ = writeln!(text, "{name}_sum{{{labels}}} {}", us.mean * us.count as f64 / 1e6);
+        let _ = writeln!(text, "{name}_count{{{labels}}} {}", us.count);
+    }
+    let lowest = Family { name: "flushmark_latency_min_seconds", help: "The shortest latency.", value: |_| None };
+    lowest.write(text, timed.iter().map(|(labels, us)| (labels.clone(), us.min / 1e6)));
+    let highest = Family { name: "flushmark_latency_max_seconds", help: "The longest latency.", value: |_| None };
+    highest.write(text, timed.iter().map(|(labels, us)| (labels.clone(), us.max / 1e6)));
+}
+
+fn grade_value(grade: Grade) -> Option<f64> {
+    match grade {
+        Grade::Unknown => None,
+        Grade::Unfit => Some(0.0),
+        Grade::Poor => Some(1.0),
+        Grade::Fair => Some(2.0),
+        Grade::Good => Some(3.0),
+        Grade::Excellent => Some(4.0),
+    }
+}
+
+/// A run with its labels, and those of its tests.
+struct Run<'a> {
+    document: &'a RunDocument,
+    labels: String,
+    tests: Vec<(String, &'a TestResult)>,
+}
+
+impl Run<'_> {
+    fn of(document: &RunDocument, index: usize, count: usize) -> Run<'_> {
+        let mut labels = format!(
+            "suite=\"{}\",target=\"{}\",drive=\"{}\",tool=\"{}\"",
+            escaped(&document.suite),
+            escaped(&document.target.given),
+            escaped(&drive(document).unwrap_or_default()),
+            escaped(tool(document)),
+        );
+        if count > 1 {
+            let _ = write!(labels, ",run=\"{}\"", index + 1);
+        }
+        let mut taken: BTreeSet<String> = BTreeSet::new();
+        let tests = document.results.iter().map(|result| {
+            // Two samples with the same labels would make the collector refuse the whole file.
+            let again = (2..).map(|times| format!("{} ({times})", result.test));
+            let mut names = std::iter::once(result.test.clone()).chain(again);
+            let test = names.find(|name| taken.insert(name.clone())).unwrap_or_default();
+            (format!("{labels},test=\"{}\"", escaped(&test)), result)
+        });
+        Run { document, tests: tests.collect(), labels: labels.clone() }
+    }
+}
+
+/// A label's value: backslash, quotation mark and line feed are written as two characters each.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

@@ -1,0 +1,198 @@
+//! PostgreSQL's `pg_test_fsync`: operations per second of each sync method.
+//!
+//! flushmark's suite `wal` asks the same, and its tests lend their names and workloads, so that the two compare.
+
+use measurement::{RunDocument, Skipped, Source, TestResult, WorkloadRecord};
+use workload::{Test, suites};
+
+use crate::error::ImportError;
+use crate::import::Origin;
+use crate::pasted::{Line, lines};
+use crate::told::{Told, ToldRun, unknown_target};
+
+/// The beginning of its first section's heading.
+pub const HEADING: &str = "Compare file sync methods";
+/// How long each test runs where it does not say (pg_test_fsync(1), `-s`).
+const DEFAULT_S: f64 = 5.0;
+/// The suite that asks the same.
+const SUITE: &str = "wal";
+
+/// Reads all sections.
+///
+/// # Errors
+/// When a line of figures does not read, or a section lacks some.
+pub fn read(text: &str) -> Result<RunDocument, ImportError> {
+    let suite = suites::named(SUITE).map(|plan| plan.tests).unwrap_or_default();
+    let mut elapsed_s = None;
+    let mut section: Option<(Section, usize)> = None;
+    let mut results = Vec::new();
+    let mut skipped = Vec::new();
+    for line in lines(text) {
+        if let Some((seconds, _)) =
+            line.text.split_once(" seconds per test").or_else(|| line.text.split_once(" second per test"))
+        {
+            elapsed_s = seconds.trim().parse().ok().filter(|seconds| (0.0..1e6).contains(seconds));
+        } else if let Some(begun) = Section::of(line.text) {
+            whole(section)?;
+            section = Some((begun, 0));
+        } else if let Some((name, figures)) = row(line.text) {
+            let Some((section, rows)) = &mut section else { continue };
+            *rows += 1;
+            let title = section.test(name);
+            match figures {
+                Figures::NotAvailable => skipped.push(Skipped {
+                    test: title,
+                    because: "pg_test_fsync says n/a: the system or the filesystem has no such method".to_owned(),
+                }),
+                Figures::PerSecond(text) => {
+                    let per_second = per_second(text).ok_or_else(|| damaged(line))?;
+                    match suite.iter().find(|known| known.name == title) {
+                        Some(known) => results.push(result(known, per_second, elapsed_s)),
+                        None => skipped.push(Skipped {
+                            test: title,
+                            because: format!(
+                                "{per_second:.3} ops/sec of a method or size that flushmark has no test of"
+                            ),
+                        }),
+                    }
+                }
+            }
+        }
+    }
+    whole(section)?;
+    if results.is_empty() {
+        return Err(ImportError::Nothing(Origin::PgTestFsync, String::new()));
+    }
+    let run = ToldRun {
+        source: Source { tool: "pg_test_fsync".to_owned(), version: None, drive: None },
+        suite: SUITE.to_owned(),
+        started_at: None,
+        target: unknown_target(),
+        results,
+        skipped,
+    };
+    Ok(run.document())
+}
+
+/// A block of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Section {
+    /// So many writes of so many KiB, then a sync.
+    Methods { several: bool, kib: u32 },
+    /// The same amount in ever smaller writes.
+    OpenSync,
+    /// A sync by another handle.
+    AnotherHandle,
+    /// No sync.
+    NotSynced,
+}
+
+impl Section {
+    fn of(line: &str) -> Option<Section> {
+        if let Some(rest) = line.strip_prefix(HEADING) {
+            let kib = rest.split(' ').find_map(|word| word.strip_suffix("kB")).and_then(|kib| kib.parse().ok());
+            return Some(Section::Methods { several: rest.contains("two "), kib: kib.unwrap_or(8) });
+        }
+        let sections = [
+            ("Compare open_sync", Section::OpenSync),
+            ("Test if fsync on non-write", Section::AnotherHandle),
+            ("Non-sync", Section::NotSynced),
+            // As versions before 9.3 wrote it.
+            ("Non-Sync", Section::NotSynced),
+        ];
+        sections.into_iter().find(|(words, _)| line.starts_with(words)).map(|(_, section)| section)
+    }
+
+    /// The name of the same test in flushmark's suite.
+    fn test(self, row: &str) -> String {
+        match self {
+            Section::Methods { several: false, kib } => format!("one {kib} KiB write: {row}"),
+            Section::Methods { several: true, kib } => format!("two {kib} KiB writes: {row}"),
+            Section::OpenSync => {
+                // ` 2 *  8kB open_sync writes`
+                let mut numbers = row.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+                let (count, kib) = (numbers.next().unwrap_or("?"), numbers.next().unwrap_or("?"));
+                format!("open_sync, 16 KiB: {count} x {kib} KiB")
+            }
+            Section::AnotherHandle => format!("another handle: {row}"),
+            Section::NotSynced => format!("not synced: {row}"),
+        }
+    }
+
+    /// Rows that every version prints, those of methods that the system does not have included.
+    const fn rows(self) -> usize {
+        match self {
+            Section::Methods { .. } | Section::OpenSync => 5,
+            Section::AnotherHandle => 2,
+            Section::NotSynced => 1,
+        }
+    }
+
+    const fn heading(self) -> &'static str {
+        match self {
+            Section::Methods { .. } => HEADING,
+            Section::OpenSync => "Compare open_sync with different write sizes",
+            Section::AnotherHandle => "Test if fsync on non-write file descriptor is honored",
+            Section::NotSynced => "Non-sync'ed writes",
+        }
+    }
+}
+
+enum Figures<'a> {
+    PerSecond(&'a str),
+    NotAvailable,
+}
+
+/// `open_datasync     3282.685 ops/sec     305 usecs/op`: name and figures. A star behind `n/a` says that direct I/O is what is missing.
+fn row(line: &str) -> Option<(&str, Figures<'_>)> {
+    if let Some(name) = line.trim_end_matches('*').strip_suffix("n/a") {
+        return Some((name.trim(), Figures::NotAvailable));
+    }
+    let (before, _) = line.split_once(" ops/sec")?;
+    let (name, figure) = before.trim().rsplit_once([' ', '\t'])?;
+    Some((name.trim(), Figures::PerSecond(figure)))
+}
+
+/// Operations per second; some languages write a comma before the decimals.
+fn per_second(text: &str) -> Option<f64> {
+    text.replace(',', ".").parse().ok().filter(|rate| (1e-6..1e9).contains(rate))
+}
+
+fn damaged(line: Line<'_>) -> ImportError {
+    ImportError::Damaged(
+        Origin::PgTestFsync,
+        format!("line {} has operations per second that do not read: `{}`", line.number, line.text),
+    )
+}
+
+/// Holds a section to its number of rows.
+fn whole(section: Option<(Section, usize)>) -> Result<(), ImportError> {
+    match section {
+        Some((section, rows)) if rows < section.rows() => {
+            let missing = format!("`{}` has {rows} rows instead of {}", section.heading(), section.rows());
+            Err(ImportError::CutShort(Origin::PgTestFsync, missing))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn result(test: &Test, per_second: f64, elapsed_s: Option<f64>) -> TestResult {
+    let workload = WorkloadRecord::of(test);
+    let synced = workload.steps.iter().any(|step| step.starts_with("sync "))
+        || workload.files.iter().any(|file| file.open_flag.is_some());
+    let writes = workload.block_bytes;
+    let mut told = Told::of(&test.name, workload, "pg_test_fsync");
+    told.elapsed_s = elapsed_s.unwrap_or(DEFAULT_S);
+    told.iops = Some(per_second);
+    told.ops = (per_second * told.elapsed_s).round() as u64;
+    told.bytes = per_second * told.elapsed_s * writes as f64;
+    told.commits_per_s = synced.then_some(per_second);
+    told.proof.commits = if synced { told.ops } else { 0 };
+    if elapsed_s.is_none() {
+        told.notes.push(
+            "The text does not say how long each test ran; pg_test_fsync's default of 5 s is assumed.".to_owned(),
+        );
+    }
+    told.notes.push("pg_test_fsync prints a mean alone.".to_owned());
+    told.result()
+}

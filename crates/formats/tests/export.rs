@@ -1,0 +1,330 @@
+//! What other programs are given, read back.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::float_cmp,
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "figures come back bit by bit, names are ours"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+
+use formats::fio::write::{Bins, json};
+use formats::import;
+use measurement::{Finding, Fitness, Grade, RunDocument, TestResult, Use};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::Field;
+
+fn own() -> [RunDocument; 2] {
+    [
+        include_str!("../../measurement/tests/documents/run-1-check.json"),
+        include_str!("../../measurement/tests/documents/run-1-model.json"),
+    ]
+    .map(|text| RunDocument::from_json(text).unwrap())
+}
+
+fn fio(name: &str) -> RunDocument {
+    let text = std::fs::read_to_string(format!("{}/tests/fixtures/fio/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    import(name, &text, None).unwrap().documents.remove(0)
+}
+
+const FIXTURES: [&str; 6] = [
+    "3.33-mix-plus.json",
+    "3.33-group-plus.json",
+    "3.33-client-plus.json",
+    "3.33-lat-percentiles-plus.json",
+    "3.33-mix.json",
+    "kioxia-cd6.txt",
+];
+
+/// What a result says, without what it was called and how it came.
+fn figures(result: &TestResult) -> TestResult {
+    TestResult { notes: Vec::new(), ..result.clone() }
+}
+
+#[test]
+fn what_came_from_fio_goes_out_as_it_came_in() {
+    for name in FIXTURES {
+        let document = fio(name);
+        let back = import(name, &json(&document, Bins::With), None).unwrap().documents.remove(0);
+        assert_eq!(back.source, document.source, "{name}");
+        assert_eq!(back.started_at, document.started_at, "{name}");
+        assert_eq!(back.results.len(), document.results.len(), "{name}");
+        for (back, was) in back.results.iter().zip(&document.results) {
+            let close = |back: f64, was: f64| (back - was).abs() <= was * 1e-9;
+            assert!(
+                close(back.iops, was.iops) && close(back.elapsed_s, was.elapsed_s),
+                "{name}: {} {}",
+                back.iops,
+                was.iops
+            );
+            assert_eq!(back.histograms, was.histograms, "{name}: {}", was.test);
+            let percentiles = |us: Option<measurement::LatencySummary>| {
+                us.map(|us| [us.p50, us.p90, us.p99, us.p99_9, us.p99_99, us.count as f64].map(|us| (us * 1e3).round()))
+            };
+            for (back, was) in [
+                (back.read_us, was.read_us),
+                (back.write_us, was.write_us),
+                (back.sync_us, was.sync_us),
+                (back.commit_us, was.commit_us),
+            ] {
+                assert_eq!(percentiles(back), percentiles(was), "{name}");
+            }
+            assert_eq!(back.commits_per_s.is_some(), was.commits_per_s.is_some(), "{name}: {}", was.test);
+            let same = |result: &TestResult| {
+                let work = &result.workload;
+                (
+                    work.pattern,
+                    work.block_bytes,
+                    work.depth,
+                    work.jobs,
+                    work.sync,
+                    work.sync_every,
+                    work.drain,
+                    work.direct,
+                )
+            };
+            assert_eq!(same(back), same(was), "{name}: {}", was.test);
+        }
+        // The second time nothing changes at all.
+        let again = import(name, &json(&back, Bins::With), None).unwrap().documents.remove(0);
+        for (again, back) in again.results.iter().zip(&back.results) {
+            assert_eq!(figures(again).histograms, figures(back).histograms, "{name}");
+            assert_eq!((again.iops, again.write_us, again.sync_us), (back.iops, back.write_us, back.sync_us), "{name}");
+        }
+    }
+}
+
+#[test]
+fn flushmark_s_own_results_survive_fio_s_form() {
+    for document in own() {
+        let back = import("own", &json(&document, Bins::With), None).unwrap().documents.remove(0);
+        assert_eq!(back.source.unwrap().tool, "flushmark");
+        for (back, was) in back.results.iter().zip(&document.results) {
+            assert_eq!(back.test, was.test);
+            // fio's time has milliseconds, its cells are 1.6 % wide.
+            assert!((back.iops / was.iops - 1.0).abs() < 0.001, "{}: {} {}", was.test, back.iops, was.iops);
+            for (back, was) in
+                [(back.commit_us, was.commit_us), (back.sync_us, was.sync_us), (back.write_us, was.write_us)]
+            {
+                assert_eq!(back.map(|us| us.count), was.map(|us| us.count));
+                let (Some(back), Some(was)) = (back, was) else { continue };
+                assert!(
+                    (back.p99 / was.p99 - 1.0).abs() < 0.001 && (back.max / was.max - 1.0).abs() < 0.001,
+                    "{back:?} {was:?}"
+                );
+            }
+            assert_eq!(back.workload.sync, was.workload.sync);
+        }
+    }
+}
+
+#[test]
+fn json_without_plus_has_no_bins() {
+    let document = fio("3.33-mix-plus.json");
+    assert!(json(&document, Bins::With).contains("\"bins\""));
+    assert!(!json(&document, Bins::Without).contains("\"bins\""));
+    let back = import("a", &json(&document, Bins::Without), None).unwrap().documents.remove(0);
+    let percentiles = |result: &TestResult| result.sync_us.map(|us| (us.p50, us.p99_99));
+    assert_eq!(percentiles(&back.results[0]), percentiles(&document.results[0]));
+}
+
+/// The keys that fio writes for each job and direction, against those of a file that fio wrote.
+#[test]
+fn fio_s_keys_are_there() {
+    let fio_s: serde_json::Value = serde_json::from_str(include_str!("fixtures/fio/3.33-mix-plus.json")).unwrap();
+    let ours: serde_json::Value = serde_json::from_str(&json(&own()[0], Bins::With)).unwrap();
+    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<String>>();
+    // What this program does not count: context switches, page faults, how deep queues were.
+    let uncounted = [
+        "ctx",
+        "majf",
+        "minf",
+        "iodepth_level",
+        "iodepth_submit",
+        "iodepth_complete",
+        "latency_target",
+        "latency_percentile",
+        "latency_window",
+    ];
+    let missing = |path: &str| {
+        let (fio_s, ours) = (keys(fio_s.pointer(path).unwrap()), keys(ours.pointer(path).unwrap()));
+        fio_s.difference(&ours).filter(|key| !uncounted.contains(&key.as_str())).cloned().collect::<Vec<_>>()
+    };
+    for path in [
+        "",
+        "/jobs/0",
+        "/jobs/0/read",
+        "/jobs/0/write",
+        "/jobs/0/write/clat_ns",
+        "/jobs/0/sync",
+        "/jobs/0/latency_us",
+        "/jobs/0/latency_ms",
+        "/jobs/0/latency_ns",
+    ] {
+        assert_eq!(missing(path), Vec::<String>::new(), "{path}");
+    }
+    let shares = ["ns", "us", "ms"].map(|unit| ours.pointer(&format!("/jobs/0/latency_{unit}")).unwrap());
+    let sum: f64 = shares
+        .iter()
+        .flat_map(|shares| shares.as_object().unwrap().values())
+        .map(|share| share.as_f64().unwrap())
+        .sum();
+    assert!((sum - 100.0).abs() < 0.001, "{sum}");
+}
+
+#[test]
+fn csv_is_one_row_a_test_and_no_formula() {
+    let mut documents = own();
+    documents[0].results[0].test = "=HYPERLINK(\"http://example.org\"),x".to_owned();
+    documents[0].results[1].test = "two\nlines, \"quoted\"".to_owned();
+    let text = formats::csv::table(&documents);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), documents.iter().map(|document| document.results.len()).sum::<usize>());
+    let cell = |row: usize, name: &str| rows[row][header.iter().position(|column| column == name).unwrap()].to_owned();
+    assert_eq!(cell(0, "test"), "'=HYPERLINK(\"http://example.org\"),x");
+    assert_eq!(cell(1, "test"), "two\nlines, \"quoted\"");
+    let result = &documents[0].results[1];
+    assert_eq!(cell(1, "iops").parse::<f64>().unwrap(), result.iops);
+    assert_eq!(cell(1, "commit_p99_us").parse::<f64>().unwrap(), result.commit_us.unwrap().p99);
+    assert_eq!((cell(0, "commit_p99_us"), cell(0, "sync")), (String::new(), "none".to_owned()));
+    assert!(text.ends_with("\r\n"));
+}
+
+#[test]
+fn parquet_s_rows_are_the_results_and_their_cells() {
+    let documents = own();
+    let tests = rows(&formats::parquet::tests(&documents).unwrap());
+    let results: Vec<&TestResult> = documents.iter().flat_map(|document| &document.results).collect();
+    assert_eq!(tests.len(), results.len());
+    let real = |value: Option<f64>| value.map_or(Field::Null, Field::Double);
+    for (row, result) in tests.iter().zip(&results) {
+        assert_eq!(row["test"], Field::Str(result.test.clone()));
+        assert_eq!(row["iops"], Field::Double(result.iops));
+        assert_eq!(row["commits_per_s"], real(result.commits_per_s));
+        assert_eq!(row["sync_p99_us"], real(result.sync_us.map(|us| us.p99)));
+        assert_eq!(row["direct"], Field::Bool(result.workload.direct));
+        assert_eq!(row["ops"], Field::Long(result.ops as i64));
+    }
+    let bins = rows(&formats::parquet::bins(&documents).unwrap());
+    let counts = bins.iter().map(|row| match row["count"] {
+        Field::Long(count) => count as u64,
+        ref other => panic!("{other:?}"),
+    });
+    let histograms = results.iter().flat_map(|result| {
+        let histograms = &result.histograms;
+        [&histograms.read, &histograms.write, &histograms.sync, &histograms.commit].into_iter().flatten()
+    });
+    assert_eq!(counts.sum::<u64>(), histograms.map(measurement::Histogram::count).sum::<u64>());
+}
+
+/// The rows of a Parquet file, each cell by its column's name.
+fn rows(bytes: &[u8]) -> Vec<BTreeMap<String, Field>> {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+    rows.map(|row| row.into_columns().into_iter().collect()).collect()
+}
+
+#[test]
+fn metrics_are_unambiguous_and_escaped() {
+    let mut document = fio("3.33-lat-percentiles-plus.json");
+    let result = document.results[0].clone();
+    document.results = vec![result.clone(), result];
+    document.results[1].commits_per_s = Some(f64::NAN);
+    document.source.as_mut().unwrap().drive = Some("a \"b\" \\ c\nd".to_owned());
+    let fitness = |grade| Fitness { grade, because: "so".to_owned() };
+    document.fitness = [(Use::CephOsd, fitness(Grade::Poor)), (Use::General, fitness(Grade::Unknown))].into();
+    let finding = |id: &str| Finding {
+        id: id.to_owned(),
+        title: "T".to_owned(),
+        evidence: Vec::new(),
+        confidence: measurement::Confidence::High,
+        doubt: None,
+        advice: "A".to_owned(),
+    };
+    document.findings = vec![finding("noisy"), finding("noisy")];
+    let text = formats::openmetrics::text(std::slice::from_ref(&document));
+    insta::assert_snapshot!(text, @r#"
+    # HELP flushmark_operations_per_second Reads and writes per second; of a step program, turns.
+    # TYPE flushmark_operations_per_second gauge
+    flushmark_operations_per_second{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s"} 310.3792415169661
+    flushmark_operations_per_second{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)"} 310.3792415169661
+    # HELP flushmark_commits_per_second Commits per second, where anything was made durable.
+    # TYPE flushmark_commits_per_second gauge
+    flushmark_commits_per_second{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s"} 310.3792415169661
+    # HELP flushmark_throughput_bytes_per_second Bytes read and written per second.
+    # TYPE flushmark_throughput_bytes_per_second gauge
+    flushmark_throughput_bytes_per_second{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s"} 1271313.373253493
+    flushmark_throughput_bytes_per_second{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)"} 1271313.373253493
+    # HELP flushmark_test_duration_seconds How long the test was measured.
+    # TYPE flushmark_test_duration_seconds gauge
+    flushmark_test_duration_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s"} 1.002
+    flushmark_test_duration_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)"} 1.002
+    # HELP flushmark_test_completed Whether the test reached its limit: 1, or 0 when it was interrupted or failed.
+    # TYPE flushmark_test_completed gauge
+    flushmark_test_completed{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s"} 1
+    flushmark_test_completed{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)"} 1
+    # HELP flushmark_latency_seconds Latency of one operation.
+    # TYPE flushmark_latency_seconds summary
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.5"} 0.002637824
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.9"} 0.007962624
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.99"} 0.012255232
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.999"} 0.028637884
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write",quantile="0.9999"} 0.028637884
+    flushmark_latency_seconds_sum{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write"} 1.0004607779998569
+    flushmark_latency_seconds_count{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write"} 311
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.5"} 0.002637824
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.9"} 0.007962624
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.99"} 0.012255232
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.999"} 0.028637884
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit",quantile="0.9999"} 0.028637884
+    flushmark_latency_seconds_sum{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit"} 1.0004607779998569
+    flushmark_latency_seconds_count{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit"} 311
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.5"} 0.002637824
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.9"} 0.007962624
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.99"} 0.012255232
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.999"} 0.028637884
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write",quantile="0.9999"} 0.028637884
+    flushmark_latency_seconds_sum{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write"} 1.0004607779998569
+    flushmark_latency_seconds_count{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write"} 311
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.5"} 0.002637824
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.9"} 0.007962624
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.99"} 0.012255232
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.999"} 0.028637884
+    flushmark_latency_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit",quantile="0.9999"} 0.028637884
+    flushmark_latency_seconds_sum{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit"} 1.0004607779998569
+    flushmark_latency_seconds_count{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit"} 311
+    # HELP flushmark_latency_min_seconds The shortest latency.
+    # TYPE flushmark_latency_min_seconds gauge
+    flushmark_latency_min_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write"} 0.00015774500000000002
+    flushmark_latency_min_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit"} 0.00015774500000000002
+    flushmark_latency_min_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write"} 0.00015774500000000002
+    flushmark_latency_min_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit"} 0.00015774500000000002
+    # HELP flushmark_latency_max_seconds The longest latency.
+    # TYPE flushmark_latency_max_seconds gauge
+    flushmark_latency_max_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="write"} 0.028637884
+    flushmark_latency_max_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s",operation="commit"} 0.028637884
+    flushmark_latency_max_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="write"} 0.028637884
+    flushmark_latency_max_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",test="s (2)",operation="commit"} 0.028637884
+    # HELP flushmark_run_start_time_seconds When the run began, in seconds since 1970.
+    # TYPE flushmark_run_start_time_seconds gauge
+    flushmark_run_start_time_seconds{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio"} 1795281653
+    # HELP flushmark_fitness_grade What the storage is fit for: 0 unfit, 1 poor, 2 fair, 3 good, 4 excellent; no sample where it is not known.
+    # TYPE flushmark_fitness_grade gauge
+    flushmark_fitness_grade{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",use="ceph-osd"} 1
+    # HELP flushmark_finding_info A finding of the run; always 1.
+    # TYPE flushmark_finding_info gauge
+    flushmark_finding_info{suite="3.33-lat-percentiles-plus",target="/srv/test",drive="a \"b\" \\ c\nd",tool="fio",finding="noisy"} 1
+    # EOF
+    "#);
+    let several = formats::openmetrics::text(&[document.clone(), document]);
+    let samples: Vec<&str> =
+        several.lines().filter(|line| !line.starts_with('#')).map(|line| line.rsplit_once(' ').unwrap().0).collect();
+    assert_eq!(samples.iter().collect::<BTreeSet<_>>().len(), samples.len(), "{several}");
+    assert!(samples.iter().all(|sample| sample.contains("run=\"")), "{several}");
+}

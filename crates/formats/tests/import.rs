@@ -1,0 +1,438 @@
+//! What comes out of other tools' output, whole and maimed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::float_cmp,
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "figures come back bit by bit, names are ours"
+)]
+
+use formats::{ImportError, Origin, import};
+use measurement::{LatencySummary, RunDocument};
+
+fn fixture(name: &str) -> String {
+    std::fs::read_to_string(format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn read(name: &str) -> Vec<RunDocument> {
+    import(name, &fixture(name), None).unwrap_or_else(|error| panic!("{name}: {error}")).documents
+}
+
+fn refusal(text: &str) -> String {
+    import("text", text, None).unwrap_err().to_string()
+}
+
+/// A document in a few lines: what a person would check by eye.
+fn told(documents: &[RunDocument]) -> String {
+    let us = |us: Option<LatencySummary>| {
+        us.map_or("-".to_owned(), |us| format!("{:.1}/{:.1}/{:.1} n={}", us.p50, us.p99, us.max, us.count))
+    };
+    let mut text = String::new();
+    for document in documents {
+        let source = document.source.as_ref().unwrap();
+        text += &format!(
+            "{} {} | {} | drive {} | {} {} | {}\n",
+            source.tool,
+            source.version.as_deref().unwrap_or("-"),
+            document.suite,
+            source.drive.as_deref().unwrap_or("-"),
+            document.target.kind,
+            document.target.given,
+            document.started_at,
+        );
+        for result in &document.results {
+            let work = &result.workload;
+            text += &format!(
+                "  {}: {} {} B {} every {}, depth {} jobs {}{}{} | {:.1} iops, {:.2} MiB/s, commits {} | r {} w {} s {} c {}\n",
+                result.test,
+                work.pattern.map_or("-", |pattern| pattern.name()),
+                work.block_bytes,
+                work.sync.map_or("-", |sync| sync.name()),
+                work.sync_every,
+                work.depth,
+                work.jobs,
+                if work.drain { "" } else { " undrained" },
+                if work.direct { " direct" } else { "" },
+                result.iops,
+                result.mib_per_s,
+                result.commits_per_s.map_or("-".to_owned(), |rate| format!("{rate:.1}")),
+                us(result.read_us),
+                us(result.write_us),
+                us(result.sync_us),
+                us(result.commit_us),
+            );
+        }
+        for skipped in &document.skipped {
+            text += &format!("  skipped {}: {}\n", skipped.test, skipped.because);
+        }
+    }
+    text
+}
+
+#[test]
+fn fio_s_text_as_forums_hold_it() {
+    insta::assert_snapshot!(told(&read("fio/kioxia-cd6.txt")), @"
+    fio 3.33 | kioxia-cd6 | drive nvme2n1 | block-device /dev/nvme2n1 | 2023-10-18T17:04:09Z
+      test: randwrite 4096 B fsync every 1, depth 1 jobs 1 direct | 36580.0 iops, 142.89 MiB/s, commits 36580.0 | r - w 18.0/24.0/1772.2 n=548737 s 21.0/28.0/1790.0 n=548736 c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/samsung-980.txt")), @"
+    fio 3.33 | samsung-980 | drive nvme0n1 | block-device /dev/nvme0n1 | 2023-10-18T08:03:32Z
+      test: randwrite 4096 B fsync every 1, depth 1 jobs 1 direct | 574.3 iops, 2.24 MiB/s, commits 574.3 | r - w 15.8/22.9/72.2 n=8615 s 1696.0/2638.0/6437.0 n=8615 c -
+    ");
+}
+
+#[test]
+fn fio_s_text_of_every_kind_of_job() {
+    insta::assert_snapshot!(told(&read("fio/3.33-mix.txt")), @"
+    fio 3.33 | 3.33-mix | drive vda | unknown unknown | 2026-11-21T17:20:39Z
+      writer: randwrite 4096 B fsync every 1, depth 1 jobs 1 | 1014.9 iops, 3.96 MiB/s, commits 1014.9 | r - w 9.0/137.0/5089.0 n=1021 s 474.0/8160.0/17634.0 n=1021 c -
+      reader: randread 16384 B none every 1, depth 1 jobs 1 | 3265.9 iops, 51.03 MiB/s, commits - | r 137.0/4015.0/9386.0 n=3279 w - s - c -
+      mixed: randrw 4096 B none every 1, depth 4 jobs 1 | 5275.2 iops, 20.61 MiB/s, commits - | r 285.0/4948.0/66114.0 n=3690 w 285.0/5407.0/69923.0 n=1601 s - c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-group.txt")), @"
+    fio 3.33 | 3.33-group | drive vda | unknown unknown | 2026-11-21T17:20:51Z
+      g: randwrite 4096 B fsync every 1, depth 1 jobs 3 | 1358.5 iops, 5.31 MiB/s, commits 1358.5 | r - w 8.0/64.0/2914.0 n=1368 s 498.0/11731.0/14121.0 n=1368 c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-two-processes.txt")), @"
+    fio 3.33 | 3.33-two-processes | drive vda | unknown unknown | 2026-11-21T17:26:12Z
+      q: randwrite 4096 B fsync every 4, depth 8 jobs 2 undrained | 8531.5 iops, 33.33 MiB/s, commits - | r - w - s - c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-client.txt")), @"
+    fio 3.33 | 3.33-client | drive vda | unknown unknown | 2026-11-21T17:21:14Z
+      writer on vm: randwrite 4096 B fsync every 1, depth 1 jobs 1 | 1454.2 iops, 5.68 MiB/s, commits 1454.2 | r - w 6.0/47.0/3819.0 n=1460 s 322.0/7570.0/14236.0 n=1460 c -
+      reader on vm: randread 16384 B none every 1, depth 1 jobs 1 | 4058.9 iops, 63.42 MiB/s, commits - | r 106.0/4047.0/19862.0 n=4063 w - s - c -
+      mixed on vm: randrw 4096 B none every 1, depth 4 jobs 1 | 8720.6 iops, 34.06 MiB/s, commits - | r 192.0/3949.0/32191.0 n=6047 w 194.0/5211.0/32258.0 n=2691 s - c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/2.16.txt")), @"
+    fio 2.16 | 2.16 | drive sdb | block-device /dev/sdb | 2018-03-12T10:14:00Z
+      osd: write 4096 B o_sync every 1, depth 1 jobs 1 direct | 610.5 iops, 2.38 MiB/s, commits 610.5 | r - w 1592.0/2640.0/21874.0 n=36631 s - c 1592.0/2640.0/21874.0 n=36631
+    ");
+}
+
+#[test]
+fn fio_s_json_of_every_kind_of_job() {
+    insta::assert_snapshot!(told(&read("fio/3.33-mix.json")), @"
+    fio 3.33 | 3.33-mix | drive vda | directory /srv/test | 2026-11-21T17:20:41Z
+      writer: randwrite 4096 B fsync every 1, depth 1 jobs 1 | 424.3 iops, 1.66 MiB/s, commits 424.3 | r - w 7.6/50.4/88.3 n=468 s 252.9/12124.2/205373.2 n=468 c -
+      reader: randread 16384 B none every 1, depth 1 jobs 1 | 1146.7 iops, 17.92 MiB/s, commits - | r 97.8/5406.7/203623.7 n=1290 w - s - c -
+      mixed: randrw 4096 B none every 1, depth 4 jobs 1 | 1150.7 iops, 4.49 MiB/s, commits - | r 189.4/95944.7/380306.1 n=862 w 162.8/7962.6/159875.8 n=398 s - c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-mix-plus.json")), @"
+    fio 3.33 | 3.33-mix-plus | drive vda | directory /srv/test | 2026-11-21T17:20:43Z
+      writer: randwrite 4096 B fsync every 1, depth 1 jobs 1 | 89.8 iops, 0.35 MiB/s, commits 89.8 | r - w 11.8/45.3/52.7 n=114 s 659.5/208666.6/758135.5 n=114 c -
+      reader: randread 16384 B none every 1, depth 1 jobs 1 | 824.4 iops, 12.88 MiB/s, commits - | r 146.4/7176.2/210111.5 n=826 w - s - c -
+      mixed: randrw 4096 B none every 1, depth 4 jobs 1 | 658.2 iops, 2.57 MiB/s, commits - | r 305.2/12648.4/757270.7 n=570 w 268.3/16449.5/756816.5 n=264 s - c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-group-plus.json")), @"
+    fio 3.33 | 3.33-group-plus | drive vda | directory /srv/test | 2026-11-21T17:20:50Z
+      g: randwrite 4096 B fdatasync every 1, depth 1 jobs 3 | 2393.0 iops, 9.35 MiB/s, commits 2393.0 | r - w 5.6/169.0/2498.6 n=2405 s 411.6/11599.9/20085.7 n=2405 c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-lat-percentiles-plus.json")), @"
+    fio 3.33 | 3.33-lat-percentiles-plus | drive vda | directory /srv/test | 2026-11-21T17:20:53Z
+      s: write 4096 B o_sync every 1, depth 1 jobs 1 | 310.4 iops, 1.21 MiB/s, commits 310.4 | r - w 2637.8/12255.2/28637.9 n=311 s - c 2637.8/12255.2/28637.9 n=311
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-client-plus.json")), @"
+    fio 3.33 | 3.33-client-plus | drive vda | directory /srv/test | 2026-11-21T17:21:09Z
+      writer on 127.0.0.1: randwrite 4096 B fsync every 1, depth 1 jobs 1 | 160.8 iops, 0.63 MiB/s, commits 160.8 | r - w 23.4/88.6/117.1 n=161 s 4685.8/19005.4/27289.6 n=161 c -
+      reader on 127.0.0.1: randread 16384 B none every 1, depth 1 jobs 1 | 7372.6 iops, 115.20 MiB/s, commits - | r 86.5/1744.9/16777.9 n=7380 w - s - c -
+      mixed on 127.0.0.1: randrw 4096 B none every 1, depth 4 jobs 1 | 10627.4 iops, 41.51 MiB/s, commits - | r 173.1/3063.8/31099.2 n=7385 w 169.0/4112.4/21778.4 n=3253 s - c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-two-processes-plus.json")), @"
+    fio 3.33 | 3.33-two-processes-plus | drive vda | directory /srv/test | 2026-11-21T17:26:11Z
+      q: randwrite 4096 B fsync every 4, depth 8 jobs 2 undrained direct | 30034.0 iops, 117.32 MiB/s, commits - | r - w 424.2/1582.1/13970.6 n=30064 s 444.7/1778.7/211911.3 n=7515 c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-end-fsync.json")), @"
+    fio 3.33 | 3.33-end-fsync | drive vda | directory /srv/test | 2026-11-21T17:26:14Z
+      verify: write 4096 B none every 1, depth 1 jobs 1 | 12800.0 iops, 50.00 MiB/s, commits - | r - w 3.2/8.8/59.1 n=256 s - c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/3.33-two-percentiles.json")), @"
+    fio 3.33 | 3.33-two-percentiles | drive vda | directory /srv/test | 2026-11-21T17:26:15Z
+      tr: write 4096 B none every 1, depth 1 jobs 1 | 128000.0 iops, 500.00 MiB/s, commits - | r - w - s - c -
+    ");
+    insta::assert_snapshot!(told(&read("fio/2.2.10.json")), @"
+    fio 2.2.10 | 2.2.10 | drive sdb | unknown unknown | 2015-10-06T15:17:28Z
+      journal: - 4096 B none every 1, depth 1 jobs 1 | 574.3 iops, 2.24 MiB/s, commits - | r - w 15.0/22.0/72.0 n=8615 s - c -
+    ");
+}
+
+#[test]
+fn json_goes_before_the_text_that_stands_with_it() {
+    let imported = import("both", &fixture("fio/3.33-mix-text-and-json.txt"), None).unwrap();
+    assert_eq!(imported.origin, Origin::FioJson);
+    assert_eq!(imported.documents[0].results.len(), 3);
+}
+
+#[test]
+fn diskinfo_and_pg_test_fsync() {
+    insta::assert_snapshot!(told(&read("diskinfo/intel-710.txt")), @"
+    diskinfo - | slog | drive INTEL SSDSA2BZ100G3 | block-device /dev/ada1 | 1970-01-01T00:00:00Z
+      randwrite 512 B, fsync=1, depth 1, jobs 1: randwrite 512 B fsync every 1, depth 1 jobs 1 direct | 7230.7 iops, 3.53 MiB/s, commits 7230.7 | r - w - s - c -
+      randwrite 1 KiB, fsync=1, depth 1, jobs 1: randwrite 1024 B fsync every 1, depth 1 jobs 1 direct | 7262.2 iops, 7.09 MiB/s, commits 7262.2 | r - w - s - c -
+      randwrite 2 KiB, fsync=1, depth 1, jobs 1: randwrite 2048 B fsync every 1, depth 1 jobs 1 direct | 6618.1 iops, 12.93 MiB/s, commits 6618.1 | r - w - s - c -
+      randwrite 4 KiB, fsync=1, depth 1, jobs 1: randwrite 4096 B fsync every 1, depth 1 jobs 1 direct | 6321.1 iops, 24.69 MiB/s, commits 6321.1 | r - w - s - c -
+      randwrite 8 KiB, fsync=1, depth 1, jobs 1: randwrite 8192 B fsync every 1, depth 1 jobs 1 direct | 5694.8 iops, 44.49 MiB/s, commits 5694.8 | r - w - s - c -
+      randwrite 16 KiB, fsync=1, depth 1, jobs 1: randwrite 16384 B fsync every 1, depth 1 jobs 1 direct | 4759.6 iops, 74.37 MiB/s, commits 4759.6 | r - w - s - c -
+      randwrite 32 KiB, fsync=1, depth 1, jobs 1: randwrite 32768 B fsync every 1, depth 1 jobs 1 direct | 3647.0 iops, 113.97 MiB/s, commits 3647.0 | r - w - s - c -
+      randwrite 64 KiB, fsync=1, depth 1, jobs 1: randwrite 65536 B fsync every 1, depth 1 jobs 1 direct | 2401.0 iops, 150.06 MiB/s, commits 2401.0 | r - w - s - c -
+      randwrite 128 KiB, fsync=1, depth 1, jobs 1: randwrite 131072 B fsync every 1, depth 1 jobs 1 direct | 1287.7 iops, 160.96 MiB/s, commits 1287.7 | r - w - s - c -
+      randwrite 256 KiB, fsync=1, depth 1, jobs 1: randwrite 262144 B fsync every 1, depth 1 jobs 1 direct | 665.3 iops, 166.32 MiB/s, commits 665.3 | r - w - s - c -
+      randwrite 512 KiB, fsync=1, depth 1, jobs 1: randwrite 524288 B fsync every 1, depth 1 jobs 1 direct | 336.8 iops, 168.42 MiB/s, commits 336.8 | r - w - s - c -
+      randwrite 1 MiB, fsync=1, depth 1, jobs 1: randwrite 1048576 B fsync every 1, depth 1 jobs 1 direct | 170.5 iops, 170.45 MiB/s, commits 170.5 | r - w - s - c -
+      randwrite 2 MiB, fsync=1, depth 1, jobs 1: randwrite 2097152 B fsync every 1, depth 1 jobs 1 direct | 85.5 iops, 170.99 MiB/s, commits 85.5 | r - w - s - c -
+      randwrite 4 MiB, fsync=1, depth 1, jobs 1: randwrite 4194304 B fsync every 1, depth 1 jobs 1 direct | 42.9 iops, 171.46 MiB/s, commits 42.9 | r - w - s - c -
+      randwrite 8 MiB, fsync=1, depth 1, jobs 1: randwrite 8388608 B fsync every 1, depth 1 jobs 1 direct | 21.4 iops, 171.02 MiB/s, commits 21.4 | r - w - s - c -
+    ");
+    insta::assert_snapshot!(told(&read("pg_test_fsync/15.txt")), @"
+    pg_test_fsync - | wal | drive - | unknown unknown | 1970-01-01T00:00:00Z
+      one 8 KiB write: open_datasync: - 8192 B - every 1, depth 1 jobs 1 direct | 3282.7 iops, 25.65 MiB/s, commits 3282.7 | r - w - s - c -
+      one 8 KiB write: fdatasync: - 8192 B - every 1, depth 1 jobs 1 | 4704.0 iops, 36.75 MiB/s, commits 4704.0 | r - w - s - c -
+      one 8 KiB write: fsync: - 8192 B - every 1, depth 1 jobs 1 | 4314.1 iops, 33.70 MiB/s, commits 4314.1 | r - w - s - c -
+      one 8 KiB write: open_sync: - 8192 B - every 1, depth 1 jobs 1 direct | 7909.8 iops, 61.80 MiB/s, commits 7909.8 | r - w - s - c -
+      two 8 KiB writes: open_datasync: - 16384 B - every 1, depth 1 jobs 1 direct | 2499.4 iops, 39.05 MiB/s, commits 2499.4 | r - w - s - c -
+      two 8 KiB writes: fdatasync: - 16384 B - every 1, depth 1 jobs 1 | 1539.3 iops, 24.05 MiB/s, commits 1539.3 | r - w - s - c -
+      two 8 KiB writes: fsync: - 16384 B - every 1, depth 1 jobs 1 | 1672.8 iops, 26.14 MiB/s, commits 1672.8 | r - w - s - c -
+      two 8 KiB writes: open_sync: - 16384 B - every 1, depth 1 jobs 1 direct | 5407.5 iops, 84.49 MiB/s, commits 5407.5 | r - w - s - c -
+      open_sync, 16 KiB: 1 x 16 KiB: - 16384 B - every 1, depth 1 jobs 1 direct | 4273.7 iops, 66.78 MiB/s, commits 4273.7 | r - w - s - c -
+      open_sync, 16 KiB: 2 x 8 KiB: - 16384 B - every 1, depth 1 jobs 1 direct | 1000.6 iops, 15.63 MiB/s, commits 1000.6 | r - w - s - c -
+      open_sync, 16 KiB: 4 x 4 KiB: - 16384 B - every 1, depth 1 jobs 1 direct | 1407.4 iops, 21.99 MiB/s, commits 1407.4 | r - w - s - c -
+      open_sync, 16 KiB: 8 x 2 KiB: - 16384 B - every 1, depth 1 jobs 1 direct | 229.0 iops, 3.58 MiB/s, commits 229.0 | r - w - s - c -
+      open_sync, 16 KiB: 16 x 1 KiB: - 16384 B - every 1, depth 1 jobs 1 direct | 325.5 iops, 5.09 MiB/s, commits 325.5 | r - w - s - c -
+      another handle: write, fsync, close: - 8192 B - every 1, depth 1 jobs 1 | 5213.7 iops, 40.73 MiB/s, commits 5213.7 | r - w - s - c -
+      another handle: write, close, fsync: - 8192 B - every 1, depth 1 jobs 1 | 4493.7 iops, 35.11 MiB/s, commits 4493.7 | r - w - s - c -
+      not synced: write: - 8192 B - every 1, depth 1 jobs 1 | 762376.6 iops, 5956.07 MiB/s, commits - | r - w - s - c -
+      skipped one 8 KiB write: fsync_writethrough: pg_test_fsync says n/a: the system or the filesystem has no such method
+      skipped two 8 KiB writes: fsync_writethrough: pg_test_fsync says n/a: the system or the filesystem has no such method
+    ");
+}
+
+#[test]
+fn what_has_to_be_known_is_a_note() {
+    let notes = |name: &str| {
+        let documents = read(name);
+        let results = documents.iter().flat_map(|document| &document.results);
+        results.map(|result| format!("{}: {}\n", result.test, result.notes.join(" "))).collect::<String>()
+    };
+    insta::assert_snapshot!(notes("fio/3.33-mix.json"), @"
+    writer: It ran at the same time as reader, mixed. fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which for this engine is the whole call.
+    reader: It ran at the same time as writer, mixed. Latencies are fio's clat, which for this engine is the whole call.
+    mixed: It ran at the same time as writer, reader. Latencies are fio's clat, which leaves out the submission (1223.9 µs in the mean); with --lat_percentiles=1 fio tells them whole.
+    ");
+    insta::assert_snapshot!(notes("fio/3.33-lat-percentiles-plus.json"), @"s: Latencies are fio's lat, from before the submission.");
+    insta::assert_snapshot!(notes("fio/3.33-two-processes.txt"), @"q: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced; fsync is assumed. fio syncs beside the writes that are in flight, and a sync covers only completed ones: there are no commits to count. fio reported each process on its own, and their percentiles do not add up; with group_reporting, or bins (--output-format=json+), they do.");
+    insta::assert_snapshot!(notes("fio/3.33-group.txt"), @"g: fio's count of syncs is missing; it is taken from `IO depths`, to 0.1 %. The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced; fsync is assumed. fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which for this engine is the whole call.");
+    insta::assert_snapshot!(notes("fio/3.33-end-fsync.json"), @"verify: Latencies are fio's clat, which for this engine is the whole call.");
+    insta::assert_snapshot!(notes("fio/samsung-980.txt"), @"test: fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which leaves out the submission (4.7 µs in the mean); with --lat_percentiles=1 fio tells them whole.");
+}
+
+/// Every whole output, with where it comes from.
+fn whole() -> Vec<(String, String)> {
+    let folder = format!("{}/tests/fixtures", env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .flat_map(|tool| std::fs::read_dir(tool.unwrap().path()).unwrap())
+        .map(|file| file.unwrap().path())
+        .filter(|path| !path.ends_with("3.33-mix-terse.txt"))
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(&path).unwrap()))
+        .collect();
+    files.sort();
+    assert!(files.len() > 15, "{}", files.len());
+    files
+}
+
+#[test]
+fn quotes_fences_and_lost_indentation_change_nothing() {
+    for (name, text) in whole().into_iter().filter(|(name, _)| !name.ends_with(".json") && !name.contains("json")) {
+        let plain = import(&name, &text, None).unwrap().documents;
+        let quoted: String = text.lines().map(|line| format!("> {line}\r\n")).collect();
+        let fenced = format!("Look at this:\n```text\n{text}\n```\nWhat is wrong?\n");
+        let bare: String = text.lines().map(|line| format!("{}\n", line.trim())).collect();
+        let spaced = text.replace("\n ", "\n\u{a0}");
+        for changed in [quoted, fenced, bare, spaced] {
+            assert_eq!(
+                import(&name, &changed, None).unwrap_or_else(|error| panic!("{name}: {error}\n{changed}")).documents,
+                plain,
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_document_is_a_result_document() {
+    let schema: serde_json::Value = serde_json::from_str(include_str!("../../../schemas/run-1.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for (name, text) in whole() {
+        for document in import(&name, &text, Some("the drive")).unwrap().documents {
+            let json = serde_json::to_value(&document).unwrap();
+            let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{name}: {errors:?}");
+            assert_eq!(RunDocument::from_json(&json.to_string()).unwrap(), document, "{name}");
+            assert_eq!(document.source.unwrap().drive.as_deref(), Some("the drive"));
+        }
+    }
+}
+
+#[test]
+fn flushmark_s_own_documents_come_back_as_they_were() {
+    let one = include_str!("../../measurement/tests/documents/run-1-check.json");
+    let two = include_str!("../../measurement/tests/documents/run-1-model.json");
+    let imported = import("both.json", &format!("{one}\n{two}"), Some("sda")).unwrap();
+    assert_eq!(imported.origin, Origin::Flushmark);
+    assert_eq!(import("list.json", &format!("[{one},{two}]"), None).unwrap().documents, imported.documents);
+    assert!(matches!(import("list.json", &format!("[{one},"), None), Err(ImportError::CutShort(Origin::Flushmark, _))));
+    assert_eq!(imported.documents, [RunDocument::from_json(one).unwrap(), RunDocument::from_json(two).unwrap()]);
+    insta::assert_snapshot!(imported.remarks.join("\n"), @"flushmark's own documents name their drives themselves, so --drive changes nothing");
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_a_sentence() {
+    let json = fixture("fio/3.33-mix.json");
+    let text = fixture("fio/3.33-mix.txt");
+    insta::assert_snapshot!(refusal(" \n"), @"it is empty");
+    insta::assert_snapshot!(refusal("hello\nworld"), @"it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync");
+    insta::assert_snapshot!(refusal("{\"name\": \"something\"}"), @"it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync");
+    insta::assert_snapshot!(refusal(&fixture("fio/3.33-mix-terse.txt")), @"it is fio's terse output, whose fields differ from version to version; run fio with --output-format=json+ and import that");
+    insta::assert_snapshot!(refusal(&json[..json.len() / 2]), @"the output of fio (JSON) ends in the middle (EOF while parsing a string at line 399 column 13): it was cut short. Import all of it");
+    insta::assert_snapshot!(refusal(&json.replace("\"total_ios\" : 468", "\"total_ios\" : many")), @"it begins as the output of fio (JSON) and does not go on as one: expected value at line 75 column 23");
+    insta::assert_snapshot!(refusal(&json.replace("\"50.000000\"", "\"half\"")), @"it begins as the output of fio (JSON) and does not go on as one: job writer has a percentile called `half`");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": []}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"error\": 5}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: it ended with error 5 before it read or wrote anything)");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"mixed\": {\"total_ios\": 5}}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: fio reported reads and writes as one (unified_rw_reporting), so that neither is known)");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"trim\": {\"total_ios\": 5}}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: it only trimmed)");
+    insta::assert_snapshot!(refusal(text.split("IO depths").next().unwrap()), @"the output of fio (text) ends in the middle (job writer has no line `issued rwts`): it was cut short. Import all of it");
+    insta::assert_snapshot!(refusal(&text.replace("avg=26.76", "avg=a lot")), @"it begins as the output of fio (text) and does not go on as one: line 12 has a latency (avg) that does not read: `clat (usec): min=3, max=5089, avg=a lot, stdev=162.33`");
+    insta::assert_snapshot!(refusal(&text.replace("50.00th=[    9]", "50.00th=[nine]")), @"it begins as the output of fio (text) and does not go on as one: line 16 has a percentile that does not read: `| 30.00th=[    7], 40.00th=[    8], 50.00th=[nine], 60.00th=[   11],`");
+    insta::assert_snapshot!(refusal(&text.replace("total=0,1021,0,1021", "total=none")), @"it begins as the output of fio (text) and does not go on as one: line 37 has a count that does not read: `issued rwts: total=none short=0,0,0,0 dropped=0,0,0,0`");
+    insta::assert_snapshot!(refusal(&text.replace("/1006msec", "")), @"it begins as the output of fio (text) and does not go on as one: line 11 has a run time that does not read: `write: IOPS=1014, BW=4060KiB/s (4157kB/s)(4084KiB); 0 zone resets`");
+    insta::assert_snapshot!(refusal("Synchronous random writes:\n"), @"the output of diskinfo -S ends in the middle (heading 1 has no line of figures behind it): it was cut short. Import all of it");
+    insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 0.5 kbytes:    138.3 usec"), @"it begins as the output of diskinfo -S and does not go on as one: line 2 is no `N kbytes: N usec/IO = N Mbytes/s`: `0.5 kbytes:    138.3 usec`");
+    insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 3 kbytes:    138.3 usec/IO = 1 Mbytes/s"), @"it begins as the output of diskinfo -S and does not go on as one: line 2 is no `N kbytes: N usec/IO = N Mbytes/s`: `3 kbytes:    138.3 usec/IO = 1 Mbytes/s`");
+    insta::assert_snapshot!(refusal("Compare file sync methods using one 8kB write:\n fdatasync  5 ops/sec 200000 usecs/op"), @"the output of pg_test_fsync ends in the middle (`Compare file sync methods` has 1 rows instead of 5): it was cut short. Import all of it");
+    insta::assert_snapshot!(refusal(&fixture("pg_test_fsync/15.txt").replace("4704.005", "4.704.005")), @"it begins as the output of pg_test_fsync and does not go on as one: line 7 has operations per second that do not read: `fdatasync                          4.704.005 ops/sec     213 usecs/op`");
+    insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/9\"}"), @"this is a document `flushmark/run/9` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
+    insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", "), @"the output of flushmark ends in the middle (EOF while parsing an object at line 1 column 30): it was cut short. Import all of it");
+}
+
+#[test]
+fn what_fio_says_beside_its_document_is_passed_on() {
+    let text = format!(
+        "fio: io_u error on file /srv/test/a: Input/output error: write offset=0, buflen=4096\n{}",
+        fixture("fio/3.33-mix.json")
+    );
+    insta::assert_snapshot!(import("a", &text, None).unwrap().remarks.join("\n"), @"beside the document, fio says: fio: io_u error on file /srv/test/a: Input/output error: write offset=0, buflen=4096");
+    let several = "fio: one\nfio: two\nfio: three\nfio: four\nfio: five\n";
+    let text = format!("{several}{}", fixture("fio/3.33-mix.json"));
+    insta::assert_snapshot!(import("a", &text, None).unwrap().remarks.join("\n"), @"
+    beside the document, fio says: fio: one
+    beside the document, fio says: fio: two
+    beside the document, fio says: fio: three
+    2 more such lines
+    ");
+}
+
+#[test]
+fn appended_outputs_are_one_document_each() {
+    let json = format!("{}{}", fixture("fio/3.33-mix.json"), fixture("fio/3.33-lat-percentiles-plus.json"));
+    let counts: Vec<usize> =
+        import("a", &json, None).unwrap().documents.iter().map(|document| document.results.len()).collect();
+    assert_eq!(counts, [3, 1]);
+    let cut = &json[..json.len() - 100];
+    assert!(matches!(import("a", cut, None), Err(ImportError::CutShort(Origin::FioJson, _))));
+    let text = format!("{}\n{}", fixture("fio/kioxia-cd6.txt"), fixture("fio/samsung-980.txt"));
+    let drives =
+        import("a", &text, None).unwrap().documents.into_iter().map(|document| document.source.unwrap().drive.unwrap());
+    assert_eq!(drives.collect::<Vec<_>>(), ["nvme2n1", "nvme0n1"]);
+}
+
+#[test]
+fn a_text_that_is_shorter_than_it_should_be_says_what_is_missing() {
+    let text = fixture("diskinfo/intel-710.txt");
+    let documents = import("a", text.split("4096 kbytes").next().unwrap(), None).unwrap().documents;
+    let skipped: Vec<_> =
+        documents[0].skipped.iter().map(|skipped| (skipped.test.as_str(), skipped.because.as_str())).collect();
+    insta::assert_debug_snapshot!(skipped, @r#"
+    [
+        (
+            "randwrite 4 MiB, fsync=1, depth 1, jobs 1",
+            "diskinfo goes on to 8192 kbytes, and the text does not",
+        ),
+        (
+            "randwrite 8 MiB, fsync=1, depth 1, jobs 1",
+            "diskinfo goes on to 8192 kbytes, and the text does not",
+        ),
+    ]
+    "#);
+}
+
+/// Histograms make the same figures as fio's own list of percentiles, which stands beside them.
+#[test]
+fn bins_are_the_percentiles() {
+    for name in ["fio/3.33-mix-plus.json", "fio/3.33-group-plus.json", "fio/3.33-lat-percentiles-plus.json"] {
+        for result in &read(name)[0].results {
+            let pairs = [
+                (result.read_us, &result.histograms.read),
+                (result.write_us, &result.histograms.write),
+                (result.sync_us, &result.histograms.sync),
+            ];
+            let mut seen = 0;
+            for (told, histogram) in pairs {
+                let (Some(told), Some(histogram)) = (told, histogram) else { continue };
+                let counted = histogram.summary().unwrap();
+                assert_eq!(told.count, counted.count, "{name} {}", result.test);
+                for (told, counted) in [(told.p50, counted.p50), (told.p99, counted.p99), (told.p99_99, counted.p99_99)]
+                {
+                    // Half a cell, by which the last ones may lie above the longest latency.
+                    assert!((told - counted).abs() <= told / 64.0, "{name} {}: {told} {counted}", result.test);
+                }
+                seen += 1;
+            }
+            assert!(seen > 0, "{name} {}", result.test);
+        }
+    }
+}
+
+mod any_text {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_makes_it_panic(text in "(\\PC|\n){0,400}") {
+            let _ = import("any", &text, None);
+            let _ = import("any", &format!("a: (groupid=0, jobs=1): err= 0:\n{text}"), None);
+            let _ = import("any", &format!("Synchronous random writes:\n{text}"), None);
+            let _ = import("any", &format!("Compare file sync methods\n{text}"), None);
+        }
+
+        /// Cut anywhere, an output is refused or is the same: nothing is dropped in silence.
+        #[test]
+        fn a_cut_output_is_refused_or_the_same(which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
+            let files: Vec<_> = whole().into_iter().filter(|(name, _)| name.ends_with(".json")).collect();
+            let (name, text) = which.get(&files);
+            let text = text.trim_end();
+            let mut at = cut.index(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            prop_assert!(import(name, &text[..at], None).is_err(), "{} cut at {}", name, at);
+        }
+
+        #[test]
+        fn a_maimed_output_is_no_panic(
+            which in any::<prop::sample::Index>(),
+            at in any::<prop::sample::Index>(),
+            length in 0_usize..40,
+            put in "(\\PC|\n){0,12}",
+        ) {
+            let files = whole();
+            let (name, text) = which.get(&files);
+            let at = at.index(text.len());
+            let end = (at + length).min(text.len());
+            if text.is_char_boundary(at) && text.is_char_boundary(end) {
+                let _ = import(name, &format!("{}{put}{}", &text[..at], &text[end..]), None);
+            }
+        }
+    }
+}

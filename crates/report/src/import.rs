@@ -1,0 +1,131 @@
+//! What came out of other tools' files.
+
+use measurement::RunDocument;
+use store::Copied;
+
+use crate::columns::{Cell, Column, Columns};
+use crate::look::{Look, paint};
+use crate::prose::hanging;
+
+/// One file that was read.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportedFile<'a> {
+    /// Its name, as the person wrote it.
+    pub name: &'a str,
+    /// The tool that wrote it, with its format.
+    pub tool: &'a str,
+    /// The runs in it.
+    pub documents: &'a [RunDocument],
+    /// What stands beside them.
+    pub remarks: &'a [String],
+    /// As which runs it is kept; empty where it is not.
+    pub kept: &'a str,
+}
+
+/// What became of the runs of another store.
+pub fn copied_line(name: &str, copied: &Copied) -> String {
+    let already = match copied.already {
+        0 => String::new(),
+        already => format!(", {already} were here already"),
+    };
+    let running = match copied.running {
+        0 => String::new(),
+        running => format!(", {running} left out because they are being measured"),
+    };
+    format!("{name}: {} copied{already}{running}.\n", counted(copied.new.len(), "run"))
+}
+
+/// File by file what came out, then the sum. `unread` files have been complained about already.
+pub fn import_page(files: &[ImportedFile<'_>], unread: usize, look: &Look) -> String {
+    let mut table = Columns::new([
+        Column::left("file"),
+        Column::left("from"),
+        Column::left("drive"),
+        Column::right("tests"),
+        Column::right("left out").optional(),
+        Column::left("kept as").optional(),
+    ]);
+    let tests = |documents: &[RunDocument]| documents.iter().map(|document| document.results.len()).sum::<usize>();
+    for file in files {
+        let mut drives: Vec<&str> = file.documents.iter().filter_map(drive).collect();
+        drives.dedup();
+        let left_out: usize = file.documents.iter().map(|document| document.skipped.len()).sum();
+        table.row([
+            Cell::from(file.name),
+            Cell::from(file.tool),
+            Cell::from(if drives.is_empty() { "not named".to_owned() } else { drives.join(", ") }),
+            Cell::from(tests(file.documents).to_string()),
+            Cell::maybe((left_out > 0).then_some(left_out), |left_out| left_out.to_string()),
+            Cell::maybe((!file.kept.is_empty()).then_some(file.kept), str::to_owned),
+        ]);
+    }
+    let mut text = if files.is_empty() { String::new() } else { table.render(look) + "\n" };
+    for file in files {
+        let skipped = file.documents.iter().flat_map(|document| &document.skipped);
+        let skipped = skipped.map(|skipped| format!("{}: {}: {}", file.name, skipped.test, skipped.because));
+        let remarks = file.remarks.iter().map(|remark| format!("{}: {remark}", file.name));
+        for sentence in skipped.chain(remarks) {
+            text += &hanging("  ", 4, &sentence, look.columns());
+        }
+    }
+    if files
+        .iter()
+        .any(|file| !file.remarks.is_empty() || file.documents.iter().any(|document| !document.skipped.is_empty()))
+    {
+        text += "\n";
+    }
+    let runs: usize = files.iter().map(|file| file.documents.len()).sum();
+    let results: usize = files.iter().map(|file| tests(file.documents)).sum();
+    text +=
+        &format!("{} read: {}, {}.\n", counted(files.len(), "file"), counted(runs, "run"), counted(results, "test"));
+    if unread > 0 {
+        text +=
+            &format!("{}\n", paint(look.palette.warning, &format!("{} could not be read.", counted(unread, "file"))));
+    }
+    look.finish(text)
+}
+
+fn drive(document: &RunDocument) -> Option<&str> {
+    document.source.as_ref().and_then(|source| source.drive.as_deref())
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod golden {
+    use super::*;
+    use crate::samples;
+    use measurement::{Skipped, Source};
+
+    #[test]
+    fn each_file_with_its_tests_and_what_was_left_out() {
+        let source = Source { tool: "fio".to_owned(), version: None, drive: Some("nvme0n1".to_owned()) };
+        let one = RunDocument { source: Some(source), ..samples::document(samples::quick()) };
+        let skipped = vec![Skipped { test: "trims".to_owned(), because: "it only trimmed".to_owned() }];
+        let two = RunDocument { source: None, skipped, ..samples::document(samples::quick()[..1].to_vec()) };
+        let remarks = ["beside the document, fio says: fio: pid=5, err=28/file:filesetup.c".to_owned()];
+        let files = [
+            ImportedFile { name: "nvme.json", tool: "fio (JSON)", documents: &[one.clone(), one], remarks: &remarks, kept: "7, 3 already" },
+            ImportedFile { name: "post.txt", tool: "fio (text)", documents: &[two], remarks: &[], kept: "8" },
+        ];
+        insta::assert_snapshot!(import_page(&files, 2, &Look::plain()), @"
+          file       from        drive      tests  left out
+          nvme.json  fio (JSON)  nvme0n1       16         -
+          post.txt   fio (text)  not named      1         1
+
+          nvme.json: beside the document, fio says: fio: pid=5, err=28/file:filesetup.c
+          post.txt: trims: it only trimmed
+
+        2 files read: 3 runs, 17 tests.
+        2 files could not be read.
+        ");
+        let copied = Copied { new: Vec::new(), already: 3, running: 1 };
+        insta::assert_snapshot!(copied_line("old.db", &copied), @"");
+        insta::assert_snapshot!(import_page(&[], 1, &Look::plain()), @"
+        0 files read: 0 runs, 0 tests.
+        1 file could not be read.
+        ");
+    }
+}

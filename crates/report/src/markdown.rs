@@ -1,0 +1,169 @@
+//! A run for tickets and forum posts: Markdown that reads as plain text, too, where a forum shows it as it is.
+
+use measurement::{LatencySummary, RunDocument, TestResult};
+
+use crate::number::{latency, rate, throughput};
+
+/// What stands for "there is none".
+const NONE: &str = "-";
+
+/// What was measured where, a table with one row for each latency that a test has to show, and the findings.
+pub fn markdown(document: &RunDocument) -> String {
+    let mut text = format!("**{}**", escaped(&document.suite));
+    let source = document.source.as_ref();
+    let drive = source.and_then(|source| source.drive.clone()).or_else(|| model(document));
+    if let Some(drive) = drive {
+        text += &format!(" on {}", escaped(&drive));
+    }
+    // The day is enough for a ticket; a run on a model has none.
+    let day = document.started_at.split('T').next().filter(|day| *day != "1970-01-01");
+    let tool = source.map(|source| source.tool.as_str()).filter(|tool| *tool != "flushmark");
+    let by = tool.map_or(format!("flushmark {}", document.flushmark), |tool| {
+        format!("{tool}, read by flushmark {}", document.flushmark)
+    });
+    text += &format!(
+        " ({}, {}{})\n\n",
+        escaped(&document.target.given),
+        by,
+        day.map_or(String::new(), |day| format!(", {day}"))
+    );
+    let header = ["test", "per second", "MiB/s", "commits/s", "latency of", "p50", "p99", "p99.9", "max"];
+    let mut rows = vec![header.map(str::to_owned)];
+    for result in &document.results {
+        rows.extend(test_rows(result));
+    }
+    text += &table(&rows);
+    for skipped in &document.skipped {
+        text += &format!("\nSkipped: {}: {}\n", escaped(&skipped.test), escaped(&skipped.because));
+    }
+    if !document.findings.is_empty() {
+        text += "\nFindings:\n\n";
+        for finding in &document.findings {
+            text += &format!("- {}\n", escaped(&finding.title));
+        }
+    }
+    text
+}
+
+fn model(document: &RunDocument) -> Option<String> {
+    match document.drive.as_ref().map(|place| &place.backing) {
+        Some(drive::Backing::BlockDevice(device)) => device.model.clone(),
+        _ => None,
+    }
+}
+
+/// The commit says everything where it is known; where it is not, each operation has its row.
+fn test_rows(result: &TestResult) -> Vec<[String; 9]> {
+    let each = [("read", result.read_us), ("write", result.write_us), ("sync", result.sync_us)];
+    let timed: Vec<(&str, LatencySummary)> = match result.commit_us {
+        Some(commit) => vec![("commit", commit)],
+        None => each.into_iter().filter_map(|(name, us)| Some((name, us?))).collect(),
+    };
+    let figures = |us: Option<LatencySummary>, figure: fn(LatencySummary) -> f64| {
+        us.map_or_else(|| NONE.to_owned(), |us| latency(figure(us)))
+    };
+    let row = |first: bool, name: &str, us: Option<LatencySummary>| {
+        let once = |text: String| if first { text } else { String::new() };
+        [
+            once(escaped(&result.test)),
+            once(rate(result.iops)),
+            once(throughput(result.mib_per_s)),
+            once(result.commits_per_s.map_or_else(|| NONE.to_owned(), rate)),
+            name.to_owned(),
+            figures(us, |us| us.p50),
+            figures(us, |us| us.p99),
+            figures(us, |us| us.p99_9),
+            figures(us, |us| us.max),
+        ]
+    };
+    if timed.is_empty() {
+        return vec![row(true, NONE, None)];
+    }
+    timed.iter().enumerate().map(|(index, (name, us))| row(index == 0, name, Some(*us))).collect()
+}
+
+/// Names to the left, figures to the right, every column as wide as its widest cell.
+fn table(rows: &[[String; 9]]) -> String {
+    const LEFT: [usize; 2] = [0, 4];
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3);
+    let widths: Vec<usize> = (0..9).map(width).collect();
+    let mut text = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        for (column, cell) in row.iter().enumerate() {
+            let room = widths[column];
+            text += &if LEFT.contains(&column) { format!("| {cell:<room$} ") } else { format!("| {cell:>room$} ") };
+        }
+        text += "|\n";
+        if index == 0 {
+            for (column, &width) in widths.iter().enumerate() {
+                text += &if LEFT.contains(&column) {
+                    format!("|{}", "-".repeat(width + 2))
+                } else {
+                    format!("|{}:", "-".repeat(width + 1))
+                };
+            }
+            text += "|\n";
+        }
+    }
+    text
+}
+
+/// What Markdown or HTML would take for its own. A name comes from outside: from a job file, a drive, a path.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '|' | '`' | '*' | '[' | ']' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            '<' => escaped += "&lt;",
+            '&' => escaped += "&amp;",
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod golden {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn reads_as_plain_text() {
+        let mut document = samples::document(samples::quick());
+        // As another tool tells a commit: two latencies that nobody may add up.
+        document.results[1].commit_us = None;
+        insta::assert_snapshot!(markdown(&document), @"
+        **quick** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
+
+        | test                      | per second | MiB/s | commits/s | latency of |     p50 |     p99 |   p99.9 |     max |
+        |---------------------------|-----------:|------:|----------:|------------|--------:|--------:|--------:|--------:|
+        | write                     |     66,667 |   260 |         - | write      |   15 µs | 15.6 µs |   24 µs |   75 µs |
+        | write + fsync             |        487 |  1.90 |       487 | write      |   15 µs | 15.6 µs |   24 µs |   75 µs |
+        |                           |            |       |           | sync       | 2.04 ms | 2.12 ms | 3.26 ms | 10.2 ms |
+        | write + fdatasync         |        583 |  2.28 |       583 | commit     | 1.72 ms | 1.78 ms | 2.74 ms | 8.58 ms |
+        | write O_DSYNC             |        647 |  2.53 |       647 | commit     | 1.55 ms | 1.61 ms | 2.47 ms | 7.73 ms |
+        | read                      |     66,667 |   260 |         - | read       |   15 µs | 15.6 µs |   24 µs |   75 µs |
+        | 16 KiB write + fsync      |        481 |  7.52 |       481 | commit     | 2.08 ms | 2.16 ms | 3.33 ms | 10.4 ms |
+        | write + fdatasync, 4 jobs |      1,768 |  6.90 |     1,768 | commit     | 1.72 ms | 1.78 ms | 2.74 ms | 8.58 ms |
+        | write, depth 32           |  1,066,667 | 4,167 |         - | write      |   15 µs | 15.6 µs |   24 µs |   75 µs |
+        ");
+    }
+
+    #[test]
+    fn names_from_outside_stay_names() {
+        let mut document = samples::document(samples::quick()[..1].to_vec());
+        document.results[0].test = "a|b`c`<script>*[x](y)\nnext & last".to_owned();
+        document.suite = "<b>".to_owned();
+        insta::assert_snapshot!(markdown(&document), @r"
+        **&lt;b>** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
+
+        | test                                           | per second | MiB/s | commits/s | latency of |   p50 |     p99 | p99.9 |   max |
+        |------------------------------------------------|-----------:|------:|----------:|------------|------:|--------:|------:|------:|
+        | a\|b\`c\`&lt;script>\*\[x\](y) next &amp; last |     66,667 |   260 |         - | write      | 15 µs | 15.6 µs | 24 µs | 75 µs |
+        ");
+    }
+}

@@ -1,0 +1,16 @@
+//! Any text is another tool's output or an error; what comes of it can be written in every format.
+
+#![no_main]
+
+use formats::fio::write::{Bins, json};
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    if let Ok(imported) = formats::import("fuzz", text, None) {
+        assert!(!imported.documents.is_empty());
+        for document in &imported.documents {
+            let _ = json(document, Bins::With);
+        }
+        let _ = formats::csv::table(&imported.documents);
+        let _ = formats::openmetrics::text(&imported.documents);
+    }
+});

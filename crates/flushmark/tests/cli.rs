@@ -35,6 +35,7 @@ fn help() {
                  could have left
       verify     Proof that acknowledged writes survive a power cut, or which kind of lie was told
       results    Kept results: list, compare, share
+      report     Draw results as one self-contained HTML page: verdict, charts, numbers, findings
       explain    Play through on models what goes wrong in storage, step by step
       catalogue  Published measurements of drives, with their sources
       help       Print this message or the help of the given subcommand(s)

@@ -42,7 +42,7 @@ charts.percentiles = (data, theme, width, height) => {
   return {
     ...base(theme),
     legend: legend(theme, data.lines.map((line) => line.name), width),
-    grid: grid({ right: named ? LABELS_PX : 14, top }),
+    grid: grid({ right: named ? labelsWidth(data.published) : 14, top }),
     xAxis: axis(theme, {
       type: "value",
       min: 0,

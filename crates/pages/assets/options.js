@@ -115,9 +115,11 @@ const logAxis = (theme, least, most, format, more = {}) => {
 // How far each label at the end of a line has to move down or up, in pixels, so that none lies on another: they keep their order and are spread around the
 // middle of each crowd. `places` are pixels from the top.
 const LABEL_PX = 14;
-// What the names take beside the lines, and how many letters that is.
-const LABELS_PX = 196;
+// What names take beside the lines: as much as the longest needs.
 const LABEL_LETTERS = 32;
+const LETTER_PX = 6.9;
+const labelsWidth = (lines) =>
+  Math.max(...lines.map((line) => Math.min(line.name.length, LABEL_LETTERS))) * LETTER_PX + 10;
 const spread = (places) => {
   const order = places.map((_, index) => index).sort((a, b) => places[a] - places[b]);
   let crowds = order.map((index) => ({ middle: places[index], members: [index] }));

@@ -5,6 +5,8 @@ const drawn = new Map();
 // A4 without its margins, at 96 dots an inch.
 const PRINTED_WIDTH = 690;
 const AHEAD_OF_VIEW = "300px";
+// The three pictures of a test have one sheet.
+const PRINTED_PX = { percentiles: 300, "heat-map": 230, "rate-over-time": 170, curve: 330 };
 const NARROW = 560;
 // Of more lines the names need room of their own.
 const FEW_LINES = 3;
@@ -18,8 +20,9 @@ document.documentElement.classList.add("drawing");
 const heightOf = (place, width) => {
   const rows = Number(place.dataset.rows || 0);
   if (rows > 0) return 70 + rows * (width < NARROW ? 34 : 24);
-  const beside = place.closest(".beside") !== null && width >= BESIDE_LEAST && !printing;
+  const beside = place.closest(".beside") !== null && width >= BESIDE_LEAST;
   const heights = beside ? { percentiles: 480, "heat-map": 250, "rate-over-time": 190 } : { "rate-over-time": 230 };
+  if (printing) return PRINTED_PX[figures[place.dataset.figure].kind] || 280;
   const { kind, lines = [] } = figures[place.dataset.figure];
   if (kind === "curve" && lines.length > FEW_LINES) return MANY_LINES_PX;
   return heights[kind] || (width < NARROW ? 280 : 330);

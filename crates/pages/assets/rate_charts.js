@@ -93,7 +93,7 @@ charts.curve = (data, theme, width, height) => {
   return {
     ...base(theme),
     legend: legend(theme, data.lines.map((line) => line.name), width),
-    grid: grid({ right: named ? LABELS_PX : 18, top }),
+    grid: grid({ right: named ? labelsWidth(data.published) : 18, top }),
     xAxis: axis(theme, {
       type: "category",
       data: data.steps,

@@ -1,7 +1,11 @@
 //! Results as an engine would hand them over, for tests.
 
+use drive::HostFacts;
+use measurement::document::SCHEMA;
 use measurement::result::Measured;
-use measurement::{CpuUse, Ended, Histogram, Histograms, Proof, Series, TestResult, WorkloadRecord};
+use measurement::{
+    CpuUse, Ended, Histogram, Histograms, Proof, RunDocument, Series, TargetRecord, TestResult, WorkloadRecord,
+};
 use workload::{SyncMethod, Test, Work};
 
 /// The results of a built-in suite on a drive whose write takes `write_us` and whose sync takes `sync_us`.
@@ -61,4 +65,28 @@ fn spread(us: f64) -> Histogram {
         histogram.record_n((us * share * 1e3) as u64, times);
     }
     histogram
+}
+
+/// A run of these results, judged.
+pub(crate) fn document(results: Vec<TestResult>) -> RunDocument {
+    let host = HostFacts::default();
+    let case = judge::Case::new(&results, None, &host);
+    let (findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+    RunDocument {
+        schema: SCHEMA.to_owned(),
+        flushmark: "0.1.0".to_owned(),
+        started_at: "2026-11-20T19:30:00Z".to_owned(),
+        source: None,
+        merged_runs: None,
+        suite: "quick".to_owned(),
+        smoke: false,
+        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },
+        host,
+        drive: None,
+        drives: Vec::new(),
+        results,
+        skipped: Vec::new(),
+        findings,
+        fitness,
+    }
 }

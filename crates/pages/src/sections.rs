@@ -184,3 +184,87 @@ fn suite_charts(place: &Place<'_>, figures: &mut Figures) -> Markup {
         }
     }
 }
+
+// The module `tests` draws tests.
+#[cfg(test)]
+mod golden {
+    use measurement::{Skipped, Source};
+
+    use super::*;
+    use crate::{content, samples};
+
+    /// What a reader without pictures gets of one run, a line a text.
+    fn text(document: &RunDocument) -> String {
+        let run = Run { label: "check".to_owned(), document };
+        let html = content(&[run]).markup.into_string();
+        let pieces = html.split('<').filter_map(|piece| Some(piece.split_once('>')?.1.trim()));
+        pieces.filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn what_another_tool_cannot_tell_is_said() {
+        let mut document = samples::document(samples::quick());
+        document.source = Some(Source {
+            tool: "fio".to_owned(),
+            version: Some("3.33".to_owned()),
+            drive: Some("Intel S3700".to_owned()),
+        });
+        document.fitness.clear();
+        document.merged_runs = Some(3);
+        let text = text(&document);
+        for sentence in [
+            "Intel S3700",
+            "No latency over time: the output of fio does not say what happened second by second.",
+            " measured, and its output does not say enough to judge by.",
+            ", which does not say what lies beneath.",
+            " runs merged",
+        ] {
+            assert!(text.lines().any(|line| line.contains(sentence.trim())), "`{sentence}` is missing in {text}");
+        }
+    }
+
+    #[test]
+    fn what_was_too_short_or_not_kept_is_said() {
+        let mut document = samples::document(samples::quick());
+        assert!(text(&document).contains("No pictures over time: every test was over within 3 seconds."));
+        document.results[0].series.iops = vec![1.0; 5];
+        assert!(text(&document).contains("this result was measured before its spread was kept second by second."));
+        document.results[0].series.commit_bins = vec![vec![(60, 1)]; 5];
+        let whole = text(&document);
+        assert!(!whole.contains("No latency over time") && !whole.contains("No pictures over time"), "{whole}");
+    }
+
+    #[test]
+    fn what_did_not_run_is_named() {
+        let mut document = samples::document(Vec::new());
+        document.smoke = true;
+        document.skipped =
+            vec![Skipped { test: "512 B".to_owned(), because: "smaller than a logical block".to_owned() }];
+        let text = text(&document);
+        for sentence in [
+            "No test was measured.",
+            ": skipped, smaller than a logical block",
+            "A smoke run:",
+            "None: nothing in the numbers",
+        ] {
+            assert!(text.contains(sentence), "`{sentence}` is missing in {text}");
+        }
+    }
+
+    #[test]
+    fn repetitions_of_a_test_are_told_apart() {
+        let twice = samples::quick().into_iter().flat_map(|result| [result.clone(), result]).collect();
+        let text = text(&samples::document(twice));
+        assert!(text.contains("write + fsync (1 of 2)") && text.contains("write + fsync (2 of 2)"));
+    }
+
+    #[test]
+    fn runs_without_a_test_in_common_say_so() {
+        let (one, mut other) =
+            (samples::document(samples::quick()), samples::document(samples::suite("slog", 15.0, 1700.0)));
+        other.suite = "slog".to_owned();
+        let both = [("a", &one), ("b", &other)].map(|(label, document)| Run { label: label.to_owned(), document });
+        let html = content(&both).markup.into_string();
+        assert!(html.contains("These runs have no test in common"));
+    }
+}

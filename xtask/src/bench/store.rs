@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     println!("{SUITE}: {} tests, {} KiB of JSON", document.results.len(), serde_json::to_vec(&document)?.len() >> 10);
     figure("keeping a run in an empty store", || keep(&mut store))?;
     drop(store);
-    println!("{:<44} {:>8} KiB", "a kept run", (bytes(&path)? - empty_bytes) / TIMES as u64 >> 10);
+    println!("{:<44} {:>8} KiB", "a kept run", ((bytes(&path)? - empty_bytes) / TIMES as u64) >> 10);
     fill(&path, options.runs)?;
     println!("{:<44} {:>8} MiB", format!("{} runs", options.runs), bytes(&path)? >> 20);
 

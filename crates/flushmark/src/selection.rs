@@ -156,7 +156,12 @@ pub fn with_earlier(word: &str, count: u32, place: &StoreArgs) -> anyhow::Result
     earlier.truncate(count as usize);
     earlier.reverse();
     if earlier.is_empty() {
-        let what = format!("{} holds no earlier run of {} on {} to compare `{word}` with", store.location(), now.suite, now.target);
+        let what = format!(
+            "{} holds no earlier run of {} on {} to compare `{word}` with",
+            store.location(),
+            now.suite,
+            now.target
+        );
         return Err(WrongUse(what).into());
     }
     let label = if earlier.len() == 1 { "the one before".to_owned() } else { format!("the {} before", earlier.len()) };

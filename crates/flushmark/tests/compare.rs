@@ -178,7 +178,7 @@ fn what_is_refused() {
         run.said(results.directory.path(), "DIR")
     };
     insta::assert_snapshot!(refused(&["compare", "slow.json"]), @"flushmark: `DIR/slow.json` is compared with nothing: name another result, or several joined by commas");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` names no result: there is no such file");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` names no result: there is no such file. Kept runs are named by their number, last, last~1 or @TAG");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: this is a document `flushmark/run/2` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: this is no result document: it does not read as JSON (EOF while parsing an object at line 1 column 28)");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--test", "nothing"]), @"flushmark: no test that both sides have is called like `nothing`");

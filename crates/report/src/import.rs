@@ -107,7 +107,13 @@ mod golden {
         let two = RunDocument { source: None, skipped, ..samples::document(samples::quick()[..1].to_vec()) };
         let remarks = ["beside the document, fio says: fio: pid=5, err=28/file:filesetup.c".to_owned()];
         let files = [
-            ImportedFile { name: "nvme.json", tool: "fio (JSON)", documents: &[one.clone(), one], remarks: &remarks, kept: "7, 3 already" },
+            ImportedFile {
+                name: "nvme.json",
+                tool: "fio (JSON)",
+                documents: &[one.clone(), one],
+                remarks: &remarks,
+                kept: "7, 3 already",
+            },
             ImportedFile { name: "post.txt", tool: "fio (text)", documents: &[two], remarks: &[], kept: "8" },
         ];
         insta::assert_snapshot!(import_page(&files, 2, &Look::plain()), @"

@@ -69,7 +69,13 @@ impl Mounted<'_> {
             .map_err(|error| NotMounted::Machine(error.into()))?;
         let options =
             std::ffi::CString::new(filesystem.mount_options()).map_err(|error| NotMounted::Machine(error.into()))?;
-        mount(device, directory, filesystem.name(), MountFlags::empty(), options.as_c_str()).map_err(NotMounted::by)?;
+        let mut mounted = Ok(());
+        // Somebody may claim each new device for a moment to look what is on it.
+        let _ = patiently(PATIENCE, || {
+            mounted = mount(device, directory, filesystem.name(), MountFlags::empty(), options.as_c_str());
+            mounted == Err(Errno::BUSY)
+        });
+        mounted.map_err(NotMounted::by)?;
         Ok(Mounted { device, directory, taken_away: false })
     }
 

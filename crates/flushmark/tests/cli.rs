@@ -86,13 +86,22 @@ fn help_of_check_and_run() {
               How to print the result
 
               Possible values:
-              - text: For people
-              - json: For programs
+              - text:        For people
+              - json:        The result document
+              - fio:         fio's JSON
+              - fio+:        fio's JSON+, with the bins of the distributions
+              - csv:         A table with one row a test
+              - markdown:    For tickets and forum posts
+              - openmetrics: Metrics for Prometheus
               
               [default: text]
 
           --output <FILE>
               Write the result document (JSON) to this file, too
+
+          --metrics-file <FILE>
+              Write the result as metrics to this file, too: for node_exporter's textfile collector,
+              which takes files that end in .prom
 
       -q, --quiet
               No progress on stderr
@@ -151,13 +160,22 @@ fn help_of_check_and_run() {
               How to print the result
 
               Possible values:
-              - text: For people
-              - json: For programs
+              - text:        For people
+              - json:        The result document
+              - fio:         fio's JSON
+              - fio+:        fio's JSON+, with the bins of the distributions
+              - csv:         A table with one row a test
+              - markdown:    For tickets and forum posts
+              - openmetrics: Metrics for Prometheus
               
               [default: text]
 
           --output <FILE>
               Write the result document (JSON) to this file, too
+
+          --metrics-file <FILE>
+              Write the result as metrics to this file, too: for node_exporter's textfile collector,
+              which takes files that end in .prom
 
       -q, --quiet
               No progress on stderr

@@ -40,8 +40,13 @@ fn a_directory_is_read_and_what_is_none_is_named() {
     ]);
     // From within, so that the table is as wide wherever temporary files lie.
     let mut import = flushmark();
-    let run =
-        Run::of(import.args(["results", "import", ".", "/no/such/file"]).current_dir(files.path()).output().unwrap());
+    let run = Run::of(
+        import
+            .args(["results", "import", "--dry-run", ".", "/no/such/file"])
+            .current_dir(files.path())
+            .output()
+            .unwrap(),
+    );
     assert_eq!(run.code, Some(4));
     insta::assert_snapshot!(run.stdout, @"
       file             from        drive    tests
@@ -62,7 +67,16 @@ fn a_directory_is_read_and_what_is_none_is_named() {
 fn the_person_s_name_for_the_drive_goes_before_the_tool_s() {
     let files = directory(&[("samsung.txt", SAMSUNG)]);
     let path = files.path().join("samsung.txt");
-    let run = run(&["results", "import", path.to_str().unwrap(), "--drive", "Samsung 980 1TB", "--format", "json"]);
+    let run = run(&[
+        "results",
+        "import",
+        "--dry-run",
+        path.to_str().unwrap(),
+        "--drive",
+        "Samsung 980 1TB",
+        "--format",
+        "json",
+    ]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(run.document()["source"]["drive"], "Samsung 980 1TB");
     assert_eq!(run.document()["results"][0]["ops"], 8615);
@@ -71,7 +85,7 @@ fn the_person_s_name_for_the_drive_goes_before_the_tool_s() {
 #[test]
 fn stdin_is_a_file_and_several_runs_are_lines() {
     let mut child = flushmark()
-        .args(["results", "import", "-", "--format", "json"])
+        .args(["results", "import", "--dry-run", "-", "--format", "json"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -83,7 +97,7 @@ fn stdin_is_a_file_and_several_runs_are_lines() {
     assert_eq!(run.stdout.lines().count(), 2);
     // Such lines are read again.
     let files = directory(&[("runs.jsonl", &run.stdout)]);
-    let again = common::run(&["results", "import", files.path().to_str().unwrap()]);
+    let again = common::run(&["results", "import", "--dry-run", files.path().to_str().unwrap()]);
     assert!(again.stdout.contains("1 file read: 2 runs, 6 tests."), "{}", again.stdout);
 }
 
@@ -155,7 +169,7 @@ fn exports_go_where_they_are_told() {
     // What is exported as fio's is imported as flushmark's.
     let fio = files.path().join("fio.json");
     run(&["results", "export", &result, "--format", "fio+", "-o", fio.to_str().unwrap()]);
-    let back = run(&["results", "import", fio.to_str().unwrap(), "--format", "json"]).document();
+    let back = run(&["results", "import", "--dry-run", fio.to_str().unwrap(), "--format", "json"]).document();
     assert_eq!(back["source"]["tool"], "flushmark");
     assert_eq!(
         back["results"][0]["write_us"]["count"],
@@ -179,7 +193,7 @@ fn exports_that_cannot_be_are_refused() {
     insta::assert_snapshot!(refusal(&[&result, "--format", "parquet"], 2), @"flushmark: Parquet is two files; name the directory for them: -o DIRECTORY");
     insta::assert_snapshot!(refusal(&[&result, &result, "--format", "fio"], 2), @"flushmark: fio's JSON holds one run, and these are 2; export them one by one");
     insta::assert_snapshot!(refusal(&[nothing.to_str().unwrap(), "--format", "csv"], 2), @"flushmark: there is no measured test in what was named, so there is nothing to export");
-    insta::assert_snapshot!(refusal(&["no-such-file", "--format", "csv"], 2), @"flushmark: `no-such-file` names no result: there is no such file");
+    insta::assert_snapshot!(refusal(&["no-such-file", "--format", "csv"], 2), @"flushmark: `no-such-file` names no result: there is no such file. Kept runs are named by their number, last, last~1 or @TAG");
     insta::assert_snapshot!(refusal(&[&result, "--format", "csv", "-o", "/no/such/directory/a.csv"], 4), @"flushmark: cannot write /no/such/directory/a.csv: No such file or directory (os error 2)");
     insta::assert_snapshot!(refusal(&[&result, "--format", "parquet", "-o", &result], 4), @"flushmark: cannot make the directory DIR/result.json: File exists (os error 17)");
 }
@@ -215,7 +229,7 @@ fn fio_s_real_output_of_every_kind_of_job() {
         let read = |name: &str, text: &str| {
             let file = files.path().join(name);
             std::fs::write(&file, text).unwrap();
-            let run = run(&["results", "import", file.to_str().unwrap(), "--format", "json"]);
+            let run = run(&["results", "import", "--dry-run", file.to_str().unwrap(), "--format", "json"]);
             assert_eq!(run.code, Some(0), "{kind:?}: {}\n{text}", run.stderr);
             run.document()["results"][0].clone()
         };
@@ -334,4 +348,33 @@ assert names(openmetrics(text)) == names(prometheus(text)) != set(), (names(open
     )
     .unwrap();
     assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"), "{picture}");
+}
+
+#[test]
+fn imports_are_kept_once_and_compared_like_our_own() {
+    let files = directory(&[("samsung.txt", SAMSUNG), ("plus.json", PLUS), ("cut.json", &PLUS[..999])]);
+    let place = tempfile::tempdir().unwrap();
+    let store = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    let results = |words: &[&str]| run(&[&["results", "--store", &store("results.db")], words].concat());
+    let import = |files: &tempfile::TempDir| results(&["import", files.path().to_str().unwrap()]);
+    let first = import(&files);
+    assert_eq!(first.code, Some(4), "{}", first.stderr);
+    assert!(first.stderr.contains("cut.json") && first.stderr.contains("it was cut short"), "{}", first.stderr);
+    assert!(first.stdout.contains("kept as"), "{}", first.stdout);
+    let again = import(&files);
+    assert!(again.stdout.contains("1 already") && again.stdout.contains("2 already"), "{}", again.stdout);
+    let listed = results(&["list", "--format", "json"]).document();
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(2), "{listed}");
+    let compared = results(&["compare", "1", "1"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.stderr);
+    let exported = results(&["export", "1", "2", "--format", "csv"]);
+    assert_eq!(exported.stdout.lines().count(), 1 + 1 + 3, "{}", exported.stdout);
+    // Another store's runs, once.
+    let copy = |words: &[&str]| run(&[&["results", "--store", &store("other.db"), "import"], words].concat());
+    let looked_at = copy(&["--dry-run", &store("results.db")]);
+    assert!(looked_at.stdout.ends_with("results.db: 2 runs.\n"), "{}{}", looked_at.stdout, looked_at.stderr);
+    let copied = copy(&[&store("results.db")]);
+    assert!(copied.stdout.ends_with("2 runs copied.\n"), "{}{}", copied.stdout, copied.stderr);
+    let again = copy(&[&store("results.db")]);
+    assert!(again.stdout.ends_with("0 runs copied, 2 were here already.\n"), "{}{}", again.stdout, again.stderr);
 }

@@ -117,9 +117,9 @@ mod golden {
             ImportedFile { name: "post.txt", tool: "fio (text)", documents: &[two], remarks: &[], kept: "8" },
         ];
         insta::assert_snapshot!(import_page(&files, 2, &Look::plain()), @"
-          file       from        drive      tests  left out
-          nvme.json  fio (JSON)  nvme0n1       16         -
-          post.txt   fio (text)  not named      1         1
+          file       from        drive      tests  left out  kept as
+          nvme.json  fio (JSON)  nvme0n1       16         -  7, 3 already
+          post.txt   fio (text)  not named      1         1  8
 
           nvme.json: beside the document, fio says: fio: pid=5, err=28/file:filesetup.c
           post.txt: trims: it only trimmed
@@ -128,7 +128,7 @@ mod golden {
         2 files could not be read.
         ");
         let copied = Copied { new: Vec::new(), already: 3, running: 1 };
-        insta::assert_snapshot!(copied_line("old.db", &copied), @"");
+        insta::assert_snapshot!(copied_line("old.db", &copied), @"old.db: 0 runs copied, 3 were here already, 1 left out because they are being measured.");
         insta::assert_snapshot!(import_page(&[], 1, &Look::plain()), @"
         0 files read: 0 runs, 0 tests.
         1 file could not be read.

@@ -57,7 +57,7 @@ fn help() {
 }
 
 #[test]
-fn help_of_check_and_run() {
+fn help_of_check() {
     insta::assert_snapshot!(shown(&["check", "--help"]), @"
     What a commit costs here, in under a minute, with nothing destroyed and no root
 
@@ -111,8 +111,8 @@ fn help_of_check_and_run() {
               PGPASSWORD).
               Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
               $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept
-              only when
-              this option names a store; smoke runs never are.
+              only
+              when this option names a store; smoke runs never are.
 
           --no-store
               Do not keep the run
@@ -125,6 +125,10 @@ fn help_of_check_and_run() {
       flushmark check /var/lib/postgresql
       flushmark check /mnt/new-ssd --fail-on database-log --format json > check.json
     ");
+}
+
+#[test]
+fn help_of_run() {
     insta::assert_snapshot!(shown(&["run", "--help"]), @"
     Run a built-in suite, a plan (TOML) or a fio job file
 
@@ -185,8 +189,8 @@ fn help_of_check_and_run() {
               PGPASSWORD).
               Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
               $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept
-              only when
-              this option names a store; smoke runs never are.
+              only
+              when this option names a store; smoke runs never are.
 
           --no-store
               Do not keep the run

@@ -1,4 +1,4 @@
-//! `cargo xtask bench import`: how long it takes to read a directory of fio's output. A figure, not a test.
+//! `cargo xtask bench import`: how long it takes to read and keep a directory of fio's output. A figure, not a test.
 
 use std::time::Instant;
 
@@ -15,13 +15,13 @@ pub struct Options {
     files: u32,
 }
 
-/// Makes files that differ in their time, as those of real runs do, reads them with the release build, and prints how long that took.
+/// Makes files that differ in their time, as those of real runs do, imports them with the release build, and prints how long that took.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
     let fixture = root().join("crates/formats/tests/fixtures/fio/3.33-mix-plus.json");
     let text = std::fs::read_to_string(&fixture).with_context(|| format!("cannot read {}", fixture.display()))?;
     let mut document: serde_json::Value = serde_json::from_str(&text)?;
-    let directory = tempfile::tempdir()?;
+    let (directory, store) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let mut bytes = 0;
     for number in 0..options.files {
         document["timestamp_ms"] = serde_json::json!(1_700_000_000_000_u64 + u64::from(number) * 60_000);
@@ -32,7 +32,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let mut import = std::process::Command::new(target.join("release/flushmark"));
     let begun = Instant::now();
-    let output = import.args(["results", "import"]).arg(directory.path()).output().context("cannot start flushmark")?;
+    let output = import.args(["results", "import"]).arg("--store").arg(store.path().join("results.db")).arg(directory.path()).output().context("cannot start flushmark")?;
     let elapsed_s = begun.elapsed().as_secs_f64();
     ensure!(output.status.success(), "it ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8_lossy(&output.stdout);

@@ -9,8 +9,8 @@ pub struct KeepArgs {
     #[arg(long, value_name = "STORE", value_parser = parse_store, long_help = "\
 Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password: PGPASSWORD).
 Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
-$XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept only when
-this option names a store; smoke runs never are.")]
+$XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept only
+when this option names a store; smoke runs never are.")]
     pub store: Option<Location>,
 
     /// Do not keep the run

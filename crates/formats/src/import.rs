@@ -78,6 +78,9 @@ pub fn import(name: &str, text: &str, drive: Option<&str>) -> Result<Imported, I
         Origin::Diskinfo => (diskinfo::read(text)?, Vec::new()),
         Origin::PgTestFsync => (vec![pg_test_fsync::read(text)?], Vec::new()),
     };
+    if documents.is_empty() {
+        return Err(ImportError::Nothing(origin, ": its heading stands in it, and nothing behind that".to_owned()));
+    }
     if let Some(drive) = drive {
         for source in documents.iter_mut().filter_map(|document| document.source.as_mut()) {
             source.drive = Some(drive.to_owned());

@@ -436,3 +436,8 @@ mod any_text {
         }
     }
 }
+
+#[test]
+fn a_heading_within_other_words_is_no_result() {
+    insta::assert_snapshot!(refusal("see *Synchronous random writes: below"), @"it is an output of diskinfo -S that holds no test that read or wrote anything: its heading stands in it, and nothing behind that");
+}

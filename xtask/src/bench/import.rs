@@ -32,7 +32,13 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let mut import = std::process::Command::new(target.join("release/flushmark"));
     let begun = Instant::now();
-    let output = import.args(["results", "import"]).arg("--store").arg(store.path().join("results.db")).arg(directory.path()).output().context("cannot start flushmark")?;
+    let output = import
+        .args(["results", "import"])
+        .arg("--store")
+        .arg(store.path().join("results.db"))
+        .arg(directory.path())
+        .output()
+        .context("cannot start flushmark")?;
     let elapsed_s = begun.elapsed().as_secs_f64();
     ensure!(output.status.success(), "it ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8_lossy(&output.stdout);

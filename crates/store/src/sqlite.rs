@@ -54,8 +54,9 @@ impl Sqlite {
 
     /// Tells a store, or a file that nobody has written to, from a database of another program.
     fn recognise(&mut self) -> Result<(), Problem> {
-        let id = self.one("PRAGMA application_id", &[])?.map_or(Ok(0), |row| row.integer(0))?;
+        // In this order: another process may make the store between the two, and whoever sees its tables then sees its mark as well.
         let tables = self.one("SELECT count(*) FROM sqlite_schema", &[])?.map_or(Ok(0), |row| row.integer(0))?;
+        let id = self.one("PRAGMA application_id", &[])?.map_or(Ok(0), |row| row.integer(0))?;
         if id == APPLICATION_ID || (id == 0 && tables == 0) { Ok(()) } else { Err(Problem::Foreign) }
     }
 

@@ -287,8 +287,12 @@ impl TestResult {
         }
     }
 
-    /// The latency that an application waits for: of the commit where there is one, else of the write, else of the read.
+    /// The latency that an application waits for: of the commit where there is one, else of the write, else of the read. `None` where commits were made and
+    /// only their number is known, as fio tells it: a write alone is not what anybody waited for.
     pub fn headline_us(&self) -> Option<LatencySummary> {
+        if self.commit_us.is_none() && self.commits_per_s.is_some_and(|rate| rate > 0.0) {
+            return None;
+        }
         self.commit_us.or(self.write_us).or(self.read_us)
     }
 }

@@ -10,6 +10,14 @@ pub enum ImportError {
     /// There is no text.
     #[error("it is empty")]
     Empty,
+    /// It has to be unpacked first.
+    #[error("it is compressed ({format}); unpack it first: {command} FILE | flushmark results import -")]
+    Compressed {
+        /// The format.
+        format: &'static str,
+        /// What prints the file that is in it.
+        command: &'static str,
+    },
     /// No known tool wrote it.
     #[error(
         "it is nothing that is read here: a result document of check or run, fio's output (JSON, JSON+ or text), diskinfo -S, pg_test_fsync"

@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | [`json`] | finds fio's JSON documents in a text and reads them |
 //! | [`text`] | reads what fio prints for people |
+//! | `report` | what one process of fio reported, and the runs that it is |
 //! | `job` | one job as either tells it, and the test that it is |
 //! | `options` | a job's options, and the workload that they ask for |
+//! | `command` | the command line, which people paste with the text |
 //! | `latency` | fio's figures of a latency |
 //! | `bins` | the cells in which fio counts latencies |
 //! | [`write`](mod@write) | results as fio's JSON and JSON+ |
@@ -14,9 +16,11 @@
 //! acceptance, its `lat` from before the submission; flushmark's latencies run from before the submission.
 
 mod bins;
+mod command;
 mod job;
 pub mod json;
 mod latency;
 mod options;
+mod report;
 pub mod text;
 pub mod write;

@@ -1,5 +1,6 @@
 //! Which tool wrote a text, and what came out of it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use measurement::RunDocument;
@@ -7,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Deserializer;
 
 use crate::error::ImportError;
-use crate::{diskinfo, fio, pg_test_fsync};
+use crate::{diskinfo, fio, pasted, pg_test_fsync};
 
 /// Who wrote a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,6 +35,10 @@ impl Origin {
             Origin::Diskinfo => "diskinfo -S",
             Origin::PgTestFsync => "pg_test_fsync",
         }
+    }
+
+    const fn is_json(self) -> bool {
+        matches!(self, Origin::Flushmark | Origin::FioJson)
     }
 }
 
@@ -71,12 +76,14 @@ pub fn import(name: &str, text: &str, drive: Option<&str>) -> Result<Imported, I
     // Editors on Windows begin a file with one.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let origin = origin(text)?;
+    let unquoted = if origin.is_json() { pasted::unquoted(text) } else { Cow::Borrowed(text) };
+    let text = unquoted.as_ref();
     let (mut documents, mut remarks) = match origin {
         Origin::Flushmark => (own(text)?, Vec::new()),
         Origin::FioJson => fio::json::read(stem(name), text)?,
         Origin::FioText => (fio::text::read(stem(name), text)?, Vec::new()),
         Origin::Diskinfo => (diskinfo::read(text)?, Vec::new()),
-        Origin::PgTestFsync => (vec![pg_test_fsync::read(text)?], Vec::new()),
+        Origin::PgTestFsync => (pg_test_fsync::read(text)?, Vec::new()),
     };
     if documents.is_empty() {
         return Err(ImportError::Nothing(origin, ": its heading stands in it, and nothing behind that".to_owned()));

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`import`](mod@import) | which tool wrote a text, and what came out of it |
+//! | [`encoding`] | a file's bytes as text |
 //! | [`error`] | why a text could not be read |
 //! | [`fio`] | fio: its JSON and JSON+ in both directions, its text for people as input |
 //! | [`diskinfo`] | FreeBSD's `diskinfo -S`, as input |
@@ -19,6 +20,7 @@
 pub mod columns;
 pub mod csv;
 pub mod diskinfo;
+pub mod encoding;
 pub mod error;
 pub mod fio;
 pub mod import;
@@ -28,5 +30,6 @@ mod pasted;
 pub mod pg_test_fsync;
 mod told;
 
+pub use encoding::decoded;
 pub use error::ImportError;
 pub use import::{Imported, Origin, import};

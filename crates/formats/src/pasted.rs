@@ -1,5 +1,7 @@
 //! Text that came through a forum or a mail: quoted, fenced, with tabs and spaces of every kind, and with its indentation lost.
 
+use std::borrow::Cow;
+
 /// One line that says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
@@ -7,6 +9,16 @@ pub struct Line<'a> {
     pub number: usize,
     /// What it says, without what surrounds it.
     pub text: &'a str,
+}
+
+/// JSON without quotation marks (`> `) before its lines. None of its own lines begins with one, because its texts have no line ends.
+pub fn unquoted(text: &str) -> Cow<'_, str> {
+    if text.lines().any(|line| line.trim_start().starts_with('>')) {
+        let bare = |line: &str| line.trim_start_matches(|c: char| c == '>' || c.is_whitespace()).to_owned() + "\n";
+        text.lines().map(bare).collect::<String>().into()
+    } else {
+        text.into()
+    }
 }
 
 /// The lines that say something, without quotation marks (`> `), code fences and white space around them.

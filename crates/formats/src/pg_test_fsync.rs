@@ -17,61 +17,100 @@ const DEFAULT_S: f64 = 5.0;
 /// The suite that asks the same.
 const SUITE: &str = "wal";
 
-/// Reads all sections.
+/// Reads each output.
 ///
 /// # Errors
-/// When a line of figures does not read, or a section lacks some.
-pub fn read(text: &str) -> Result<RunDocument, ImportError> {
+/// When a line of figures does not read, a section lacks some, or no test is known.
+pub fn read(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     let suite = suites::named(SUITE).map(|plan| plan.tests).unwrap_or_default();
-    let mut elapsed_s = None;
-    let mut section: Option<(Section, usize)> = None;
-    let mut results = Vec::new();
-    let mut skipped = Vec::new();
+    let mut outputs = vec![Output::default()];
     for line in lines(text) {
-        if let Some((seconds, _)) =
-            line.text.split_once(" seconds per test").or_else(|| line.text.split_once(" second per test"))
-        {
-            elapsed_s = seconds.trim().parse().ok().filter(|seconds| (0.0..1e6).contains(seconds));
-        } else if let Some(begun) = Section::of(line.text) {
-            whole(section)?;
-            section = Some((begun, 0));
+        let seconds = seconds(line.text);
+        let section = Section::of(line.text);
+        let begins = seconds.is_some() || matches!(section, Some(Section::Methods { several: false, .. }));
+        if begins && outputs.last().is_some_and(|output| !output.sections.is_empty()) {
+            outputs.push(Output::default());
+        }
+        let Some(output) = outputs.last_mut() else { continue };
+        output.elapsed_s = seconds.or(output.elapsed_s);
+        if let Some(section) = section {
+            output.sections.push((section, 0));
         } else if let Some((name, figures)) = row(line.text) {
-            let Some((section, rows)) = &mut section else { continue };
-            *rows += 1;
-            let title = section.test(name);
-            match figures {
-                Figures::NotAvailable => skipped.push(Skipped {
-                    test: title,
-                    because: "pg_test_fsync says n/a: the system or the filesystem has no such method".to_owned(),
-                }),
-                Figures::PerSecond(text) => {
-                    let per_second = per_second(text).ok_or_else(|| damaged(line))?;
-                    match suite.iter().find(|known| known.name == title) {
-                        Some(known) => results.push(result(known, per_second, elapsed_s)),
-                        None => skipped.push(Skipped {
-                            test: title,
-                            because: format!(
-                                "{per_second:.3} ops/sec of a method or size that flushmark has no test of"
-                            ),
-                        }),
-                    }
-                }
-            }
+            output.read_row(name, figures, line, &suite)?;
         }
     }
-    whole(section)?;
-    if results.is_empty() {
-        return Err(ImportError::Nothing(Origin::PgTestFsync, String::new()));
+    let documents = outputs.into_iter().filter(|output| !output.sections.is_empty()).map(Output::document);
+    documents.collect()
+}
+
+/// `5 seconds per test`
+fn seconds(line: &str) -> Option<f64> {
+    let (seconds, _) = line.split_once(" seconds per test").or_else(|| line.split_once(" second per test"))?;
+    seconds.trim().parse().ok().filter(|seconds| (0.0..1e6).contains(seconds))
+}
+
+/// What it printed when it was called once.
+#[derive(Debug, Default)]
+struct Output {
+    elapsed_s: Option<f64>,
+    /// Its sections, and how many rows of each were read.
+    sections: Vec<(Section, usize)>,
+    results: Vec<TestResult>,
+    skipped: Vec<Skipped>,
+}
+
+impl Output {
+    fn read_row(
+        &mut self,
+        name: &str,
+        figures: Figures<'_>,
+        line: Line<'_>,
+        suite: &[Test],
+    ) -> Result<(), ImportError> {
+        let Some((section, rows)) = self.sections.last_mut() else { return Ok(()) };
+        *rows += 1;
+        let test = section.test(name);
+        let because = match figures {
+            Figures::NotAvailable => {
+                "pg_test_fsync says n/a: the system or the filesystem has no such method".to_owned()
+            }
+            Figures::PerSecond(figure) => {
+                let per_second = per_second(figure).ok_or_else(|| damaged(line))?;
+                if let Some(known) = suite.iter().find(|known| known.name == test) {
+                    self.results.push(result(known, per_second, self.elapsed_s));
+                    return Ok(());
+                }
+                format!("{per_second:.3} ops/sec of a method or size that flushmark has no test of")
+            }
+        };
+        self.skipped.push(Skipped { test, because });
+        Ok(())
     }
-    let run = ToldRun {
-        source: Source { tool: "pg_test_fsync".to_owned(), version: None, drive: None },
-        suite: SUITE.to_owned(),
-        started_at: None,
-        target: unknown_target(),
-        results,
-        skipped,
-    };
-    Ok(run.document())
+
+    fn document(mut self) -> Result<RunDocument, ImportError> {
+        if let Some((section, rows)) = self.sections.iter().find(|(section, rows)| *rows < section.rows()) {
+            let missing = format!("`{}` has {rows} rows instead of {}", section.heading(), section.rows());
+            return Err(ImportError::CutShort(Origin::PgTestFsync, missing));
+        }
+        if self.results.is_empty() {
+            return Err(ImportError::Nothing(Origin::PgTestFsync, String::new()));
+        }
+        let known: Vec<&str> = self.sections.iter().map(|(section, _)| section.heading()).collect();
+        let missing = Section::ALL.into_iter().map(Section::heading).filter(|heading| !known.contains(heading));
+        self.skipped.extend(missing.map(|heading| Skipped {
+            test: heading.to_owned(),
+            because: "the text lacks this section of pg_test_fsync's output".to_owned(),
+        }));
+        let run = ToldRun {
+            source: Source { tool: "pg_test_fsync".to_owned(), version: None, drive: None },
+            suite: SUITE.to_owned(),
+            started_at: None,
+            target: unknown_target(),
+            results: self.results,
+            skipped: self.skipped,
+        };
+        Ok(run.document())
+    }
 }
 
 /// A block of rows.
@@ -88,6 +127,15 @@ enum Section {
 }
 
 impl Section {
+    /// Those that it prints, in order.
+    const ALL: [Section; 5] = [
+        Section::Methods { several: false, kib: 8 },
+        Section::Methods { several: true, kib: 8 },
+        Section::OpenSync,
+        Section::AnotherHandle,
+        Section::NotSynced,
+    ];
+
     fn of(line: &str) -> Option<Section> {
         if let Some(rest) = line.strip_prefix(HEADING) {
             let kib = rest.split(' ').find_map(|word| word.strip_suffix("kB")).and_then(|kib| kib.parse().ok());
@@ -130,7 +178,8 @@ impl Section {
 
     const fn heading(self) -> &'static str {
         match self {
-            Section::Methods { .. } => HEADING,
+            Section::Methods { several: false, .. } => "Compare file sync methods using one write",
+            Section::Methods { several: true, .. } => "Compare file sync methods using two writes",
             Section::OpenSync => "Compare open_sync with different write sizes",
             Section::AnotherHandle => "Test if fsync on non-write file descriptor is honored",
             Section::NotSynced => "Non-sync'ed writes",
@@ -138,6 +187,7 @@ impl Section {
     }
 }
 
+#[derive(Debug, Clone, Copy)]
 enum Figures<'a> {
     PerSecond(&'a str),
     NotAvailable,
@@ -163,17 +213,6 @@ fn damaged(line: Line<'_>) -> ImportError {
         Origin::PgTestFsync,
         format!("line {} has operations per second that do not read: `{}`", line.number, line.text),
     )
-}
-
-/// Holds a section to its number of rows.
-fn whole(section: Option<(Section, usize)>) -> Result<(), ImportError> {
-    match section {
-        Some((section, rows)) if rows < section.rows() => {
-            let missing = format!("`{}` has {rows} rows instead of {}", section.heading(), section.rows());
-            Err(ImportError::CutShort(Origin::PgTestFsync, missing))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn result(test: &Test, per_second: f64, elapsed_s: Option<f64>) -> TestResult {

@@ -218,8 +218,8 @@ fn what_has_to_be_known_is_a_note() {
     mixed: It ran at the same time as writer, reader. Latencies are fio's clat, which leaves out the submission (1223.9 µs in the mean); with --lat_percentiles=1 fio tells them whole.
     ");
     insta::assert_snapshot!(notes("fio/3.33-lat-percentiles-plus.json"), @"s: Latencies are fio's lat, from before the submission.");
-    insta::assert_snapshot!(notes("fio/3.33-two-processes.txt"), @"q: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced; fsync is assumed. fio syncs beside the writes that are in flight, and a sync covers only completed ones: there are no commits to count. fio reported each process on its own, and their percentiles do not add up; with group_reporting, or bins (--output-format=json+), they do.");
-    insta::assert_snapshot!(notes("fio/3.33-group.txt"), @"g: fio's count of syncs is missing; it is taken from `IO depths`, to 0.1 %. The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced; fsync is assumed. fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which for this engine is the whole call.");
+    insta::assert_snapshot!(notes("fio/3.33-two-processes.txt"), @"q: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced (fsync, fdatasync, sync_file_range); fsync is assumed. fio syncs beside the writes that are in flight, and a sync covers only completed ones: there are no commits to count. fio reported each process on its own, and their percentiles do not add up; with group_reporting, or bins (--output-format=json+), they do.");
+    insta::assert_snapshot!(notes("fio/3.33-group.txt"), @"g: fio's count of syncs is missing; it is taken from `IO depths`, to 0.1 %. The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced (fsync, fdatasync, sync_file_range); fsync is assumed. fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which for this engine is the whole call.");
     insta::assert_snapshot!(notes("fio/3.33-end-fsync.json"), @"verify: Latencies are fio's clat, which for this engine is the whole call.");
     insta::assert_snapshot!(notes("fio/samsung-980.txt"), @"test: fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which leaves out the submission (4.7 µs in the mean); with --lat_percentiles=1 fio tells them whole.");
 }
@@ -307,7 +307,7 @@ fn what_cannot_be_read_is_refused_with_a_sentence() {
     insta::assert_snapshot!(refusal("Synchronous random writes:\n"), @"the output of diskinfo -S ends in the middle (heading 1 has no line of figures behind it): it was cut short. Import all of it");
     insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 0.5 kbytes:    138.3 usec"), @"it begins as the output of diskinfo -S and does not go on as one: line 2 is no `N kbytes: N usec/IO = N Mbytes/s`: `0.5 kbytes:    138.3 usec`");
     insta::assert_snapshot!(refusal("Synchronous random writes:\n\t 3 kbytes:    138.3 usec/IO = 1 Mbytes/s"), @"it begins as the output of diskinfo -S and does not go on as one: line 2 is no `N kbytes: N usec/IO = N Mbytes/s`: `3 kbytes:    138.3 usec/IO = 1 Mbytes/s`");
-    insta::assert_snapshot!(refusal("Compare file sync methods using one 8kB write:\n fdatasync  5 ops/sec 200000 usecs/op"), @"the output of pg_test_fsync ends in the middle (`Compare file sync methods` has 1 rows instead of 5): it was cut short. Import all of it");
+    insta::assert_snapshot!(refusal("Compare file sync methods using one 8kB write:\n fdatasync  5 ops/sec 200000 usecs/op"), @"the output of pg_test_fsync ends in the middle (`Compare file sync methods using one write` has 1 rows instead of 5): it was cut short. Import all of it");
     insta::assert_snapshot!(refusal(&fixture("pg_test_fsync/15.txt").replace("4704.005", "4.704.005")), @"it begins as the output of pg_test_fsync and does not go on as one: line 7 has operations per second that do not read: `fdatasync                          4.704.005 ops/sec     213 usecs/op`");
     insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/9\"}"), @"this is a document `flushmark/run/9` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
     insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", "), @"the output of flushmark ends in the middle (EOF while parsing an object at line 1 column 30): it was cut short. Import all of it");
@@ -345,8 +345,174 @@ fn appended_outputs_are_one_document_each() {
 }
 
 #[test]
+fn reports_from_while_fio_still_ran_are_no_results() {
+    let json = fixture("fio/3.33-status-interval.json");
+    let imported = import("a", &json, None).unwrap();
+    insta::assert_snapshot!(told(&imported.documents), @"
+    fio 3.33 | a | drive vda | directory /srv/test | 2026-11-21T22:19:24Z
+      a: randwrite 4096 B fsync every 1, depth 1 jobs 2 | 7115.9 iops, 27.80 MiB/s, commits 7115.6 | r - w - s - c -
+    ");
+    insta::assert_snapshot!(imported.remarks.join("\n"), @"fio also reported once while it still ran (--status-interval); its last report counts all and is the result");
+    insta::assert_snapshot!(told(&read("fio/3.33-status-interval.txt")), @"
+    fio 3.33 | 3.33-status-interval | drive vda | unknown unknown | 2026-11-21T22:19:26Z
+      a: randwrite 4096 B fsync every 1, depth 1 jobs 2 | 6638.5 iops, 25.93 MiB/s, commits 6638.5 | r - w - s - c -
+    ");
+    // The same twice is two runs, and so are two hosts that ran at the same time.
+    let last = &json[json.rfind("\n{").unwrap()..];
+    assert_eq!(import("a", &format!("{last}{last}"), None).unwrap().documents.len(), 2);
+    let slower = last.replace("\"total_ios\" : 10254", "\"total_ios\" : 9254");
+    assert_ne!(slower, last);
+    let later = slower.replace("1795299567490", "1795299567495");
+    assert_ne!(slower, later);
+    assert_eq!(import("a", &format!("{last}{later}"), None).unwrap().documents.len(), 2);
+}
+
+/// Verification, sync_file_range, no timing, no percentiles, blocks of several sizes, options by their other names, in groups one after the other.
+#[test]
+fn odd_jobs_are_what_they_are() {
+    let notes = |documents: &[RunDocument]| -> String {
+        let results = documents.iter().flat_map(|document| &document.results);
+        results.map(|result| format!("{}: {}\n", result.test, result.notes.join(" "))).collect()
+    };
+    let json = read("fio/3.33-odd.json");
+    insta::assert_snapshot!(told(&json), @"
+    fio 3.33 | 3.33-odd | drive vda | directory /srv/test | 2026-11-21T22:19:18Z
+      verified: write 4096 B none every 1, depth 1 jobs 1 | 23272.7 iops, 90.91 MiB/s, commits - | r - w 2.7/7.3/28.8 n=256 s - c -
+      ranges: write 4096 B none every 1, depth 1 jobs 1 | 64641.2 iops, 252.50 MiB/s, commits - | r - w 2.5/5.5/8726.1 n=19457 s - c -
+      untimed: randwrite 4096 B none every 1, depth 1 jobs 1 | 221790.2 iops, 866.37 MiB/s, commits - | r - w - s - c -
+      means: randwrite 4096 B none every 1, depth 1 jobs 1 | 200497.2 iops, 783.19 MiB/s, commits - | r - w - s - c -
+      split: randwrite 7953 B none every 1, depth 1 jobs 1 | 235598.0 iops, 1786.92 MiB/s, commits - | r - w 1.1/3.5/6798.2 n=70915 s - c -
+      pair: randwrite 16384 B none every 1, depth 2 jobs 1 direct | 16473.3 iops, 257.40 MiB/s, commits - | r - w 50.9/2703.4/5664.0 n=4942 s - c -
+    ");
+    insta::assert_snapshot!(notes(&json), @"
+    verified: 256 reads, which verified what was written, are not counted. Latencies are fio's clat, which for this engine is the whole call.
+    ranges: Its syncs are calls of sync_file_range, which make nothing durable: they and their latencies are left out. Latencies are fio's clat, which for this engine is the whole call.
+    untimed: fio was told not to time its I/Os (gtod_reduce, disable_clat).
+    means: fio was told to print no percentiles of latencies (clat_percentiles), so that none are kept.
+    split: Blocks had several sizes; block_bytes is their mean. Latencies are fio's clat, which for this engine is the whole call.
+    pair: Latencies are fio's clat, which leaves out the submission (11.8 µs in the mean); with --lat_percentiles=1 fio tells them whole.
+    ");
+    let text = read("fio/3.33-odd.txt");
+    insta::assert_snapshot!(told(&text), @"
+    fio 3.33 | 3.33-odd | drive vda | unknown unknown | 2026-11-21T22:19:18Z
+      verified: write 4096 B none every 1, depth 1 jobs 1 | 23272.7 iops, 90.91 MiB/s, commits - | r - w 2.7/7.3/28.8 n=256 s - c -
+      ranges: write 4096 B fsync every 8, depth 1 jobs 1 | 64641.2 iops, 252.50 MiB/s, commits 8079.7 | r - w 2.5/5.5/8726.1 n=19457 s 22.0/79.0/12268.0 n=2432 c -
+      untimed: randwrite 4096 B none every 1, depth 1 jobs 1 | 221790.2 iops, 866.37 MiB/s, commits - | r - w - s - c -
+      means: randwrite 4096 B none every 1, depth 1 jobs 1 | 200497.2 iops, 783.19 MiB/s, commits - | r - w - s - c -
+      split: randwrite 7955 B none every 1, depth 1 jobs 1 | 235598.0 iops, 1787.38 MiB/s, commits - | r - w 1.1/3.5/6798.2 n=70915 s - c -
+      pair: randwrite 16384 B none every 1, depth 2 jobs 1 | 16473.3 iops, 257.40 MiB/s, commits - | r - w 51.0/2704.0/5664.0 n=4942 s - c -
+    ");
+    insta::assert_snapshot!(notes(&text), @"
+    verified: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. 256 reads, which verified what was written, are not counted. Latencies are fio's clat, which for this engine is the whole call.
+    ranges: fio's count of syncs is missing; it is taken from `IO depths`, to 0.1 %. The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio does not say by which call it synced (fsync, fdatasync, sync_file_range); fsync is assumed. fio times the write and its sync apart: the latency of a commit is not known; commits are its syncs. Latencies are fio's clat, which for this engine is the whole call.
+    untimed: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio was told not to time its I/Os (gtod_reduce, disable_clat).
+    means: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. fio was told to print no percentiles of latencies (clat_percentiles), so that none are kept.
+    split: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. Blocks had several sizes; block_bytes is their mean. Latencies are fio's clat, which for this engine is the whole call.
+    pair: The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default. Latencies are fio's clat, which leaves out the submission (11.8 µs in the mean); with --lat_percentiles=1 fio tells them whole.
+    ");
+}
+
+#[test]
+fn jobs_on_several_drives_are_a_run_for_each() {
+    let json = fixture("fio/3.33-mix.json");
+    let (before, reader) = json.split_once("\"jobname\" : \"reader\"").unwrap();
+    let of = |text: &str, drive: &str| {
+        text.replacen("\"job options\" : {", &format!("\"job options\" : {{\"filename\": \"/dev/{drive}\","), 1)
+    };
+    let (reader, mixed) = reader.split_once("\"jobname\" : \"mixed\"").unwrap();
+    let json = format!(
+        "{}\"jobname\" : \"reader\"{}\"jobname\" : \"mixed\"{}",
+        of(before, "sda"),
+        of(reader, "sdb"),
+        of(mixed, "sda")
+    );
+    let documents = import("a", &json, None).unwrap().documents;
+    let drives = documents.iter().map(|document| {
+        let tests: Vec<&str> = document.results.iter().map(|result| result.test.as_str()).collect();
+        (document.source.as_ref().unwrap().drive.as_deref().unwrap(), document.target.given.as_str(), tests)
+    });
+    assert_eq!(
+        drives.collect::<Vec<_>>(),
+        [("sda", "/dev/sda", vec!["writer", "mixed"]), ("sdb", "/dev/sdb", vec!["reader"])]
+    );
+    assert!(documents[1].results[0].notes[0].starts_with("It ran at the same time as writer, mixed."));
+}
+
+#[test]
+fn reads_and_writes_that_are_told_with_their_sum_are_read() {
+    let text = fixture("fio/3.33-mix.txt");
+    let (before, mixed) = text.rsplit_once("  cpu ").unwrap();
+    let both = format!(
+        "{before}  mixed: IOPS=0, BW=0 (0)(0B/301msec)\n    clat (usec): min=1, max=2, avg=1.5, stdev=0\n  cpu {mixed}"
+    );
+    assert_eq!(import("a", &both, None).unwrap().documents, import("a", &text, None).unwrap().documents);
+}
+
+#[test]
+fn runs_without_a_command_between_them_are_several() {
+    // As people paste them: without the lines before the first report.
+    let text = fixture("fio/3.33-group.txt");
+    let report = &text[text.find("g: (groupid=").unwrap()..];
+    let other = report.replace("pid=", "pid=9");
+    assert_ne!(report, other);
+    assert_eq!(import("a", &format!("{report}\n{other}"), None).unwrap().documents.len(), 2);
+    assert_eq!(import("a", &format!("{report}\n{report}"), None).unwrap().documents.len(), 1);
+}
+
+#[test]
+fn each_job_has_the_options_of_its_own_part_of_the_command() {
+    let text = fixture("fio/3.33-mix.txt");
+    let command = "fio --direct=1 --name=writer --fdatasync=1 --size=1m --name=reader --size=2m --name=mixed --fsync=8";
+    let results = import("a", &format!("{command}\n{text}"), None).unwrap().documents.remove(0).results;
+    let work = results.iter().map(|result| {
+        let work = &result.workload;
+        (result.test.as_str(), work.direct, work.size_bytes >> 20, work.sync.unwrap().name())
+    });
+    assert_eq!(
+        work.collect::<Vec<_>>(),
+        [("writer", true, 1, "fdatasync"), ("reader", true, 2, "none"), ("mixed", true, 0, "fsync")]
+    );
+}
+
+#[test]
+fn json_that_was_quoted_or_listed_is_read_all_the_same() {
+    let json = fixture("fio/3.33-mix.json");
+    let plain = import("a", &json, None).unwrap().documents;
+    let quoted: String = json.lines().map(|line| format!("> {line}\r\n")).collect();
+    assert_eq!(import("a", &quoted, None).unwrap().documents, plain);
+    assert_eq!(import("a", &format!("```json\n{json}```\n"), None).unwrap().documents, plain);
+    let line = serde_json::from_str::<serde_json::Value>(&json).unwrap().to_string();
+    for listed in [format!("[{json},{json}]"), format!("[{line},{line}]"), format!("[\n  {line}\n  , {line}\n]")] {
+        assert_eq!(import("a", &listed, None).unwrap().documents, [&plain[..], &plain[..]].concat(), "{listed}");
+    }
+    let own = include_str!("../../measurement/tests/documents/run-1-check.json");
+    let quoted: String = own.lines().map(|line| format!("> {line}\n")).collect();
+    assert_eq!(import("a", &quoted, None).unwrap().documents, [RunDocument::from_json(own).unwrap()]);
+}
+
+#[test]
+fn pg_test_fsync_in_parts_and_several_times() {
+    let text = fixture("pg_test_fsync/15.txt");
+    let twice = import("a", &format!("{text}{}", text.replace("3282.685", "1000.000")), None).unwrap().documents;
+    assert_eq!(twice.iter().map(|document| document.results.len()).collect::<Vec<_>>(), [16, 16]);
+    assert_eq!(twice[1].results[0].iops, 1000.0);
+    let first = text.split("Compare file sync methods using two").next().unwrap();
+    let documents = import("a", first, None).unwrap().documents;
+    let skipped = documents[0].skipped.iter().map(|skipped| format!("{}: {}\n", skipped.test, skipped.because));
+    insta::assert_snapshot!(skipped.collect::<String>(), @"
+    one 8 KiB write: fsync_writethrough: pg_test_fsync says n/a: the system or the filesystem has no such method
+    Compare file sync methods using two writes: the text lacks this section of pg_test_fsync's output
+    Compare open_sync with different write sizes: the text lacks this section of pg_test_fsync's output
+    Test if fsync on non-write file descriptor is honored: the text lacks this section of pg_test_fsync's output
+    Non-sync'ed writes: the text lacks this section of pg_test_fsync's output
+    ");
+}
+
+#[test]
 fn a_text_that_is_shorter_than_it_should_be_says_what_is_missing() {
     let text = fixture("diskinfo/intel-710.txt");
+    let text: String =
+        text.lines().filter(|line| !line.contains("    64 kbytes:")).map(|line| format!("{line}\n")).collect();
     let documents = import("a", text.split("4096 kbytes").next().unwrap(), None).unwrap().documents;
     let skipped: Vec<_> =
         documents[0].skipped.iter().map(|skipped| (skipped.test.as_str(), skipped.because.as_str())).collect();
@@ -354,11 +520,11 @@ fn a_text_that_is_shorter_than_it_should_be_says_what_is_missing() {
     [
         (
             "randwrite 4 MiB, fsync=1, depth 1, jobs 1",
-            "diskinfo goes on to 8192 kbytes, and the text does not",
+            "diskinfo goes from the sector's size to 8192 kbytes, and the text lacks this line",
         ),
         (
             "randwrite 8 MiB, fsync=1, depth 1, jobs 1",
-            "diskinfo goes on to 8192 kbytes, and the text does not",
+            "diskinfo goes from the sector's size to 8192 kbytes, and the text lacks this line",
         ),
     ]
     "#);

@@ -1,14 +1,11 @@
 //! One job as fio tells it, in JSON or in text, and the test that it is.
 
-use measurement::{CpuUse, Ended, Proof, Skipped, Source, TargetRecord, TestResult};
+use measurement::{CpuUse, Ended, Proof, TestResult};
 use workload::SyncMethod;
 
 use super::latency::Timed;
 use super::options::Options;
-use crate::told::{Latencies, Told, target_of_file, unknown_target};
-
-/// The aggregate that fio's client adds to what each machine reported.
-pub const ALL_CLIENTS: &str = "All clients";
+use crate::told::{Latencies, Told};
 
 /// One direction of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,6 +39,10 @@ pub struct Job {
     pub options: Options,
     /// Processes whose figures these are, where fio says so.
     pub processes: Option<u32>,
+    /// Whether these are the figures of several processes that fio reported one by one.
+    pub merged: bool,
+    /// I/Os that failed and were passed over (`continue_on_error`).
+    pub failed_ios: u64,
     /// Reads.
     pub read: Direction,
     /// Writes.
@@ -66,71 +67,22 @@ pub struct Job {
     pub notes: Vec<String>,
 }
 
-/// The tests that jobs are, and what of them is none.
-pub fn tests(jobs: Vec<Job>) -> (Vec<TestResult>, Vec<Skipped>) {
-    let mut tests: Vec<Job> = Vec::new();
-    for job in jobs {
-        // Without group_reporting each process of one section is reported on its own; together they are the test.
-        let same = |other: &&mut Job| {
-            (&other.name, &other.host, other.group, &other.options) == (&job.name, &job.host, job.group, &job.options)
-                && job.options.processes() > 1
-                && job.processes.unwrap_or(1) == 1
-        };
-        match tests.iter_mut().find(same) {
-            Some(test) => test.merge(&job),
-            None => tests.push(job),
-        }
-    }
-    let names: Vec<(u64, String)> = tests.iter().map(|job| (job.group, job.title())).collect();
-    let mut results = Vec::new();
-    let mut skipped = Vec::new();
-    for (index, mut job) in tests.into_iter().enumerate() {
-        let beside = names.iter().enumerate().filter(|(other, (group, _))| *other != index && *group == job.group);
-        let beside: Vec<&str> = beside.map(|(_, (_, name))| name.as_str()).collect();
-        if !beside.is_empty() {
-            job.notes.push(format!("It ran at the same time as {}.", beside.join(", ")));
-        }
-        match job.not_a_test() {
-            Some(because) => skipped.push(Skipped { test: job.title(), because }),
-            None => results.push(job.result()),
-        }
-    }
-    (results, skipped)
-}
-
-/// Where jobs ran, and the drive as they or the disks that they used name it.
-pub fn place(jobs: &[Job], disks: &[String]) -> (TargetRecord, Option<String>) {
-    let place = jobs.iter().find_map(|job| job.options.place());
-    let target = match place {
-        Some((path, true)) => TargetRecord { given: path.to_owned(), kind: "directory".to_owned() },
-        Some((path, false)) => target_of_file(path),
-        None => unknown_target(),
-    };
-    let device = place.and_then(|(path, _)| path.strip_prefix("/dev/")).map(str::to_owned);
-    (target, device.or_else(|| disks.first().cloned()))
-}
-
-/// Who measured.
-pub fn source(version: Option<&str>, drive: Option<String>) -> Source {
-    // flushmark's own export comes back as what it was.
-    let (tool, version) = match version.map(|version| version.split_once('-').unwrap_or(("fio", version))) {
-        Some(("flushmark", version)) => ("flushmark", Some(version)),
-        Some(("fio", version)) => ("fio", Some(version)),
-        Some((_, _)) => ("fio", version),
-        None => ("fio", None),
-    };
-    Source { tool: tool.to_owned(), version: version.map(str::to_owned), drive }
-}
-
 impl Job {
-    fn title(&self) -> String {
+    /// Its name, with the machine where there are several.
+    pub fn title(&self) -> String {
         match &self.host {
             Some(host) => format!("{} on {host}", self.name),
             None => self.name.clone(),
         }
     }
 
-    fn merge(&mut self, other: &Job) {
+    /// How long it ran.
+    pub fn runtime_ms(&self) -> u64 {
+        self.read.runtime_ms.max(self.write.runtime_ms)
+    }
+
+    /// Adds another process of the same section.
+    pub fn merge(&mut self, other: &Job) {
         for (own, others) in [(&mut self.read, &other.read), (&mut self.write, &other.write)] {
             own.ios += others.ios;
             own.bytes += others.bytes;
@@ -147,13 +99,15 @@ impl Job {
         self.user_s += other.user_s;
         self.system_s += other.system_s;
         self.processes = Some(self.processes.unwrap_or(1) + other.processes.unwrap_or(1));
+        self.merged = true;
+        self.failed_ios += other.failed_ios;
         if self.error == 0 {
             self.error = other.error;
         }
     }
 
     /// Why there is nothing in it that is read here.
-    fn not_a_test(&self) -> Option<String> {
+    pub fn not_a_test(&self) -> Option<String> {
         if self.read.ios + self.write.ios > 0 {
             None
         } else if self.unified > 0 {
@@ -167,36 +121,27 @@ impl Job {
         }
     }
 
-    fn elapsed_s(&self) -> f64 {
-        self.read.runtime_ms.max(self.write.runtime_ms) as f64 / 1e3
-    }
-
-    fn result(mut self) -> TestResult {
-        let elapsed_s = self.elapsed_s();
+    /// The test.
+    pub fn result(mut self) -> TestResult {
+        self.set_verification_aside();
+        let elapsed_s = self.runtime_ms() as f64 / 1e3;
         let ios = self.read.ios + self.write.ios;
         let bytes = self.read.bytes + self.write.bytes;
         if self.options.pattern().is_none() {
             self.notes.push("fio does not say in which order blocks were taken.".to_owned());
         }
         let (sync, every) = self.sync_method();
-        let mut workload = self.options.workload(bytes / ios.max(1), sync, every);
+        let block_bytes = self.block_bytes();
+        let mut workload = self.options.workload(block_bytes, sync, every);
         workload.jobs = self.processes.unwrap_or(workload.jobs);
-        if self.options.get("bs").is_some_and(|bs| workload::fio::value::number(bs).is_none()) {
-            workload.block_bytes = bytes / ios.max(1);
-            self.notes.push("Blocks had several sizes; block_bytes is their mean.".to_owned());
-        }
         let (commits, commit) = self.commits(sync, workload.drain);
         let mut told = Told::of(&self.title(), workload, self.options.engine());
         let (read, write) = self.latencies();
-        if self.processes.is_some_and(|processes| processes > 1) && read.summary.or(write.summary).is_none() {
-            self.notes.push(
-                "fio reported each process on its own, and their percentiles do not add up; with group_reporting, or bins \
-                 (--output-format=json+), they do."
-                    .to_owned(),
-            );
-        }
         if self.trims > 0 {
             self.notes.push(format!("{} trims are not counted.", self.trims));
+        }
+        if self.failed_ios > 0 {
+            self.notes.push(format!("{} I/Os failed, and fio went on (continue_on_error).", self.failed_ios));
         }
         if let Some(missing) = self.bins_missing() {
             self.notes.push(missing);
@@ -224,6 +169,33 @@ impl Job {
         told.result()
     }
 
+    /// What a job that only writes has read, it read to verify what it had written, afterwards: that is no part of the test's time.
+    fn set_verification_aside(&mut self) {
+        match self.options.pattern() {
+            Some(pattern) if !pattern.reads() && self.read.ios > 0 && self.write.ios > 0 => {
+                self.notes.push(format!("{} reads, which verified what was written, are not counted.", self.read.ios));
+                self.read = Direction::default();
+            }
+            Some(pattern) if pattern.is_mixed() && self.options.verifies() => {
+                self.notes.push("Reads are those of the verification (verify), too: fio adds them up.".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    /// What one operation moved, in the mean where that differed.
+    fn block_bytes(&mut self) -> u64 {
+        let mean = |direction: &Direction| direction.bytes / direction.ios.max(1);
+        let (read, written) = (mean(&self.read), mean(&self.write));
+        let differ = self.read.ios > 0 && self.write.ios > 0 && read != written;
+        if self.options.splits_blocks() || differ {
+            self.notes.push("Blocks had several sizes; block_bytes is their mean.".to_owned());
+        } else if let Some(bytes) = self.options.block_bytes() {
+            return bytes;
+        }
+        (self.read.bytes + self.write.bytes) / (self.read.ios + self.write.ios).max(1)
+    }
+
     /// How writes were made durable: as the options say, else as the syncs that were timed show.
     fn sync_method(&mut self) -> (SyncMethod, u32) {
         let syncs = self.syncs.max(self.sync.count);
@@ -231,12 +203,23 @@ impl Job {
         if let Some(known) = self.options.sync() {
             return if self.write.ios == 0 { (SyncMethod::None, 1) } else { known };
         }
+        if self.options.syncs_ranges() && syncs > 0 {
+            self.notes.push(
+                "Its syncs are calls of sync_file_range, which make nothing durable: they and their latencies are left out."
+                    .to_owned(),
+            );
+            (self.syncs, self.sync) = (0, Timed::default());
+            return (SyncMethod::None, 1);
+        }
         if syncs <= processes || self.write.ios == 0 {
             // One at the end of each process (`end_fsync`) makes no write durable that waits for it.
             return (SyncMethod::None, 1);
         }
         let every = (self.write.ios as f64 / syncs as f64).round().clamp(1.0, f64::from(u32::MAX));
-        self.notes.push("fio does not say by which call it synced; fsync is assumed.".to_owned());
+        self.notes.push(
+            "fio does not say by which call it synced (fsync, fdatasync, sync_file_range); fsync is assumed."
+                .to_owned(),
+        );
         (SyncMethod::Fsync, every as u32)
     }
 
@@ -278,12 +261,18 @@ impl Job {
         };
         let pair = (of(&self.read), of(&self.write));
         if pair.0.summary.is_none() && pair.1.summary.is_none() {
-            if directions.iter().any(|direction| direction.completion.is_spread()) {
-                self.notes.push(
-                    "fio was told to print other percentiles than 50, 90, 99, 99.9 and 99.99, so that no latencies are kept."
-                        .to_owned(),
-                );
-            }
+            let any = |is: fn(&Timed) -> bool| directions.iter().any(|of| is(&of.completion) || is(&of.total));
+            let why = if any(Timed::is_spread) {
+                "fio was told to print other percentiles than 50, 90, 99, 99.9 and 99.99, so that no latencies are kept."
+            } else if self.merged && any(|timed| timed.count > 0) {
+                "fio reported each process on its own, and their percentiles do not add up; with group_reporting, or bins \
+                 (--output-format=json+), they do."
+            } else if any(|timed| timed.count > 0) {
+                "fio was told to print no percentiles of latencies (clat_percentiles), so that none are kept."
+            } else {
+                "fio was told not to time its I/Os (gtod_reduce, disable_clat)."
+            };
+            self.notes.push(why.to_owned());
         } else if totals {
             self.notes.push("Latencies are fio's lat, from before the submission.".to_owned());
         } else if submission_ns > 0.0 {

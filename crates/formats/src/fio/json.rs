@@ -1,21 +1,22 @@
 //! Finds fio's JSON documents in a text and reads them.
 //!
 //! fio prints warnings on the same stream, so that a document may stand behind lines of text; `--output-format=normal,json` puts the text for people
-//! before it. Several documents may follow one another where people append to a file.
+//! before it. Several documents follow one another where people append to a file, and where fio reports while it runs (`--status-interval`): each of those
+//! counts from the beginning, so that only the last is a result.
 
 use std::collections::BTreeMap;
 
-use jiff::{Timestamp, ToSpan as _};
+use jiff::Timestamp;
 use measurement::RunDocument;
 use serde::Deserialize;
 use serde_json::{Deserializer, Value};
 
-use super::job::{self, ALL_CLIENTS, Direction, Job};
+use super::job::{Direction, Job};
 use super::latency::Timed;
 use super::options::Options;
+use super::report::{self, ALL_CLIENTS, Report};
 use crate::error::ImportError;
 use crate::import::{Origin, unreadable};
-use crate::told::ToldRun;
 
 /// Lines of surrounding text that are quoted before the rest is only counted.
 const QUOTED_MOST: usize = 3;
@@ -25,8 +26,8 @@ const QUOTED_MOST: usize = 3;
 /// # Errors
 /// When a document is cut short or damaged, or when none measured anything.
 pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), ImportError> {
-    let mut documents = Vec::new();
-    let mut empty = Vec::new();
+    let mut reports: Vec<Report> = Vec::new();
+    let mut replaced = 0;
     let mut beside = Vec::new();
     let mut rest = text;
     while let Some(begin) = next_object(rest) {
@@ -38,24 +39,27 @@ pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), 
             None => break,
         };
         rest = &rest[begin + values.byte_offset()..];
-        match document.run(suite)? {
-            run if run.results.is_empty() => empty.extend(run.skipped),
-            run => documents.push(run.document()),
+        let report = document.report()?;
+        if reports.pop_if(|last| last.goes_on_in(&report)).is_some() {
+            replaced += 1;
         }
+        reports.push(report);
     }
     beside.extend(complaints(rest));
-    if documents.is_empty() {
-        let why = empty.first().map(|skipped| format!(" ({}: {})", skipped.test, skipped.because));
-        return Err(ImportError::Nothing(Origin::FioJson, why.unwrap_or_default()));
+    let mut remarks = remarks(&beside);
+    if replaced > 0 {
+        let times = if replaced == 1 { "once".to_owned() } else { format!("{replaced} times") };
+        remarks.push(format!("fio also reported {times} while it still ran (--status-interval); its last report counts all and is the result"));
     }
-    Ok((documents, remarks(&beside)))
+    let runs = reports.into_iter().flat_map(|report| report.runs(suite));
+    Ok((report::documents(runs, Origin::FioJson)?, remarks))
 }
 
-/// Where the next document begins: a brace at the beginning of a line.
+/// Where the next document begins: a brace at the beginning of a line, or of a list's item.
 fn next_object(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let indent = line.len() - line.trim_start().len();
+        let indent = line.len() - line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | ',')).len();
         if line[indent..].starts_with('{') {
             return Some(at + indent);
         }
@@ -112,6 +116,12 @@ struct RawJob {
     groupid: u64,
     #[serde(default)]
     error: i64,
+    /// Errors that fio passed over, where it was told to.
+    #[serde(default)]
+    total_err: u64,
+    /// Seconds since fio began.
+    #[serde(default)]
+    elapsed: Option<u64>,
     #[serde(default, rename = "job options")]
     options: Value,
     #[serde(default)]
@@ -176,36 +186,23 @@ struct RawLatency {
 }
 
 impl Document {
-    fn run(self, suite: &str) -> Result<ToldRun, ImportError> {
+    fn report(self) -> Result<Report, ImportError> {
         let global = options(&self.global_options);
         // An aggregate beside what it is made of would count everything twice.
         let clients = self.client_stats.into_iter().filter(|job| job.jobname != ALL_CLIENTS);
         let raw: Vec<RawJob> = self.jobs.into_iter().chain(clients).collect();
-        let starts = raw.iter().filter_map(|job| job.job_start).min();
-        let jobs: Vec<Job> = raw.into_iter().map(|job| job.read(&global)).collect::<Result<_, _>>()?;
-        let disks: Vec<String> =
-            self.disk_util.into_iter().map(|disk| disk.name).filter(|name| !name.is_empty()).collect();
-        let (target, drive) = job::place(&jobs, &disks);
-        let longest_ms = jobs.iter().map(|job| job.read.runtime_ms.max(job.write.runtime_ms)).max().unwrap_or(0);
-        // fio's own time is that of its report, at the end.
+        let began = raw.iter().filter_map(|job| job.job_start).min();
         let reported_ms = self.timestamp_ms.or_else(|| self.timestamp?.checked_mul(1000));
-        let reported = reported_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
-        let began = reported.and_then(|time| time.checked_sub(i64::try_from(longest_ms).ok()?.milliseconds()).ok());
-        let (results, skipped) = job::tests(jobs);
-        Ok(ToldRun {
-            source: job::source(Some(&self.version), drive),
-            suite: suite.to_owned(),
-            started_at: starts.and_then(|ms| Timestamp::from_millisecond(ms).ok()).or(began).map(whole_seconds),
-            target,
-            results,
-            skipped,
+        let time = |ms: i64| Timestamp::from_millisecond(ms).ok();
+        Ok(Report {
+            version: Some(self.version),
+            disks: self.disk_util.into_iter().map(|disk| disk.name).filter(|name| !name.is_empty()).collect(),
+            reported: reported_ms.and_then(time),
+            elapsed_s: raw.iter().filter_map(|job| job.elapsed).max(),
+            began: began.and_then(time),
+            jobs: raw.into_iter().map(|job| job.read(&global)).collect::<Result<_, _>>()?,
         })
     }
-}
-
-/// A run begins before its first operation, so that more digits would claim more than is known.
-fn whole_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 impl RawJob {
@@ -230,7 +227,9 @@ impl RawJob {
             group: self.groupid,
             error: self.error,
             options: own,
+            failed_ios: self.total_err,
             processes: None,
+            merged: false,
             notes: Vec::new(),
             name: self.jobname,
         })

@@ -21,10 +21,16 @@ impl Options {
         let name = match name {
             "readwrite" => "rw",
             "blocksize" => "bs",
-            "rate_iops_min" => return,
+            "blocksize_range" => "bsrange",
             other => other,
         };
-        self.0.insert(name.to_owned(), value.to_owned());
+        // Two options say the same with opposite words.
+        if name == "buffered" {
+            let direct = if is_on(value) { "0" } else { "1" };
+            self.0.insert("direct".to_owned(), direct.to_owned());
+        } else {
+            self.0.insert(name.to_owned(), value.to_owned());
+        }
     }
 
     /// Sets what is not set.
@@ -34,33 +40,9 @@ impl Options {
         }
     }
 
-    /// The words of a command line: `-name=value`, `--name=value`, `--name value`, and flags.
-    pub fn of_command(line: &str) -> Options {
-        let mut options = Options::default();
-        let mut words = line.split_whitespace().skip_while(|word| !word.starts_with('-')).peekable();
-        while let Some(word) = words.next() {
-            let Some(word) = word.strip_prefix('-') else { continue };
-            let word = word.strip_prefix('-').unwrap_or(word);
-            let unquoted = |value: &str| value.trim_matches(['"', '\'']).to_owned();
-            match word.split_once('=') {
-                Some((name, value)) => options.set(name, &unquoted(value)),
-                None => match words.next_if(|next| !next.starts_with('-')) {
-                    Some(value) => options.set(word, &unquoted(value)),
-                    None => options.set(word, "1"),
-                },
-            }
-        }
-        options
-    }
-
     /// The value of one.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
-    }
-
-    /// Whether none is known.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     fn whole(&self, name: &str) -> Option<u64> {
@@ -69,7 +51,7 @@ impl Options {
 
     /// A flag stands alone, or takes 0 or 1; fio's JSON writes one that stood alone as an empty text.
     fn flag(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|value| value != "0")
+        self.get(name).is_some_and(is_on)
     }
 
     /// The interface, in fio's word for it.
@@ -115,7 +97,27 @@ impl Options {
         file.or_else(|| self.get("directory").map(|name| (name, true)))
     }
 
-    /// The workload. `block_bytes` is what was really moved by one operation, where no option says it in one number.
+    /// The size of every block, where an option says it in one number.
+    pub fn block_bytes(&self) -> Option<u64> {
+        self.whole("bs")
+    }
+
+    /// Whether blocks of one direction have several sizes.
+    pub fn splits_blocks(&self) -> bool {
+        self.get("bssplit").is_some() || self.get("bsrange").is_some()
+    }
+
+    /// Whether what was written is read again and compared.
+    pub fn verifies(&self) -> bool {
+        self.get("verify").is_some_and(|how| is_on(how) && how != "none")
+    }
+
+    /// Whether the calls that fio counts as syncs are of sync_file_range(2).
+    pub fn syncs_ranges(&self) -> bool {
+        self.get("sync_file_range").is_some()
+    }
+
+    /// The workload. `block_bytes` is what one operation moved.
     pub fn workload(&self, block_bytes: u64, sync: SyncMethod, sync_every: u32) -> WorkloadRecord {
         // A step program, which fio does not have: flushmark's own export says it in an option of its own.
         let steps: Vec<String> =
@@ -130,7 +132,7 @@ impl Options {
         WorkloadRecord {
             pattern,
             read_percent,
-            block_bytes: self.whole("bs").unwrap_or(block_bytes),
+            block_bytes,
             depth,
             jobs: self.processes(),
             sync: steps.is_empty().then_some(sync),
@@ -152,25 +154,32 @@ impl Options {
     }
 }
 
+fn is_on(value: &str) -> bool {
+    value != "0"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(pairs: &[(&str, &str)]) -> Options {
+        let mut options = Options::default();
+        pairs.iter().for_each(|(name, value)| options.set(name, value));
+        options
+    }
+
     #[test]
-    fn a_command_line_in_any_form() {
-        let options = Options::of_command(
-            "[root@db ~]# sudo fio -ioengine=libaio --name test --direct -bs=4k --iodepth 4 -filename=\"/dev/sdx\"",
-        );
-        assert_eq!(options.get("ioengine"), Some("libaio"));
-        assert_eq!(options.get("name"), Some("test"));
-        assert_eq!(options.place(), Some(("/dev/sdx", false)));
-        let workload = options.workload(0, SyncMethod::None, 1);
-        assert_eq!((workload.block_bytes, workload.depth, workload.direct), (4096, 4, true));
+    fn other_names_of_the_same() {
+        let options = of(&[("blocksize", "8k"), ("readwrite", "randwrite:4"), ("buffered", "0")]);
+        let workload = options.workload(8192, SyncMethod::None, 1);
+        assert_eq!((options.block_bytes(), workload.direct), (Some(8192), true));
+        assert_eq!(workload.pattern, Some(Pattern::RandWrite));
+        assert!(!of(&[("direct", "1"), ("buffered", "1")]).workload(1, SyncMethod::None, 1).direct);
     }
 
     #[test]
     fn engines_that_wait_have_no_depth() {
-        let mut options = Options::of_command("fio --ioengine=psync --iodepth=32");
+        let mut options = of(&[("ioengine", "psync"), ("iodepth", "32")]);
         assert_eq!(options.workload(512, SyncMethod::None, 1).depth, 1);
         options.set("ioengine", "io_uring");
         assert_eq!(options.workload(512, SyncMethod::None, 1).depth, 32);
@@ -178,11 +187,11 @@ mod tests {
 
     #[test]
     fn each_way_to_sync() {
-        let sync = |line| Options::of_command(line).sync();
-        assert_eq!(sync("fio --fsync=8"), Some((SyncMethod::Fsync, 8)));
-        assert_eq!(sync("fio --fdatasync=1"), Some((SyncMethod::Fdatasync, 1)));
-        assert_eq!(sync("fio --sync=1"), Some((SyncMethod::OSync, 1)));
-        assert_eq!(sync("fio --sync=dsync"), Some((SyncMethod::ODsync, 1)));
-        assert_eq!(sync("fio --sync=0 --fsync=0"), None);
+        let sync = |pairs: &[(&str, &str)]| of(pairs).sync();
+        assert_eq!(sync(&[("fsync", "8")]), Some((SyncMethod::Fsync, 8)));
+        assert_eq!(sync(&[("fdatasync", "1")]), Some((SyncMethod::Fdatasync, 1)));
+        assert_eq!(sync(&[("sync", "1")]), Some((SyncMethod::OSync, 1)));
+        assert_eq!(sync(&[("sync", "dsync")]), Some((SyncMethod::ODsync, 1)));
+        assert_eq!(sync(&[("sync", "0"), ("fsync", "0")]), None);
     }
 }

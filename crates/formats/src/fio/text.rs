@@ -5,60 +5,37 @@
 
 mod figures;
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan as _};
 use measurement::RunDocument;
 
 use self::figures::{fields, number, unit_ns};
-use super::job::{self, ALL_CLIENTS, Direction, Job};
+use super::command::Command;
+use super::job::{Direction, Job};
 use super::latency::Timed;
 use super::options::Options;
+use super::report::{self, ALL_CLIENTS, Report};
 use crate::error::ImportError;
 use crate::import::Origin;
 use crate::pasted::{Line, lines};
-use crate::told::ToldRun;
 
 /// Reads every run of a text.
 ///
 /// # Errors
 /// When a job is cut short, when a figure does not read, or when nothing was measured.
 pub fn read(suite: &str, text: &str) -> Result<Vec<RunDocument>, ImportError> {
-    let mut runs = vec![Run::default()];
+    let mut processes = vec![Process::default()];
     for line in lines(text) {
-        let done = runs.last().is_some_and(|run| !run.jobs.is_empty());
-        if done && begins_run(line.text) {
-            runs.push(Run::default());
+        if processes.last().is_some_and(|process| process.is_followed_by(line.text)) {
+            processes.push(Process::default());
         }
-        if let Some(run) = runs.last_mut() {
-            run.read(line)?;
-        }
-    }
-    let mut documents = Vec::new();
-    let mut empty = Vec::new();
-    for run in runs {
-        match run.told(suite)? {
-            run if run.results.is_empty() => empty.extend(run.skipped),
-            run => documents.push(run.document()),
+        if let Some(process) = processes.last_mut() {
+            process.read(line)?;
         }
     }
-    if documents.is_empty() {
-        let why = empty.first().map(|skipped| format!(" ({}: {})", skipped.test, skipped.because));
-        return Err(ImportError::Nothing(Origin::FioText, why.unwrap_or_default()));
-    }
-    Ok(documents)
-}
-
-/// A command line, or the first line that fio prints of a job before it runs.
-fn begins_run(line: &str) -> bool {
-    command(line).is_some() || line.contains(": (g=")
-}
-
-/// The words behind `fio` of a command line, with or without a prompt before it.
-fn command(line: &str) -> Option<&str> {
-    let at =
-        if line.starts_with("fio -") { 0 } else { [" fio -", "/fio -"].iter().find_map(|word| line.find(word))? + 1 };
-    Some(&line[at..])
+    let reports: Vec<Report> = processes.into_iter().map(Process::report).collect::<Result<_, _>>()?;
+    report::documents(reports.into_iter().flat_map(|report| report.runs(suite)), Origin::FioText)
 }
 
 /// What is being read.
@@ -82,10 +59,11 @@ enum Kind {
     Submission,
 }
 
+/// What one process of fio printed.
 #[derive(Debug, Default)]
-struct Run {
+struct Process {
     version: Option<String>,
-    command: Options,
+    command: Command,
     /// What each job's first line says of it: name and options.
     headers: Vec<(String, Options)>,
     jobs: Vec<Parsed>,
@@ -100,12 +78,26 @@ struct Run {
 #[derive(Debug, Default)]
 struct Parsed {
     job: Job,
+    /// The process, or the first of a group.
+    pid: Option<i64>,
     /// Operations for each read or write, in percent: syncs are operations, too.
     submitted_percent: f64,
     complete: bool,
 }
 
-impl Run {
+impl Process {
+    /// Whether a line is the next process': a command line, the first line that fio prints of a job before it runs, or, where those were not pasted, a job
+    /// behind the end of a report. fio reports while it runs, too (`--status-interval`), which shows by the same processes.
+    fn is_followed_by(&self, line: &str) -> bool {
+        let is_next_job = || match line.split_once(": (groupid=") {
+            Some((_, rest)) => {
+                self.in_disks && self.host.is_none() && self.jobs.iter().all(|parsed| parsed.pid != pid(rest))
+            }
+            None => false,
+        };
+        !self.jobs.is_empty() && (Command::in_line(line).is_some() || line.contains(": (g=") || is_next_job())
+    }
+
     fn read(&mut self, line: Line<'_>) -> Result<(), ImportError> {
         let text = self.read_host(line.text);
         let line = Line { text, ..line };
@@ -115,8 +107,8 @@ impl Run {
             self.begin_job(name, rest, line)?;
         } else if let Some((name, rest)) = text.split_once(": (g=") {
             self.headers.push((name.trim().to_owned(), header(rest)));
-        } else if let Some(command) = command(text) {
-            self.command.set_missing(&Options::of_command(command));
+        } else if let Some(command) = Command::in_line(text) {
+            self.command = command;
         } else if text.starts_with("Disk stats") {
             self.in_disks = true;
         } else if self.in_disks {
@@ -153,13 +145,23 @@ impl Run {
         let group = digits.trim().parse().map_err(|_| unreadable(line, "a number of a group"))?;
         let processes = told("jobs").and_then(number_at).and_then(|jobs| u32::try_from(jobs).ok());
         let error = rest.split_once("err=").and_then(|(_, rest)| number_at(rest.trim_start()));
-        self.ended_at = self.ended_at.or_else(|| rest.split_once("pid=").and_then(|(_, rest)| ended_at(rest)));
+        self.ended_at = self.ended_at.max(rest.split_once("pid=").and_then(|(_, rest)| ended_at(rest)));
         self.place = Place::Outside;
         self.percentiles = None;
+        self.in_disks = false;
         let name = name.trim().to_owned();
         let host = self.host.clone();
         let job = Job { name, host, group, processes, error: error.unwrap_or(0), ..Job::default() };
-        self.jobs.push(Parsed { job, ..Parsed::default() });
+        let parsed = Parsed { job, pid: pid(rest), ..Parsed::default() };
+        // A later report of the same process counts from the beginning, too.
+        let same = |before: &Parsed| {
+            let key = |parsed: &Parsed| (parsed.pid, parsed.job.group);
+            before.pid.is_some()
+                && key(before) == key(&parsed)
+                && (&before.job.name, &before.job.host) == (&parsed.job.name, &parsed.job.host)
+        };
+        self.jobs.retain(|before| !same(before));
+        self.jobs.push(parsed);
         Ok(())
     }
 
@@ -204,9 +206,9 @@ impl Run {
             "write" => self.place = begin_direction(&mut job.write, rest, line).map(|()| Place::Write)?,
             "trim" => self.place = Place::Trim,
             "mixed" => {
-                let mut mixed = Direction::default();
-                begin_direction(&mut mixed, rest, line)?;
-                job.unified = 1;
+                begin_direction(&mut Direction::default(), rest, line)?;
+                // `unified_rw_reporting=both` tells reads and writes, too.
+                job.unified = u64::from(job.runtime_ms() == 0);
                 self.place = Place::Trim;
             }
             "fsync/fdatasync/sync_file_range" => self.place = Place::Sync,
@@ -224,7 +226,7 @@ impl Run {
         Ok(())
     }
 
-    fn told(self, suite: &str) -> Result<ToldRun, ImportError> {
+    fn report(self) -> Result<Report, ImportError> {
         // What a client adds up of several machines is less whole than what it adds up.
         let (jobs, cut): (Vec<_>, Vec<_>) =
             self.jobs.into_iter().filter(|parsed| parsed.job.name != ALL_CLIENTS).partition(|parsed| parsed.complete);
@@ -237,42 +239,35 @@ impl Run {
         let keys: Vec<_> = parsed.iter().map(key).collect();
         let mut jobs = Vec::new();
         for mut job in parsed {
-            job.options = self.command.clone();
-            if let Some((_, options)) = self.headers.iter().find(|(name, _)| *name == job.name) {
-                // The header says what fio did, whatever the command line that was pasted with it.
-                let mut known = options.clone();
-                known.set_missing(&job.options);
-                job.options = known;
+            // The header says what fio did, whatever the command line that was pasted with it.
+            if let Some((_, header)) = self.headers.iter().find(|(name, _)| *name == job.name) {
+                job.options = header.clone();
             }
+            job.options.set_missing(&self.command.of_job(&job.name));
             // Processes of one section are reported under one name, each on its own unless they are grouped.
             let processes =
                 keys.iter().filter(|other| **other == key(&job)).count().max(job.processes.unwrap_or(1) as usize);
             job.options.set("numjobs", &processes.to_string());
-            if self.command.is_empty() {
+            if self.command.is_unknown() {
                 job.notes.push(
                     "The text does not show fio's command: what its report leaves out (direct, sync, size) is taken as fio's default."
                         .to_owned(),
                 );
             }
             // The amounts are printed rounded; a count of blocks of one size is exact.
-            if let Some(bytes) = job.options.get("bs").and_then(workload::fio::value::number) {
+            if let Some(bytes) = job.options.block_bytes().filter(|_| !job.options.splits_blocks()) {
                 job.read.bytes = job.read.ios.saturating_mul(bytes);
                 job.write.bytes = job.write.ios.saturating_mul(bytes);
             }
             jobs.push(job);
         }
-        let (target, drive) = job::place(&jobs, &self.disks);
-        let longest_ms = jobs.iter().map(|job| job.read.runtime_ms.max(job.write.runtime_ms)).max().unwrap_or(0);
-        let began =
-            self.ended_at.and_then(|time| time.checked_sub(i64::try_from(longest_ms).ok()?.milliseconds()).ok());
-        let (results, skipped) = job::tests(jobs);
-        Ok(ToldRun {
-            source: job::source(self.version.as_deref(), drive),
-            suite: suite.to_owned(),
-            started_at: began.and_then(|time| Timestamp::from_second(time.as_second()).ok()),
-            target,
-            results,
-            skipped,
+        Ok(Report {
+            version: self.version,
+            jobs,
+            disks: self.disks,
+            reported: self.ended_at,
+            elapsed_s: None,
+            began: None,
         })
     }
 }
@@ -290,17 +285,25 @@ fn header(rest: &str) -> Options {
         Some((_, range)) => range.split(',').next(),
         None => fields(rest).find(|(name, _)| *name == "bs").and_then(|(_, ranges)| ranges.split('/').nth(place)),
     };
-    // One size is a range from it to itself.
-    let size = |range: &str| {
-        let (low, high) = range.trim().split_once('-')?;
-        (low == high).then(|| figures::bytes(low)).flatten()
-    };
     let pattern = options.pattern();
-    let read = pattern.filter(|pattern| pattern.reads()).map(|_| range("(R) ", 0).and_then(size));
-    let written = pattern.filter(|pattern| pattern.writes()).map(|_| range("(W) ", 1).and_then(size));
-    let same = read.is_none() || written.is_none() || read == written;
-    if let Some(bytes) = read.or(written).flatten().filter(|_| same) {
-        options.set("bs", &bytes.to_string());
+    let used = [
+        pattern.filter(|pattern| pattern.reads()).and_then(|_| range("(R) ", 0)),
+        pattern.filter(|pattern| pattern.writes()).and_then(|_| range("(W) ", 1)),
+    ];
+    let ranges: Vec<(&str, &str)> =
+        used.into_iter().flatten().filter_map(|range| range.trim().split_once('-')).collect();
+    match ranges.as_slice() {
+        // One size is a range from it to itself.
+        [(low, high), others @ ..] if low == high && others.iter().all(|other| *other == (*low, *high)) => {
+            if let Some(bytes) = figures::bytes(low) {
+                options.set("bs", &bytes.to_string());
+            }
+        }
+        ranges => {
+            if let Some((low, high)) = ranges.iter().find(|(low, high)| low != high) {
+                options.set("bsrange", &format!("{low}-{high}"));
+            }
+        }
     }
     options
 }
@@ -325,6 +328,11 @@ fn unreadable(line: Line<'_>, what: &str) -> ImportError {
         Origin::FioText,
         format!("line {} has {what} that does not read: `{}`", line.number, line.text),
     )
+}
+
+/// `0, jobs=1): err= 0: pid=3720075: ...`
+fn pid(rest: &str) -> Option<i64> {
+    rest.split_once("pid=").and_then(|(_, rest)| number_at(rest.trim_start()))
 }
 
 fn number_at(text: &str) -> Option<i64> {

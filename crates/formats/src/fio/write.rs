@@ -31,16 +31,17 @@ pub enum Bins {
 /// The document, with a newline at its end.
 pub fn json(document: &RunDocument, bins: Bins) -> String {
     let began: Timestamp = document.started_at.parse().unwrap_or(Timestamp::UNIX_EPOCH);
-    let longest_s = document.results.iter().map(|result| result.elapsed_s).fold(0.0, f64::max);
-    // fio's time is that of its report.
-    let longest = SignedDuration::try_from_secs_f64(longest_s).unwrap_or_default();
-    let ended = began.checked_add(longest).unwrap_or(began);
+    // fio's time is that of its report, and the tests ran one after the other.
+    let elapsed_s: f64 = document.results.iter().map(|result| result.elapsed_s).sum();
+    let elapsed = SignedDuration::try_from_secs_f64(elapsed_s).unwrap_or_default();
+    let ended = began.checked_add(elapsed).unwrap_or(began);
     let version = match &document.source {
         Some(source) if source.tool == "fio" => format!("fio-{}", source.version.as_deref().unwrap_or("unknown")),
         _ => format!("flushmark-{}", document.flushmark),
     };
-    let jobs: Vec<Value> =
-        document.results.iter().enumerate().map(|(group, result)| job(document, result, group, bins)).collect();
+    let elapsed_s = elapsed_s.ceil() as u64;
+    let jobs = document.results.iter().enumerate().map(|(group, result)| job(document, result, group, elapsed_s, bins));
+    let jobs: Vec<Value> = jobs.collect();
     let disks: Vec<Value> = drive(document).into_iter().map(|name| json!({ "name": name })).collect();
     let document = json!({
         "fio version": version,
@@ -56,7 +57,7 @@ pub fn json(document: &RunDocument, bins: Bins) -> String {
 }
 
 /// Tests run one after the other, so that each is a group of its own.
-fn job(document: &RunDocument, result: &TestResult, group: usize, bins: Bins) -> Value {
+fn job(document: &RunDocument, result: &TestResult, group: usize, elapsed_s: u64, bins: Bins) -> Value {
     let runtime_ms = result.elapsed_s * 1e3;
     let busy_ms = runtime_ms * f64::from(result.workload.jobs);
     let percent = |seconds: f64| if busy_ms > 0.0 { 100.0 * seconds * 1e3 / busy_ms } else { 0.0 };
@@ -71,7 +72,7 @@ fn job(document: &RunDocument, result: &TestResult, group: usize, bins: Bins) ->
         "groupid": group,
         "error": error(&result.ended),
         "eta": 0,
-        "elapsed": result.elapsed_s.ceil() as u64,
+        "elapsed": elapsed_s,
         "job options": options(document, result),
         "read": direction(result, reads, read, bins),
         "write": direction(result, writes, write, bins),

@@ -1,0 +1,85 @@
+//! The command line of fio, which people paste with its output.
+
+use super::options::Options;
+
+/// What options are called that hold for all jobs.
+const GLOBAL: &str = "global";
+
+/// The options of a command line: those of all jobs, and those of each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Command {
+    /// Sections in order; each `--name` begins one, and what stands before the first is global.
+    sections: Vec<(String, Options)>,
+}
+
+impl Command {
+    /// The command in a line that holds one, with or without a prompt before it: `-name=value`, `--name=value`, `--name value`, and flags.
+    pub fn in_line(line: &str) -> Option<Command> {
+        let begin = if line.starts_with("fio -") {
+            0
+        } else {
+            [" fio -", "/fio -"].iter().find_map(|word| line.find(word))? + 1
+        };
+        let mut sections = vec![(GLOBAL.to_owned(), Options::default())];
+        let mut words = line[begin..].split_whitespace().skip(1).peekable();
+        while let Some(word) = words.next() {
+            let Some(word) = word.strip_prefix('-') else { continue };
+            let word = word.strip_prefix('-').unwrap_or(word);
+            let (name, value) = match word.split_once('=') {
+                Some((name, value)) => (name, value),
+                None => (word, words.next_if(|next| !next.starts_with('-')).unwrap_or("1")),
+            };
+            let value = value.trim_matches(['"', '\'']);
+            if name == "name" {
+                sections.push((value.to_owned(), Options::default()));
+            } else if let Some((_, options)) = sections.last_mut() {
+                options.set(name, value);
+            }
+        }
+        Some(Command { sections })
+    }
+
+    /// Whether nobody pasted one.
+    pub fn is_unknown(&self) -> bool {
+        self.sections.is_empty()
+    }
+
+    /// What it says of a job: its own options go before the global ones.
+    pub fn of_job(&self, job: &str) -> Options {
+        let mut options = Options::default();
+        for wanted in [job, GLOBAL] {
+            self.sections
+                .iter()
+                .filter(|(name, _)| name == wanted)
+                .for_each(|(_, section)| options.set_missing(section));
+        }
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_form() {
+        let command = Command::in_line(
+            "[root@db ~]# sudo fio -ioengine=libaio --direct --name test -bs=4k --iodepth 4 -filename=\"/dev/sdx\"",
+        );
+        let options = command.unwrap().of_job("test");
+        for (name, value) in [("ioengine", "libaio"), ("direct", "1"), ("bs", "4k"), ("iodepth", "4")] {
+            assert_eq!(options.get(name), Some(value));
+        }
+        assert_eq!(options.place(), Some(("/dev/sdx", false)));
+        assert_eq!(Command::in_line("what fio does -"), None);
+    }
+
+    #[test]
+    fn each_job_has_its_own_options() {
+        let command =
+            Command::in_line("fio --bs=4k --name=a --fsync=1 --name=b --bs=8k --name=global --direct=1").unwrap();
+        let told = |job| ["bs", "fsync", "direct"].map(|name| command.of_job(job).get(name).map(str::to_owned));
+        assert_eq!(told("a"), [Some("4k".to_owned()), Some("1".to_owned()), Some("1".to_owned())]);
+        assert_eq!(told("b"), [Some("8k".to_owned()), None, Some("1".to_owned())]);
+    }
+}

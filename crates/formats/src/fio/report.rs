@@ -1,0 +1,180 @@
+//! What one process of fio reported, in JSON or in text, and the runs that it is.
+
+use jiff::{Timestamp, ToSpan as _};
+use measurement::{RunDocument, Skipped, Source, TargetRecord, TestResult};
+
+use super::job::{Direction, Job};
+use crate::error::ImportError;
+use crate::import::Origin;
+use crate::told::{ToldRun, target_of_file, unknown_target};
+
+/// The aggregate that fio's client adds to what each machine reported.
+pub const ALL_CLIENTS: &str = "All clients";
+
+/// A report.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// fio's version, as it says it.
+    pub version: Option<String>,
+    /// Its jobs, without the aggregate of a client.
+    pub jobs: Vec<Job>,
+    /// Block devices that were used.
+    pub disks: Vec<String>,
+    /// When it was printed.
+    pub reported: Option<Timestamp>,
+    /// How long fio had run until then, to the next second, where it says so.
+    pub elapsed_s: Option<u64>,
+    /// When its first job began, where it says so.
+    pub began: Option<Timestamp>,
+}
+
+impl Report {
+    /// The runs: one, or one for each drive where jobs name several.
+    pub fn runs(mut self, suite: &str) -> Vec<ToldRun> {
+        let began = self.began.or_else(|| self.reckoned_begin()).map(whole_seconds);
+        let source = source(self.version.as_deref());
+        let jobs = together(std::mem::take(&mut self.jobs));
+        let places: Vec<(Option<String>, Option<TargetRecord>)> =
+            jobs.iter().map(|job| (device(job), target(job))).collect();
+        let mut runs: Vec<(&Option<String>, ToldRun)> = Vec::new();
+        for (device, _) in &places {
+            if runs.iter().all(|(known, _)| *known != device) {
+                let mut targets =
+                    places.iter().filter(|(other, _)| other == device).filter_map(|(_, target)| target.clone());
+                let run = ToldRun {
+                    source: Source { drive: device.clone().or_else(|| self.disks.first().cloned()), ..source.clone() },
+                    suite: suite.to_owned(),
+                    started_at: began,
+                    target: targets.next().unwrap_or_else(unknown_target),
+                    results: Vec::new(),
+                    skipped: Vec::new(),
+                };
+                runs.push((device, run));
+            }
+        }
+        for ((device, _), test) in places.iter().zip(tests(jobs)) {
+            let Some((_, run)) = runs.iter_mut().find(|(known, _)| *known == device) else { continue };
+            match test {
+                Ok(result) => run.results.push(result),
+                Err(skipped) => run.skipped.push(skipped),
+            }
+        }
+        runs.into_iter().map(|(_, run)| run).collect()
+    }
+
+    /// fio's own time is that of its report, at the end, before which its groups ran one after the other.
+    fn reckoned_begin(&self) -> Option<Timestamp> {
+        let longest_ms =
+            |group| self.jobs.iter().filter(|job| job.group == group).map(Job::runtime_ms).max().unwrap_or(0);
+        let mut groups: Vec<u64> = self.jobs.iter().map(|job| job.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let all_ms = groups.into_iter().fold(0_u64, |sum, group| sum.saturating_add(longest_ms(group)));
+        let ran_ms = self.elapsed_s.map_or(all_ms, |seconds| all_ms.min(seconds.saturating_mul(1000)));
+        self.reported?.checked_sub(i64::try_from(ran_ms).ok()?.milliseconds()).ok()
+    }
+
+    /// Whether the other is a later report of the same process, which goes on counting: fio prints some while it runs (`--status-interval`).
+    pub fn goes_on_in(&self, later: &Report) -> bool {
+        /// fio says in whole seconds how long it has run.
+        const ROUNDING_MS: i64 = 1100;
+        let start_ms = |report: &Report| {
+            let ran_ms = i64::try_from(report.elapsed_s?).ok()?.checked_mul(1000)?;
+            report.reported?.as_millisecond().checked_sub(ran_ms)
+        };
+        let grows = |before: &Direction, after: &Direction| {
+            let (old, new) = (&before.completion, &after.completion);
+            let same_extremes_or_wider = old.count == 0 || new.min_ns <= old.min_ns && new.max_ns >= old.max_ns;
+            before.ios <= after.ios && before.runtime_ms <= after.runtime_ms && same_extremes_or_wider
+        };
+        let job_grows = |(before, after): (&Job, &Job)| {
+            (&before.name, &before.host, before.group, &before.options)
+                == (&after.name, &after.host, after.group, &after.options)
+                && grows(&before.read, &after.read)
+                && grows(&before.write, &after.write)
+        };
+        let same_start =
+            start_ms(self).zip(start_ms(later)).is_some_and(|(a, b)| a.abs_diff(b) <= ROUNDING_MS.unsigned_abs());
+        same_start
+            && self.reported < later.reported
+            && self.jobs.len() == later.jobs.len()
+            && self.jobs.iter().zip(&later.jobs).all(job_grows)
+    }
+}
+
+/// The documents of runs in which something was measured.
+///
+/// # Errors
+/// When there is none.
+pub fn documents(runs: impl Iterator<Item = ToldRun>, origin: Origin) -> Result<Vec<RunDocument>, ImportError> {
+    let (measured, empty): (Vec<_>, Vec<_>) = runs.partition(|run| !run.results.is_empty());
+    if measured.is_empty() {
+        let first = empty.iter().find_map(|run| run.skipped.first());
+        let why = first.map(|skipped| format!(" ({}: {})", skipped.test, skipped.because));
+        return Err(ImportError::Nothing(origin, why.unwrap_or_default()));
+    }
+    Ok(measured.into_iter().map(ToldRun::document).collect())
+}
+
+/// A run begins before its first operation, so that more digits would claim more than is known.
+fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+/// Jobs, with the processes of one section as one: without `group_reporting` each is reported on its own, and together they are the test.
+fn together(jobs: Vec<Job>) -> Vec<Job> {
+    let mut tests: Vec<Job> = Vec::new();
+    for job in jobs {
+        let same = |other: &&mut Job| {
+            (&other.name, &other.host, other.group, &other.options) == (&job.name, &job.host, job.group, &job.options)
+                && job.options.processes() > 1
+                && job.processes.unwrap_or(1) == 1
+        };
+        match tests.iter_mut().find(same) {
+            Some(test) => test.merge(&job),
+            None => tests.push(job),
+        }
+    }
+    tests
+}
+
+/// The test that each job is, or why it is none.
+fn tests(jobs: Vec<Job>) -> Vec<Result<TestResult, Skipped>> {
+    let names: Vec<(u64, String)> = jobs.iter().map(|job| (job.group, job.title())).collect();
+    let test = |(index, mut job): (usize, Job)| {
+        let beside = names.iter().enumerate().filter(|(other, (group, _))| *other != index && *group == job.group);
+        let beside: Vec<&str> = beside.map(|(_, (_, name))| name.as_str()).collect();
+        if !beside.is_empty() {
+            job.notes.push(format!("It ran at the same time as {}.", beside.join(", ")));
+        }
+        match job.not_a_test() {
+            Some(because) => Err(Skipped { test: job.title(), because }),
+            None => Ok(job.result()),
+        }
+    };
+    jobs.into_iter().enumerate().map(test).collect()
+}
+
+/// Where a job ran, if it says so.
+fn target(job: &Job) -> Option<TargetRecord> {
+    let (path, is_directory) = job.options.place()?;
+    let directory = || TargetRecord { given: path.to_owned(), kind: "directory".to_owned() };
+    Some(if is_directory { directory() } else { target_of_file(path) })
+}
+
+/// The block device that a job names.
+fn device(job: &Job) -> Option<String> {
+    job.options.place().and_then(|(path, _)| path.strip_prefix("/dev/")).map(str::to_owned)
+}
+
+/// Who measured.
+fn source(version: Option<&str>) -> Source {
+    // flushmark's own export comes back as what it was.
+    let (tool, version) = match version.map(|version| version.split_once('-').unwrap_or(("fio", version))) {
+        Some(("flushmark", version)) => ("flushmark", Some(version)),
+        Some(("fio", version)) => ("fio", Some(version)),
+        Some((_, _)) => ("fio", version),
+        None => ("fio", None),
+    };
+    Source { tool: tool.to_owned(), version: version.map(str::to_owned), drive: None }
+}

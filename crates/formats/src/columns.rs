@@ -1,6 +1,6 @@
 //! The columns that tables of results have: one definition, from which CSV and Parquet are made and `docs/formats.md` is checked.
 
-use measurement::{Ended, LatencySummary, RunDocument, TestResult};
+use measurement::{Ended, Histogram, LatencySummary, RunDocument, TestResult};
 
 /// A cell; `None` where there is nothing to tell.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +55,29 @@ pub fn drive(document: &RunDocument) -> Option<String> {
     }
 }
 
+/// What is known of the latencies of one kind of operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation<'a> {
+    /// `read`, `write`, `sync` or `commit`.
+    pub name: &'static str,
+    /// The figures.
+    pub summary: Option<LatencySummary>,
+    /// The distribution.
+    pub histogram: Option<&'a Histogram>,
+}
+
+/// The latencies of a test, by kind.
+pub fn operations(result: &TestResult) -> [Operation<'_>; 4] {
+    let histograms = &result.histograms;
+    let kinds = [
+        ("read", result.read_us, &histograms.read),
+        ("write", result.write_us, &histograms.write),
+        ("sync", result.sync_us, &histograms.sync),
+        ("commit", result.commit_us, &histograms.commit),
+    ];
+    kinds.map(|(name, summary, histogram)| Operation { name, summary, histogram: histogram.as_ref() })
+}
+
 /// The tool that measured.
 pub fn tool(document: &RunDocument) -> &str {
     document.source.as_ref().map_or("flushmark", |source| &source.tool)
@@ -74,7 +97,7 @@ fn real(value: Option<f64>) -> Cell {
 }
 
 macro_rules! columns {
-    ($($name:literal: |$row:ident| $cell:expr;)*) => {
+    ($($name:expr => |$row:ident| $cell:expr;)*) => {
         [$(Column { name: $name, cell: |$row| $cell }),*]
     };
 }
@@ -82,91 +105,73 @@ macro_rules! columns {
 /// The columns, in the order in which they stand.
 pub fn columns() -> Vec<Column> {
     let mut columns = Vec::from(WORK);
-    columns.extend(LATENCIES);
+    columns.extend(LATENCIES.as_flattened());
     columns.extend(PROOF);
     columns
 }
 
 const WORK: [Column; 28] = columns! {
-    "run": |row| whole(row.run);
-    "test_number": |row| whole(row.number);
-    "started_at": |row| text(&row.document.started_at);
-    "suite": |row| text(&row.document.suite);
-    "tool": |row| text(tool(row.document));
-    "drive": |row| Cell::Text(drive(row.document));
-    "target": |row| text(&row.document.target.given);
-    "test": |row| text(&row.result.test);
-    "pattern": |row| Cell::Text(row.result.workload.pattern.map(|pattern| pattern.name().to_owned()));
-    "read_percent": |row| Cell::Whole(row.result.workload.read_percent.map(u64::from));
-    "block_bytes": |row| whole(row.result.workload.block_bytes);
-    "depth": |row| whole(u64::from(row.result.workload.depth));
-    "jobs": |row| whole(u64::from(row.result.workload.jobs));
-    "sync": |row| Cell::Text(row.result.workload.sync.map(|sync| sync.name().to_owned()));
-    "sync_every": |row| whole(u64::from(row.result.workload.sync_every));
-    "drain": |row| Cell::Flag(Some(row.result.workload.drain));
-    "steps": |row| Cell::Text(Some(row.result.workload.steps.join("; ")).filter(|steps| !steps.is_empty()));
-    "direct": |row| Cell::Flag(Some(row.result.workload.direct));
-    "write_cache": |row| text(row.result.workload.write_cache.name());
-    "size_bytes": |row| whole(row.result.workload.size_bytes);
-    "engine": |row| text(&row.result.engine);
-    "elapsed_s": |row| real(Some(row.result.elapsed_s));
-    "ops": |row| whole(row.result.ops);
-    "iops": |row| real(Some(row.result.iops));
-    "mib_per_s": |row| real(Some(row.result.mib_per_s));
-    "commits_per_s": |row| real(row.result.commits_per_s);
-    "ended": |row| text(ended(&row.result.ended));
-    "notes": |row| Cell::Text(Some(row.result.notes.join(" ")).filter(|notes| !notes.is_empty()));
+    "run" => |row| whole(row.run);
+    "test_number" => |row| whole(row.number);
+    "started_at" => |row| text(&row.document.started_at);
+    "suite" => |row| text(&row.document.suite);
+    "tool" => |row| text(tool(row.document));
+    "drive" => |row| Cell::Text(drive(row.document));
+    "target" => |row| text(&row.document.target.given);
+    "test" => |row| text(&row.result.test);
+    "pattern" => |row| Cell::Text(row.result.workload.pattern.map(|pattern| pattern.name().to_owned()));
+    "read_percent" => |row| Cell::Whole(row.result.workload.read_percent.map(u64::from));
+    "block_bytes" => |row| whole(row.result.workload.block_bytes);
+    "depth" => |row| whole(u64::from(row.result.workload.depth));
+    "jobs" => |row| whole(u64::from(row.result.workload.jobs));
+    "sync" => |row| Cell::Text(row.result.workload.sync.map(|sync| sync.name().to_owned()));
+    "sync_every" => |row| whole(u64::from(row.result.workload.sync_every));
+    "drain" => |row| Cell::Flag(Some(row.result.workload.drain));
+    "steps" => |row| Cell::Text(Some(row.result.workload.steps.join("; ")).filter(|steps| !steps.is_empty()));
+    "direct" => |row| Cell::Flag(Some(row.result.workload.direct));
+    "write_cache" => |row| text(row.result.workload.write_cache.name());
+    "size_bytes" => |row| whole(row.result.workload.size_bytes);
+    "engine" => |row| text(&row.result.engine);
+    "elapsed_s" => |row| real(Some(row.result.elapsed_s));
+    "ops" => |row| whole(row.result.ops);
+    "iops" => |row| real(Some(row.result.iops));
+    "mib_per_s" => |row| real(Some(row.result.mib_per_s));
+    "commits_per_s" => |row| real(row.result.commits_per_s);
+    "ended" => |row| text(ended(&row.result.ended));
+    "notes" => |row| Cell::Text(Some(row.result.notes.join(" ")).filter(|notes| !notes.is_empty()));
 };
 
 const PROOF: [Column; 8] = columns! {
-    "reads": |row| whole(row.result.proof.reads);
-    "writes": |row| whole(row.result.proof.writes);
-    "syncs": |row| whole(row.result.proof.syncs);
-    "commits": |row| whole(row.result.proof.commits);
-    "device_flushes": |row| Cell::Whole(row.result.proof.device.and_then(|device| device.flushes));
-    "flushes_per_commit": |row| real(row.result.proof.device.and_then(|device| device.flushes_per_commit));
-    "cpu_user_s": |row| real(Some(row.result.cpu.user_s));
-    "cpu_system_s": |row| real(Some(row.result.cpu.system_s));
+    "reads" => |row| whole(row.result.proof.reads);
+    "writes" => |row| whole(row.result.proof.writes);
+    "syncs" => |row| whole(row.result.proof.syncs);
+    "commits" => |row| whole(row.result.proof.commits);
+    "device_flushes" => |row| Cell::Whole(row.result.proof.device.and_then(|device| device.flushes));
+    "flushes_per_commit" => |row| real(row.result.proof.device.and_then(|device| device.flushes_per_commit));
+    "cpu_user_s" => |row| real(Some(row.result.cpu.user_s));
+    "cpu_system_s" => |row| real(Some(row.result.cpu.system_s));
 };
 
-const LATENCIES: [Column; 36] = columns! {
-    "read_mean_us": |row| latency(row.result.read_us, |us| us.mean);
-    "read_min_us": |row| latency(row.result.read_us, |us| us.min);
-    "read_p50_us": |row| latency(row.result.read_us, |us| us.p50);
-    "read_p90_us": |row| latency(row.result.read_us, |us| us.p90);
-    "read_p99_us": |row| latency(row.result.read_us, |us| us.p99);
-    "read_p99_9_us": |row| latency(row.result.read_us, |us| us.p99_9);
-    "read_p99_99_us": |row| latency(row.result.read_us, |us| us.p99_99);
-    "read_max_us": |row| latency(row.result.read_us, |us| us.max);
-    "read_count": |row| Cell::Whole(row.result.read_us.map(|us| us.count));
-    "write_mean_us": |row| latency(row.result.write_us, |us| us.mean);
-    "write_min_us": |row| latency(row.result.write_us, |us| us.min);
-    "write_p50_us": |row| latency(row.result.write_us, |us| us.p50);
-    "write_p90_us": |row| latency(row.result.write_us, |us| us.p90);
-    "write_p99_us": |row| latency(row.result.write_us, |us| us.p99);
-    "write_p99_9_us": |row| latency(row.result.write_us, |us| us.p99_9);
-    "write_p99_99_us": |row| latency(row.result.write_us, |us| us.p99_99);
-    "write_max_us": |row| latency(row.result.write_us, |us| us.max);
-    "write_count": |row| Cell::Whole(row.result.write_us.map(|us| us.count));
-    "sync_mean_us": |row| latency(row.result.sync_us, |us| us.mean);
-    "sync_min_us": |row| latency(row.result.sync_us, |us| us.min);
-    "sync_p50_us": |row| latency(row.result.sync_us, |us| us.p50);
-    "sync_p90_us": |row| latency(row.result.sync_us, |us| us.p90);
-    "sync_p99_us": |row| latency(row.result.sync_us, |us| us.p99);
-    "sync_p99_9_us": |row| latency(row.result.sync_us, |us| us.p99_9);
-    "sync_p99_99_us": |row| latency(row.result.sync_us, |us| us.p99_99);
-    "sync_max_us": |row| latency(row.result.sync_us, |us| us.max);
-    "sync_count": |row| Cell::Whole(row.result.sync_us.map(|us| us.count));
-    "commit_mean_us": |row| latency(row.result.commit_us, |us| us.mean);
-    "commit_min_us": |row| latency(row.result.commit_us, |us| us.min);
-    "commit_p50_us": |row| latency(row.result.commit_us, |us| us.p50);
-    "commit_p90_us": |row| latency(row.result.commit_us, |us| us.p90);
-    "commit_p99_us": |row| latency(row.result.commit_us, |us| us.p99);
-    "commit_p99_9_us": |row| latency(row.result.commit_us, |us| us.p99_9);
-    "commit_p99_99_us": |row| latency(row.result.commit_us, |us| us.p99_99);
-    "commit_max_us": |row| latency(row.result.commit_us, |us| us.max);
-    "commit_count": |row| Cell::Whole(row.result.commit_us.map(|us| us.count));
-};
+/// The columns of each operation's latencies.
+macro_rules! latencies {
+    ($($operation:literal $us:ident),*) => {
+        [$(
+            columns! {
+                concat!($operation, "_mean_us") => |row| latency(row.result.$us, |us| us.mean);
+                concat!($operation, "_min_us") => |row| latency(row.result.$us, |us| us.min);
+                concat!($operation, "_p50_us") => |row| latency(row.result.$us, |us| us.p50);
+                concat!($operation, "_p90_us") => |row| latency(row.result.$us, |us| us.p90);
+                concat!($operation, "_p99_us") => |row| latency(row.result.$us, |us| us.p99);
+                concat!($operation, "_p99_9_us") => |row| latency(row.result.$us, |us| us.p99_9);
+                concat!($operation, "_p99_99_us") => |row| latency(row.result.$us, |us| us.p99_99);
+                concat!($operation, "_max_us") => |row| latency(row.result.$us, |us| us.max);
+                concat!($operation, "_count") => |row| Cell::Whole(row.result.$us.map(|us| us.count));
+            }
+        ),*]
+    };
+}
+
+const LATENCIES: [[Column; 9]; 4] = latencies!["read" read_us, "write" write_us, "sync" sync_us, "commit" commit_us];
 
 fn latency(summary: Option<LatencySummary>, figure: impl Fn(LatencySummary) -> f64) -> Cell {
     real(summary.map(figure))

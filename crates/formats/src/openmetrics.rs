@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use measurement::{Ended, Grade, LatencySummary, RunDocument, TestResult};
 
-use crate::columns::{drive, tool};
+use crate::columns::{Operation, drive, operations, tool};
 
 /// The metrics of one run, or of several, which a label `run` then tells apart.
 ///
@@ -25,20 +25,12 @@ pub fn text(documents: &[RunDocument]) -> String {
     let runs: Vec<Run<'_>> =
         documents.iter().enumerate().map(|(index, document)| Run::of(document, index, documents.len())).collect();
     let mut text = String::new();
-    for family in TESTS {
-        family.write(
-            &mut text,
-            runs.iter().flat_map(|run| {
-                run.tests.iter().filter_map(|(labels, result)| Some((labels.clone(), (family.value)(result)?)))
-            }),
-        );
+    for (family, value) in TESTS {
+        let tests = runs.iter().flat_map(|run| &run.tests);
+        family.write(&mut text, tests.filter_map(|(labels, result)| Some((labels.clone(), value(result)?))));
     }
     latencies(&mut text, &runs);
-    let start = Family {
-        name: "flushmark_run_start_time_seconds",
-        help: "When the run began, in seconds since 1970.",
-        value: |_| None,
-    };
+    let start = Family { name: "flushmark_run_start_time_seconds", help: "When the run began, in seconds since 1970." };
     start.write(
         &mut text,
         runs.iter().filter_map(|run| {
@@ -50,7 +42,6 @@ pub fn text(documents: &[RunDocument]) -> String {
     let grade = Family {
         name: "flushmark_fitness_grade",
         help: "What the storage is fit for: 0 unfit, 1 poor, 2 fair, 3 good, 4 excellent; no sample where it is not known.",
-        value: |_| None,
     };
     grade.write(
         &mut text,
@@ -60,7 +51,7 @@ pub fn text(documents: &[RunDocument]) -> String {
             })
         }),
     );
-    let finding = Family { name: "flushmark_finding_info", help: "A finding of the run; always 1.", value: |_| None };
+    let finding = Family { name: "flushmark_finding_info", help: "A finding of the run; always 1." };
     finding.write(
         &mut text,
         runs.iter().flat_map(|run| {
@@ -72,40 +63,41 @@ pub fn text(documents: &[RunDocument]) -> String {
     text
 }
 
-/// A metric with its samples.
+/// A metric of which there are samples.
 struct Family {
     name: &'static str,
     help: &'static str,
-    value: fn(&TestResult) -> Option<f64>,
 }
 
+/// The figure of a test.
+type Figure = fn(&TestResult) -> Option<f64>;
+
 /// What is told of each test.
-const TESTS: [Family; 5] = [
-    Family {
-        name: "flushmark_operations_per_second",
-        help: "Reads and writes per second; of a step program, turns.",
-        value: |result| Some(result.iops),
-    },
-    Family {
-        name: "flushmark_commits_per_second",
-        help: "Commits per second, where anything was made durable.",
-        value: |result| result.commits_per_s,
-    },
-    Family {
-        name: "flushmark_throughput_bytes_per_second",
-        help: "Bytes read and written per second.",
-        value: |result| Some(result.mib_per_s * f64::from(1 << 20)),
-    },
-    Family {
-        name: "flushmark_test_duration_seconds",
-        help: "How long the test was measured.",
-        value: |result| Some(result.elapsed_s),
-    },
-    Family {
-        name: "flushmark_test_completed",
-        help: "Whether the test reached its limit: 1, or 0 when it was interrupted or failed.",
-        value: |result| Some(f64::from(u8::from(result.ended == Ended::Limit))),
-    },
+const TESTS: [(Family, Figure); 5] = [
+    (
+        Family {
+            name: "flushmark_operations_per_second",
+            help: "Reads and writes per second; of a step program, turns.",
+        },
+        |result| Some(result.iops),
+    ),
+    (
+        Family { name: "flushmark_commits_per_second", help: "Commits per second, where anything was made durable." },
+        |result| result.commits_per_s,
+    ),
+    (Family { name: "flushmark_throughput_bytes_per_second", help: "Bytes read and written per second." }, |result| {
+        Some(result.mib_per_s * f64::from(1 << 20))
+    }),
+    (Family { name: "flushmark_test_duration_seconds", help: "How long the test was measured." }, |result| {
+        Some(result.elapsed_s)
+    }),
+    (
+        Family {
+            name: "flushmark_test_completed",
+            help: "Whether the test reached its limit: 1, or 0 when it was interrupted or failed.",
+        },
+        |result| Some(f64::from(u8::from(result.ended == Ended::Limit))),
+    ),
 ];
 
 impl Family {
@@ -123,13 +115,10 @@ impl Family {
 
 /// Quantiles with what lies beside them: OpenMetrics' summary has neither a shortest nor a longest.
 fn latencies(text: &mut String, runs: &[Run<'_>]) {
-    let kinds = |result: &TestResult| {
-        [("read", result.read_us), ("write", result.write_us), ("sync", result.sync_us), ("commit", result.commit_us)]
-    };
     let mut timed: Vec<(String, LatencySummary)> = Vec::new();
     for (labels, result) in runs.iter().flat_map(|run| &run.tests) {
-        for (operation, summary) in kinds(result) {
-            timed.extend(summary.map(|summary| (format!("{labels},operation=\"{operation}\""), summary)));
+        for Operation { name, summary, .. } in operations(result) {
+            timed.extend(summary.map(|summary| (format!("{labels},operation=\"{name}\""), summary)));
         }
     }
     if timed.is_empty() {
@@ -146,9 +135,9 @@ fn latencies(text: &mut String, runs: &[Run<'_>]) {
         let _ = writeln!(text, "{name}_sum{{{labels}}} {}", us.mean * us.count as f64 / 1e6);
         let _ = writeln!(text, "{name}_count{{{labels}}} {}", us.count);
     }
-    let lowest = Family { name: "flushmark_latency_min_seconds", help: "The shortest latency.", value: |_| None };
+    let lowest = Family { name: "flushmark_latency_min_seconds", help: "The shortest latency." };
     lowest.write(text, timed.iter().map(|(labels, us)| (labels.clone(), us.min / 1e6)));
-    let highest = Family { name: "flushmark_latency_max_seconds", help: "The longest latency.", value: |_| None };
+    let highest = Family { name: "flushmark_latency_max_seconds", help: "The longest latency." };
     highest.write(text, timed.iter().map(|(labels, us)| (labels.clone(), us.max / 1e6)));
 }
 

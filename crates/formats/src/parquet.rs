@@ -9,11 +9,12 @@ use measurement::{Histogram, RunDocument};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use crate::columns::{Cell, columns, rows};
+use crate::columns::{Cell, columns, operations, rows};
 
 /// The file with one row for each test.
 pub const TESTS: &str = "tests.parquet";
@@ -51,34 +52,32 @@ pub fn tests(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
 pub fn bins(documents: &[RunDocument]) -> Result<Vec<u8>, NotWritten> {
     let mut run = Vec::new();
     let mut number = Vec::new();
-    let mut operation = Vec::new();
+    let mut name = Vec::new();
     let mut latency_ns = Vec::new();
-    let mut counts = Vec::new();
+    let mut count = Vec::new();
     for row in rows(documents) {
-        let histograms = &row.result.histograms;
-        let kinds: [(&str, Option<&Histogram>); 4] = [
-            ("read", histograms.read.as_ref()),
-            ("write", histograms.write.as_ref()),
-            ("sync", histograms.sync.as_ref()),
-            ("commit", histograms.commit.as_ref()),
-        ];
-        for (name, histogram) in kinds.into_iter().filter_map(|(name, histogram)| Some((name, histogram?))) {
-            for (latency, count) in histogram.buckets() {
-                run.push(Some(row.run as i64));
-                number.push(Some(row.number as i64));
-                operation.push(Some(ByteArray::from(name)));
-                latency_ns.push(Some(latency as i64));
-                counts.push(Some(count as i64));
+        for operation in operations(row.result) {
+            for (latency, cell_count) in operation.histogram.into_iter().flat_map(Histogram::buckets) {
+                run.push(Some(signed(row.run)));
+                number.push(Some(signed(row.number)));
+                name.push(Some(ByteArray::from(operation.name)));
+                latency_ns.push(Some(signed(latency)));
+                count.push(Some(signed(cell_count)));
             }
         }
     }
     file(&[
         ("run", Values::Whole(run)),
         ("test_number", Values::Whole(number)),
-        ("operation", Values::Text(operation)),
+        ("operation", Values::Text(name)),
         ("latency_ns", Values::Whole(latency_ns)),
-        ("count", Values::Whole(counts)),
+        ("count", Values::Whole(count)),
     ])
+}
+
+/// Query engines know 64 bits with a sign best. What counts operations and bytes stays below that, but for a foreign file that makes things up.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// A column's values.
@@ -105,8 +104,7 @@ impl Values {
             (Values::Text(values), Cell::Text(value)) => {
                 values.push(value.map(|text| ByteArray::from(text.into_bytes())));
             }
-            // Counts of operations and bytes stay below 2^63.
-            (Values::Whole(values), Cell::Whole(value)) => values.push(value.map(|value| value as i64)),
+            (Values::Whole(values), Cell::Whole(value)) => values.push(value.map(signed)),
             (Values::Real(values), Cell::Real(value)) => values.push(value),
             (Values::Flag(values), Cell::Flag(value)) => values.push(value),
             (values, cell) => debug_assert!(false, "a column of two kinds: {cell:?} in {}", values.physical()),
@@ -161,7 +159,12 @@ impl Values {
 fn file(table: &[(&'static str, Values)]) -> Result<Vec<u8>, NotWritten> {
     let fields = table.iter().map(|(name, values)| values.field(name).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
     let schema = Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?);
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(WriterProperties::builder().build()))?;
+    let version = env!("CARGO_PKG_VERSION");
+    let properties = WriterProperties::builder()
+        .set_created_by(format!("flushmark version {version}"))
+        .set_key_value_metadata(Some(vec![KeyValue::new("flushmark.version".to_owned(), version.to_owned())]))
+        .build();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
     for (_, values) in table {
         values.write(&mut group)?;

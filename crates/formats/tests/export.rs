@@ -221,6 +221,43 @@ fn parquet_s_rows_are_the_results_and_their_cells() {
     assert_eq!(counts.sum::<u64>(), histograms.map(measurement::Histogram::count).sum::<u64>());
 }
 
+#[test]
+fn parquet_says_who_wrote_it_and_holds_what_is_too_large() {
+    let mut document = own()[0].clone();
+    document.results[0].ops = u64::MAX;
+    let bytes = formats::parquet::tests(&[document]).unwrap();
+    assert_eq!(rows(&bytes)[0]["ops"], Field::Long(i64::MAX));
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&bytes).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let metadata = reader.metadata().file_metadata();
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(metadata.created_by(), Some(format!("flushmark version {version}").as_str()));
+    let told = metadata.key_value_metadata().unwrap().iter().find(|told| told.key == "flushmark.version").unwrap();
+    assert_eq!(told.value.as_deref(), Some(version));
+}
+
+/// The table of columns in `docs/formats.md` against the columns. Those of latencies stand there once for all operations.
+#[test]
+fn every_column_is_documented_and_every_documented_column_is_there() {
+    let docs = include_str!("../../../docs/formats.md");
+    let table = docs.split("| column |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let first_cells = table.lines().skip(2).filter_map(|line| line.split('|').nth(1));
+    let documented: Vec<String> = first_cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .flat_map(|name| match name.strip_prefix("OPERATION_") {
+            Some(figure) => {
+                ["read", "write", "sync", "commit"].map(|operation| format!("{operation}_{figure}")).to_vec()
+            }
+            None => vec![name.to_owned()],
+        })
+        .collect();
+    let names: Vec<&str> = formats::columns::columns().iter().map(|column| column.name).collect();
+    let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<String>>();
+    assert_eq!(documented.iter().cloned().collect::<BTreeSet<_>>(), set(&names));
+    assert_eq!(documented.len(), names.len());
+}
+
 /// The rows of a Parquet file, each cell by its column's name.
 fn rows(bytes: &[u8]) -> Vec<BTreeMap<String, Field>> {
     let mut file = tempfile::tempfile().unwrap();

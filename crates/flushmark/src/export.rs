@@ -51,13 +51,19 @@ pub fn write_metrics(document: &RunDocument, path: &Path) -> anyhow::Result<()> 
     replace(path, text.as_bytes()).with_context(|| format!("cannot write the metrics to {}", path.display()))
 }
 
-/// A new file beside the old one that then takes its name. Its own name does not end as the collector's files do.
+/// A new file beside the old one that then takes its name; its own name does not end as the collector's files do. What is no file (`/dev/stdout`, a pipe) has
+/// none that could be replaced, and is written to.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return std::fs::write(path, bytes);
+    }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".flushmark-").suffix(".tmp").permissions(Permissions::from_mode(READABLE_BY_ALL));
-    let mut file = builder.tempfile_in(parent)?;
+    let mut file = tempfile::Builder::new().prefix(".flushmark-").suffix(".tmp").tempfile_in(parent)?;
     file.write_all(bytes)?;
+    // Not when it is made: the process' umask would take from it there.
+    file.as_file().set_permissions(Permissions::from_mode(READABLE_BY_ALL))?;
+    // A rename may become durable before what the file holds.
+    file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

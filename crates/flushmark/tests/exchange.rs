@@ -64,6 +64,52 @@ fn a_directory_is_read_and_what_is_none_is_named() {
 }
 
 #[test]
+fn files_of_every_kind_are_read_or_named() {
+    let files =
+        directory(&[("samsung.txt", SAMSUNG), ("windows.txt", &SAMSUNG.replace('\n', "\r\n")), ("empty.txt", "")]);
+    let write = |name: &str, bytes: &[u8]| std::fs::write(files.path().join(name), bytes).unwrap();
+    let powershell: Vec<u8> = format!("\u{feff}{SAMSUNG}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    write("powershell.txt", &powershell);
+    write("marked.txt", format!("\u{feff}{SAMSUNG}").as_bytes());
+    write("packed.gz", b"\x1f\x8b\x08\0\0\0\0\0");
+    std::fs::create_dir(files.path().join("directory")).unwrap();
+    // As long as a disk's image, and without its blocks.
+    std::fs::File::create(files.path().join("image.raw")).unwrap().set_len(1 << 30).unwrap();
+    system("mkfifo", &[files.path().join("pipe").to_str().unwrap()]).unwrap();
+    let mut import = flushmark();
+    import.args(["results", "import", "--dry-run", ".", "directory"]).current_dir(files.path());
+    let run = Run::of(import.output().unwrap());
+    assert_eq!(run.code, Some(4));
+    insta::assert_snapshot!(run.stdout, @"
+      file              from        drive    tests
+      ./marked.txt      fio (text)  nvme0n1      1
+      ./powershell.txt  fio (text)  nvme0n1      1
+      ./samsung.txt     fio (text)  nvme0n1      1
+      ./windows.txt     fio (text)  nvme0n1      1
+
+    4 files read: 4 runs, 4 tests.
+    4 files could not be read.
+    ");
+    insta::assert_snapshot!(run.words(), @"
+    flushmark: ./empty.txt: it is empty
+    flushmark: ./image.raw: it has more than 256 MiB, and no tool prints so much
+    flushmark: ./packed.gz: it is compressed (gzip); unpack it first: zcat FILE | flushmark results import -
+    flushmark: directory: there is no file in this directory
+    ");
+}
+
+#[test]
+fn remarks_are_not_lost_where_the_result_is_json() {
+    let files = directory(&[("warned.json", &format!("fio: io_u error on file a: Input/output error\n{PLUS}"))]);
+    let mut import = flushmark();
+    import.args(["results", "import", "--dry-run", "warned.json", "--format", "json"]).current_dir(files.path());
+    let run = Run::of(import.output().unwrap());
+    assert_eq!(run.code, Some(0));
+    assert_eq!(run.document()["results"].as_array().unwrap().len(), 3);
+    insta::assert_snapshot!(run.words(), @"flushmark: warned.json: beside the document, fio says: fio: io_u error on file a: Input/output error");
+}
+
+#[test]
 fn the_person_s_name_for_the_drive_goes_before_the_tool_s() {
     let files = directory(&[("samsung.txt", SAMSUNG)]);
     let path = files.path().join("samsung.txt");
@@ -126,6 +172,34 @@ fn the_file_of_metrics_is_replaced_whole_and_readable_by_its_collector() {
     );
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
     assert_eq!(entries(files.path()), ["flushmark.prom"]);
+}
+
+#[test]
+fn the_collector_may_read_the_file_whatever_the_umask() {
+    let files = tempfile::tempdir().unwrap();
+    let path = files.path().join("flushmark.prom");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(flushmark().get_program());
+    shell.args(["run", "quick", "--smoke", "--quiet", "--no-store", "--target", "null:", "--metrics-file"]).arg(&path);
+    let run = Run::of(shell.output().unwrap());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+}
+
+#[test]
+fn metrics_go_through_a_pipe_and_leave_it_one() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let files = tempfile::tempdir().unwrap();
+    let path = files.path().join("pipe");
+    system("mkfifo", &[path.to_str().unwrap()]).unwrap();
+    let reader = std::thread::spawn({
+        let path = path.clone();
+        move || std::fs::read_to_string(path).unwrap()
+    });
+    let run = on_null(&["--metrics-file", path.to_str().unwrap()]);
+    assert!(std::fs::metadata(&path).unwrap().file_type().is_fifo());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(reader.join().unwrap().ends_with("# EOF\n"));
 }
 
 #[test]
@@ -198,48 +272,79 @@ fn exports_that_cannot_be_are_refused() {
     insta::assert_snapshot!(refusal(&[&result, "--format", "parquet", "-o", &result], 4), @"flushmark: cannot make the directory DIR/result.json: File exists (os error 17)");
 }
 
-/// fio as it is installed here, in both forms and with jobs of several kinds: what the text says is what the JSON says.
+/// fio as it is installed here, in both forms and with jobs of every kind: the figures are those of fio's JSON, reckoned here once more, and what the text says is
+/// what the JSON says.
 #[test]
 fn fio_s_real_output_of_every_kind_of_job() {
     if !needs_rigs("fio_s_real_output_of_every_kind_of_job") {
         return;
     }
-    let kinds: [&[&str]; 5] = [
+    let kinds: [&[&str]; 26] = [
         &["--rw=randwrite", "--bs=4k", "--fsync=1"],
         &["--rw=randwrite", "--bs=4k", "--fdatasync=4", "--numjobs=2", "--group_reporting"],
+        &["--rw=randwrite", "--bs=4k", "--fdatasync=1", "--numjobs=3"],
         &["--rw=randrw", "--rwmixread=70", "--bs=8k", "--ioengine=libaio", "--iodepth=8"],
+        &["--rw=randrw", "--bs=4k,16k"],
         &["--rw=write", "--bs=16k", "--sync=1", "--lat_percentiles=1"],
+        &["--rw=write", "--sync=dsync", "--bs=4k", "--lat_percentiles=1", "--clat_percentiles=0"],
         &["--rw=randread", "--bs=4k", "--numjobs=3"],
+        &["--rw=randread", "--slat_percentiles=1", "--clat_percentiles=1", "--lat_percentiles=1", "--ioengine=libaio"],
+        &["--rw=randwrite", "--bssplit=4k/50:16k/50"],
+        &["--rw=randwrite", "--bsrange=4k-16k"],
+        &["--rw=write", "--bs=4k", "--verify=crc32c", "--end_fsync=1", "--time_based=0"],
+        &["--rw=randrw", "--bs=4k", "--verify=md5", "--time_based=0"],
+        &["--rw=write", "--bs=4k", "--sync_file_range=write:8"],
+        &["--rw=randwrite", "--clat_percentiles=0"],
+        &["--rw=randwrite", "--gtod_reduce=1"],
+        &["--rw=randread", "--percentile_list=50:99:99.5"],
+        &["--rw=randread", "--iodepth=16", "--ioengine=psync", "--rate_iops=200"],
+        &["--readwrite=randwrite", "--blocksize=8k", "--buffered=0", "--ioengine=io_uring", "--iodepth=4"],
+        &["--rw=randwrite", "--bs=4k", "--fsync=1", "--runtime=2", "--status-interval=1"],
+        &["--rw=randwrite", "--bs=4k", "--runtime=2", "--numjobs=2", "--status-interval=1"],
+        &["--rw=randrw", "--unified_rw_reporting=both"],
+        &["--rw=randread", "--zonemode=strided", "--zonesize=64k", "--zonerange=128k", "--zoneskip=64k"],
+        &["--rw=randwrite", "--ss=iops:90%", "--ss_dur=500ms", "--runtime=2"],
+        &["--rw=randwrite", "--number_ios=50", "--fsync=1"],
+        &["--rw=randwrite", "--bs=4k", "--write_lat_log=live", "--log_avg_msec=100", "--ramp_time=200ms"],
     ];
     for kind in kinds {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().to_str().unwrap();
-        let common = [
-            "--name=live",
-            "--directory",
-            path,
-            "--size=4m",
-            "--runtime=1",
-            "--time_based",
-            "--output-format=normal,json+",
-        ];
-        let both = system("fio", &[&common[..], kind].concat()).unwrap();
-        let json = both.find("\n{").unwrap();
-        let end = json + both[json..].find("\n}").unwrap() + 2;
+        let common = ["--name=live", "--directory", path, "--size=1m", "--runtime=300ms", "--time_based"];
+        let log = format!("--write_lat_log={path}/live");
+        let kind: Vec<&str> =
+            kind.iter().map(|&word| if word == "--write_lat_log=live" { log.as_str() } else { word }).collect();
+        let both = system("fio", &[&common[..], &kind, &["--output-format=normal,json+"]].concat()).unwrap();
+        // Documents one after the other, with the text before and between them.
+        let mut documents = Vec::new();
+        let mut text = format!("fio --name=live {}\n", kind.join(" "));
+        let mut rest = both.as_str();
+        while let Some(begin) = rest.find("\n{") {
+            let end = begin + rest[begin..].find("\n}").unwrap() + 2;
+            text += &rest[..=begin];
+            documents.push(serde_json::from_str::<serde_json::Value>(&rest[begin..end]).unwrap());
+            rest = &rest[end..];
+        }
+        text += rest;
         let read = |name: &str, text: &str| {
             let file = files.path().join(name);
             std::fs::write(&file, text).unwrap();
             let run = run(&["results", "import", "--dry-run", file.to_str().unwrap(), "--format", "json"]);
             assert_eq!(run.code, Some(0), "{kind:?}: {}\n{text}", run.stderr);
-            run.document()["results"][0].clone()
+            let mut results = run.document()["results"].as_array().unwrap().clone();
+            assert_eq!(results.len(), 1, "{kind:?}");
+            results.remove(0)
         };
-        let command = format!("fio --name=live {}\n", kind.join(" "));
-        let text = format!("{command}{}{}", &both[..json], &both[end..]);
         let (json, text) = (read("live.json", &both), read("live.txt", &text));
+        agrees_with_fio(&kind, documents.last().unwrap()["jobs"].as_array().unwrap(), &json);
         for key in ["reads", "writes"] {
             assert_eq!(json["proof"][key], text["proof"][key], "{kind:?} {key}");
         }
-        for key in ["pattern", "block_bytes", "depth", "jobs", "sync", "sync_every"] {
+        let splits =
+            kind.iter().any(|word| word.starts_with("--bss") || word.starts_with("--bsr") || word.contains("4k,16k"));
+        // The text's amounts are rounded, and so is the mean of several sizes.
+        let keys = ["pattern", "depth", "jobs", "sync", "sync_every", "direct", "block_bytes"];
+        for key in keys.into_iter().filter(|&key| key != "block_bytes" || !splits) {
             assert_eq!(json["workload"][key], text["workload"][key], "{kind:?} {key}");
         }
         for key in ["read_us", "write_us", "sync_us"] {
@@ -250,6 +355,58 @@ fn fio_s_real_output_of_every_kind_of_job() {
             }
         }
         assert!((json["iops"].as_f64().unwrap() / text["iops"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{kind:?}");
+    }
+}
+
+/// The result against figures that are reckoned here from what fio wrote.
+fn agrees_with_fio(kind: &[&str], jobs: &[serde_json::Value], result: &serde_json::Value) {
+    let near = |what: &str, ours: f64, fio_s: f64| {
+        assert!((ours - fio_s).abs() <= fio_s.abs() * 1e-9, "{kind:?} {what}: {ours} instead of {fio_s}");
+    };
+    let rw = jobs[0]["job options"]["rw"].as_str().unwrap();
+    // What a job that only writes has read verified its writes, afterwards.
+    let directions: Vec<&str> =
+        ["read", "write"].into_iter().filter(|&name| rw.contains("rw") || rw.contains(name)).collect();
+    let sum = |key: &str| -> f64 {
+        directions.iter().flat_map(|&name| jobs.iter().map(move |job| job[name][key].as_f64().unwrap())).sum()
+    };
+    let runtimes =
+        directions.iter().flat_map(|&name| jobs.iter().map(move |job| job[name]["runtime"].as_f64().unwrap()));
+    let seconds = runtimes.fold(0.0, f64::max) / 1e3;
+    near("ops", result["ops"].as_f64().unwrap(), sum("total_ios"));
+    near("iops", result["iops"].as_f64().unwrap(), sum("total_ios") / seconds);
+    near("MiB/s", result["mib_per_s"].as_f64().unwrap(), sum("io_bytes") / f64::from(1 << 20) / seconds);
+    let synced = jobs[0]["job options"].get("sync_file_range").is_none();
+    for (name, key) in [("read", "clat_ns"), ("write", "clat_ns"), ("sync", "lat_ns")] {
+        let used = directions.contains(&name) || name == "sync" && synced;
+        let whole = jobs[0][name]["lat_ns"].get("percentile").is_some();
+        let timed: Vec<_> = jobs.iter().map(|job| &job[name][if whole { "lat_ns" } else { key }]).collect();
+        let count: f64 = timed.iter().map(|timed| timed["N"].as_f64().unwrap_or(0.0)).sum();
+        let ours = &result[format!("{name}_us")];
+        let told = ["50.000000", "99.000000"].iter().all(|percent| timed[0]["percentile"].get(percent).is_some());
+        if !used || count == 0.0 || !told {
+            assert!(ours.is_null(), "{kind:?} {name}");
+            continue;
+        }
+        near("count", ours["count"].as_f64().unwrap(), count);
+        near(
+            "max",
+            ours["max"].as_f64().unwrap() * 1e3,
+            timed.iter().map(|of| of["max"].as_f64().unwrap()).fold(0.0, f64::max),
+        );
+        let means = timed.iter().map(|of| of["mean"].as_f64().unwrap() * of["N"].as_f64().unwrap());
+        near("mean", ours["mean"].as_f64().unwrap() * 1e3, means.sum::<f64>() / count);
+        if let [one] = timed.as_slice() {
+            for (ours_key, percent) in [("p50", "50.000000"), ("p99", "99.000000")] {
+                // fio names a cell by its middle, which may lie above the longest latency.
+                let fio_s = one["percentile"][percent].as_f64().unwrap().min(one["max"].as_f64().unwrap());
+                near(ours_key, ours[ours_key].as_f64().unwrap() * 1e3, fio_s);
+            }
+        }
+        let bins = timed.iter().flat_map(|of| of["bins"].as_object().into_iter().flat_map(|bins| bins.values()));
+        let binned: u64 = bins.map(|count| count.as_u64().unwrap()).sum();
+        let histogram: measurement::Histogram = serde_json::from_value(result["histograms"][name].clone()).unwrap();
+        assert_eq!(histogram.count(), binned, "{kind:?} {name}");
     }
 }
 
@@ -375,6 +532,9 @@ fn imports_are_kept_once_and_compared_like_our_own() {
     assert!(looked_at.stdout.ends_with("results.db: 2 runs.\n"), "{}{}", looked_at.stdout, looked_at.stderr);
     let copied = copy(&[&store("results.db")]);
     assert!(copied.stdout.ends_with("2 runs copied.\n"), "{}{}", copied.stdout, copied.stderr);
+    let as_json = copy(&[&store("results.db"), "--format", "json"]);
+    assert_eq!((as_json.code, as_json.stdout.as_str()), (Some(0), ""), "stdout is for documents");
+    assert!(as_json.stderr.contains("were here already"), "{}", as_json.stderr);
     let again = copy(&[&store("results.db")]);
     assert!(again.stdout.ends_with("0 runs copied, 2 were here already.\n"), "{}{}", again.stdout, again.stderr);
 }

@@ -170,7 +170,7 @@ Examples:
   flushmark results import results/
   flushmark results import forum-post.txt --dry-run --format json > result.json
   flushmark results import /mnt/old-host/results.db
-  ssh nas diskinfo -S /dev/ada1 | flushmark results import - --drive 'Intel 710'")]
+  ssh nas diskinfo -wS /dev/ada1 | flushmark results import - --drive 'Intel 710'")]
 pub struct ImportArgs {
     /// Files, directories whose files are all read, or - for stdin
     #[arg(value_name = "FILE", required = true)]

@@ -48,12 +48,17 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
     for given in &args.files {
         if let Some(other) = database(given) {
             match copy(&other, store.as_mut()) {
+                // On stdout JSON stands alone.
+                Ok(line) if args.format == Format::Json => complain(line.trim_end()),
                 Ok(line) => print(&line)?,
                 Err(error) => refuse(given, &error),
             }
             continue;
         }
         let (files, failed) = files(given);
+        if files.is_empty() && failed.is_empty() {
+            refuse(given, &"there is no file in this directory");
+        }
         for (directory, error) in failed {
             refuse(&directory, &error);
         }
@@ -75,6 +80,9 @@ pub fn run(args: &ImportArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
     }
     match args.format {
         Format::Json => {
+            for FileRead { name, imported, .. } in &read {
+                imported.remarks.iter().for_each(|remark| complain(&format!("{name}: {remark}")));
+            }
             let documents: Vec<RunDocument> = read.into_iter().flat_map(|file| file.imported.documents).collect();
             match documents.as_slice() {
                 [] => {}
@@ -162,17 +170,21 @@ fn files(given: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, std::io::Error)>) {
     (files, failed)
 }
 
-/// A file as text. fio writes the names of jobs and files as they are, whatever their letters, so that what is no UTF-8 is replaced and not refused.
+/// A file as text.
 fn content(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = if path == Path::new(STDIN) {
         std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(|file| match file.metadata()?.len() {
+            // Not even begun: a disk's image takes its time to read.
+            length if length > FILE_BYTES_MAX => Ok(usize::MAX),
+            _ => file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes),
+        })
     };
-    read.map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
+    let length = read.map_err(|error| format!("cannot be read: {error}"))?;
+    if length as u64 > FILE_BYTES_MAX {
         return Err(format!("it has more than {} MiB, and no tool prints so much", FILE_BYTES_MAX >> 20));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    formats::decoded(&bytes).map_err(|error| error.to_string())
 }

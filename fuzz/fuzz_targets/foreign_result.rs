@@ -4,13 +4,15 @@
 
 use formats::fio::write::{Bins, json};
 
-libfuzzer_sys::fuzz_target!(|text: &str| {
-    if let Ok(imported) = formats::import("fuzz", text, None) {
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = formats::decoded(bytes) else { return };
+    if let Ok(imported) = formats::import("fuzz", &text, None) {
         assert!(!imported.documents.is_empty());
         for document in &imported.documents {
             let _ = json(document, Bins::With);
         }
         let _ = formats::csv::table(&imported.documents);
         let _ = formats::openmetrics::text(&imported.documents);
+        assert!(formats::parquet::tests(&imported.documents).is_ok() && formats::parquet::bins(&imported.documents).is_ok());
     }
 });

@@ -103,8 +103,7 @@ impl Drive {
                 Some(figures) => results.push(figures.result(test, size_bytes)),
                 None if block_bytes > smallest => skipped.push(Skipped {
                     test: test.name.clone(),
-                    because: "diskinfo goes from the sector's size to 8192 kbytes, and the text lacks this line"
-                        .to_owned(),
+                    because: "the text lacks this size, which diskinfo measures".to_owned(),
                 }),
                 // diskinfo begins with the sector's size.
                 None => {}

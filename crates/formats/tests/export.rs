@@ -29,13 +29,15 @@ fn fio(name: &str) -> RunDocument {
     import(name, &text, None).unwrap().documents.remove(0)
 }
 
-const FIXTURES: [&str; 6] = [
+const FIXTURES: [&str; 8] = [
     "3.33-mix-plus.json",
     "3.33-group-plus.json",
     "3.33-client-plus.json",
     "3.33-lat-percentiles-plus.json",
     "3.33-mix.json",
     "kioxia-cd6.txt",
+    "3.33-odd.json",
+    "3.33-status-interval.json",
 ];
 
 /// What a result says, without what it was called and how it came.

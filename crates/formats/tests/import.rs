@@ -352,7 +352,7 @@ fn reports_from_while_fio_still_ran_are_no_results() {
     fio 3.33 | a | drive vda | directory /srv/test | 2026-11-21T22:19:24Z
       a: randwrite 4096 B fsync every 1, depth 1 jobs 2 | 7115.9 iops, 27.80 MiB/s, commits 7115.6 | r - w - s - c -
     ");
-    insta::assert_snapshot!(imported.remarks.join("\n"), @"fio also reported once while it still ran (--status-interval); its last report counts all and is the result");
+    insta::assert_snapshot!(imported.remarks.join("\n"), @"fio also reported while it still ran (--status-interval); its last report counts all and is the result");
     insta::assert_snapshot!(told(&read("fio/3.33-status-interval.txt")), @"
     fio 3.33 | 3.33-status-interval | drive vda | unknown unknown | 2026-11-21T22:19:26Z
       a: randwrite 4096 B fsync every 1, depth 1 jobs 2 | 6638.5 iops, 25.93 MiB/s, commits 6638.5 | r - w - s - c -
@@ -365,6 +365,20 @@ fn reports_from_while_fio_still_ran_are_no_results() {
     let later = slower.replace("1795299567490", "1795299567495");
     assert_ne!(slower, later);
     assert_eq!(import("a", &format!("{last}{later}"), None).unwrap().documents.len(), 2);
+}
+
+/// A client puts all reports into one list, with its own sum between them.
+#[test]
+fn a_client_s_reports_from_while_fio_ran_are_no_results() {
+    let client = fixture("fio/3.33-client-plus.json");
+    let mut document: serde_json::Value = serde_json::from_str(&client[client.find('{').unwrap()..]).unwrap();
+    let list = document["client_stats"].as_array_mut().unwrap();
+    let mut earlier = list.clone();
+    earlier.iter_mut().for_each(|job| job["write"]["total_ios"] = 1.into());
+    list.splice(0..0, earlier);
+    let imported = import("3.33-client-plus.json", &document.to_string(), None).unwrap();
+    assert!(imported.documents == read("fio/3.33-client-plus.json"), "{}", told(&imported.documents));
+    assert_eq!(imported.remarks.len(), 1, "{:?}", imported.remarks);
 }
 
 /// Verification, sync_file_range, no timing, no percentiles, blocks of several sizes, options by their other names, in groups one after the other.
@@ -520,11 +534,11 @@ fn a_text_that_is_shorter_than_it_should_be_says_what_is_missing() {
     [
         (
             "randwrite 4 MiB, fsync=1, depth 1, jobs 1",
-            "diskinfo goes from the sector's size to 8192 kbytes, and the text lacks this line",
+            "the text lacks this size, which diskinfo measures",
         ),
         (
             "randwrite 8 MiB, fsync=1, depth 1, jobs 1",
-            "diskinfo goes from the sector's size to 8192 kbytes, and the text lacks this line",
+            "the text lacks this size, which diskinfo measures",
         ),
     ]
     "#);

@@ -39,7 +39,8 @@ pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), 
             None => break,
         };
         rest = &rest[begin + values.byte_offset()..];
-        let report = document.report()?;
+        let (report, earlier) = document.report()?;
+        replaced += earlier;
         if reports.pop_if(|last| last.goes_on_in(&report)).is_some() {
             replaced += 1;
         }
@@ -48,8 +49,10 @@ pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), 
     beside.extend(complaints(rest));
     let mut remarks = remarks(&beside);
     if replaced > 0 {
-        let times = if replaced == 1 { "once".to_owned() } else { format!("{replaced} times") };
-        remarks.push(format!("fio also reported {times} while it still ran (--status-interval); its last report counts all and is the result"));
+        remarks.push(
+            "fio also reported while it still ran (--status-interval); its last report counts all and is the result"
+                .to_owned(),
+        );
     }
     let runs = reports.into_iter().flat_map(|report| report.runs(suite));
     Ok((report::documents(runs, Origin::FioJson)?, remarks))
@@ -186,23 +189,46 @@ struct RawLatency {
 }
 
 impl Document {
-    fn report(self) -> Result<Report, ImportError> {
+    /// The report, and how many of jobs it holds from while fio still ran.
+    fn report(self) -> Result<(Report, usize), ImportError> {
         let global = options(&self.global_options);
-        // An aggregate beside what it is made of would count everything twice.
-        let clients = self.client_stats.into_iter().filter(|job| job.jobname != ALL_CLIENTS);
-        let raw: Vec<RawJob> = self.jobs.into_iter().chain(clients).collect();
-        let began = raw.iter().filter_map(|job| job.job_start).min();
+        let jobs = |raw: Vec<RawJob>| raw.into_iter().map(|job| job.read(&global)).collect::<Result<Vec<Job>, _>>();
+        let all = || self.jobs.iter().chain(&self.client_stats);
+        let began = all().filter_map(|job| job.job_start).min();
+        let elapsed_s = all().filter_map(|job| job.elapsed).max();
         let reported_ms = self.timestamp_ms.or_else(|| self.timestamp?.checked_mul(1000));
         let time = |ms: i64| Timestamp::from_millisecond(ms).ok();
-        Ok(Report {
+        // An aggregate beside what it is made of would count everything twice.
+        let clients: Vec<RawJob> = self.client_stats.into_iter().filter(|job| job.jobname != ALL_CLIENTS).collect();
+        let (clients, earlier) = last_of_each(jobs(clients)?);
+        let report = Report {
             version: Some(self.version),
             disks: self.disk_util.into_iter().map(|disk| disk.name).filter(|name| !name.is_empty()).collect(),
             reported: reported_ms.and_then(time),
-            elapsed_s: raw.iter().filter_map(|job| job.elapsed).max(),
+            elapsed_s,
             began: began.and_then(time),
-            jobs: raw.into_iter().map(|job| job.read(&global)).collect::<Result<_, _>>()?,
-        })
+            jobs: [jobs(self.jobs)?, clients].concat(),
+        };
+        Ok((report, earlier))
     }
+}
+
+/// fio's client gathers the reports of `--status-interval` in one list. The last of a job are as many as fio tells its processes apart.
+fn last_of_each(jobs: Vec<Job>) -> (Vec<Job>, usize) {
+    let all = jobs.len();
+    let mut last: Vec<Job> = Vec::with_capacity(all);
+    for job in jobs.into_iter().rev() {
+        let reported = if job.options.are_grouped() { 1 } else { job.options.processes() as usize };
+        let same = |other: &&Job| {
+            (&other.name, &other.host, other.group, &other.options) == (&job.name, &job.host, job.group, &job.options)
+        };
+        if last.iter().filter(same).count() < reported {
+            last.push(job);
+        }
+    }
+    last.reverse();
+    let earlier = all - last.len();
+    (last, earlier)
 }
 
 impl RawJob {

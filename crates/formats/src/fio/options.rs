@@ -70,6 +70,11 @@ impl Options {
         self.whole("numjobs").unwrap_or(1).clamp(1, u64::from(u32::MAX)) as u32
     }
 
+    /// Whether all processes are reported as one.
+    pub fn are_grouped(&self) -> bool {
+        self.flag("group_reporting")
+    }
+
     /// How writes are made durable, and after how many; `None` where no option says anything.
     pub fn sync(&self) -> Option<(SyncMethod, u32)> {
         let open = match self.get("sync") {

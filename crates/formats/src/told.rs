@@ -155,8 +155,13 @@ pub fn unknown_target() -> TargetRecord {
     TargetRecord { given: "unknown".to_owned(), kind: "unknown".to_owned() }
 }
 
-/// A target by its path: what lies under `/dev` is a device.
+/// What a device is called, of a path to one. Under `/dev/shm` there are files in memory.
+pub fn device_name(path: &str) -> Option<&str> {
+    path.strip_prefix("/dev/").filter(|name| !name.starts_with("shm/"))
+}
+
+/// A target by its path.
 pub fn target_of_file(path: &str) -> TargetRecord {
-    let kind = if path.starts_with("/dev/") { "block-device" } else { "file" };
+    let kind = if device_name(path).is_some() { "block-device" } else { "file" };
     TargetRecord { given: path.to_owned(), kind: kind.to_owned() }
 }

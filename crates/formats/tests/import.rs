@@ -299,6 +299,7 @@ fn what_cannot_be_read_is_refused_with_a_sentence() {
     insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"error\": 5}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: it ended with error 5 before it read or wrote anything)");
     insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"mixed\": {\"total_ios\": 5}}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: fio reported reads and writes as one (unified_rw_reporting), so that neither is known)");
     insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"trim\": {\"total_ios\": 5}}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: it only trimmed)");
+    insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\", \"jobs\": [{\"jobname\": \"a\", \"error\": 25, \"trim\": {\"total_ios\": 1}}]}"), @"it is an output of fio (JSON) that holds no test that read or wrote anything (a: it ended with error 25 before it read or wrote anything)");
     insta::assert_snapshot!(refusal(text.split("IO depths").next().unwrap()), @"the output of fio (text) ends in the middle (job writer has no line `issued rwts`): it was cut short. Import all of it");
     insta::assert_snapshot!(refusal(&text.replace("avg=26.76", "avg=a lot")), @"it begins as the output of fio (text) and does not go on as one: line 12 has a latency (avg) that does not read: `clat (usec): min=3, max=5089, avg=a lot, stdev=162.33`");
     insta::assert_snapshot!(refusal(&text.replace("50.00th=[    9]", "50.00th=[nine]")), @"it begins as the output of fio (text) and does not go on as one: line 16 has a percentile that does not read: `| 30.00th=[    7], 40.00th=[    8], 50.00th=[nine], 60.00th=[   11],`");
@@ -450,6 +451,15 @@ fn jobs_on_several_drives_are_a_run_for_each() {
         [("sda", "/dev/sda", vec!["writer", "mixed"]), ("sdb", "/dev/sdb", vec!["reader"])]
     );
     assert!(documents[1].results[0].notes[0].starts_with("It ran at the same time as writer, mixed."));
+    // Files are on one drive as far as anybody knows.
+    let files = json.replace("/dev/sda", "/srv/a").replace("/dev/sdb", "/dev/shm/b");
+    let document = &import("a", &files, None).unwrap().documents[..];
+    assert_eq!(
+        (document.len(), document[0].target.given.as_str(), document[0].target.kind.as_str()),
+        (1, "/srv/a", "file")
+    );
+    let notes = document[0].results.iter().map(|result| result.notes.last().unwrap().as_str());
+    assert_eq!(notes.filter(|note| note.starts_with("It ran on")).collect::<Vec<_>>(), ["It ran on /dev/shm/b."]);
 }
 
 #[test]

@@ -112,10 +112,10 @@ impl Job {
             None
         } else if self.unified > 0 {
             Some("fio reported reads and writes as one (unified_rw_reporting), so that neither is known".to_owned())
-        } else if self.trims > 0 {
-            Some("it only trimmed".to_owned())
         } else if self.error != 0 {
             Some(format!("it ended with error {} before it read or wrote anything", self.error))
+        } else if self.trims > 0 {
+            Some("it only trimmed".to_owned())
         } else {
             Some("it read and wrote nothing".to_owned())
         }

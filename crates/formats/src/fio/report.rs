@@ -6,7 +6,7 @@ use measurement::{RunDocument, Skipped, Source, TargetRecord, TestResult};
 use super::job::{Direction, Job};
 use crate::error::ImportError;
 use crate::import::Origin;
-use crate::told::{ToldRun, target_of_file, unknown_target};
+use crate::told::{ToldRun, device_name, target_of_file, unknown_target};
 
 /// The aggregate that fio's client adds to what each machine reported.
 pub const ALL_CLIENTS: &str = "All clients";
@@ -52,10 +52,14 @@ impl Report {
                 runs.push((device, run));
             }
         }
-        for ((device, _), test) in places.iter().zip(tests(jobs)) {
+        for ((device, target), test) in places.iter().zip(tests(jobs)) {
             let Some((_, run)) = runs.iter_mut().find(|(known, _)| *known == device) else { continue };
             match test {
-                Ok(result) => run.results.push(result),
+                Ok(mut result) => {
+                    let elsewhere = target.as_ref().filter(|target| **target != run.target);
+                    result.notes.extend(elsewhere.map(|target| format!("It ran on {}.", target.given)));
+                    run.results.push(result);
+                }
                 Err(skipped) => run.skipped.push(skipped),
             }
         }
@@ -164,7 +168,7 @@ fn target(job: &Job) -> Option<TargetRecord> {
 
 /// The block device that a job names.
 fn device(job: &Job) -> Option<String> {
-    job.options.place().and_then(|(path, _)| path.strip_prefix("/dev/")).map(str::to_owned)
+    job.options.place().and_then(|(path, _)| device_name(path)).map(str::to_owned)
 }
 
 /// Who measured.

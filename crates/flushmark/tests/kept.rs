@@ -142,12 +142,47 @@ fn words_name_kept_runs() {
     let said = |word: &str| {
         let run = place.run(&["results", "show", word]);
         assert_eq!(run.code, Some(2));
-        run.said(place.path("data/flushmark/results.db"), "RESULTS.DB")
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let said = run.said(place.path("data/flushmark/results.db"), "RESULTS.DB");
+        said.replace(&format!("of {},", host.trim()), "of HOST,")
     };
-    insta::assert_snapshot!(said("last~3"), @"flushmark: `last~3` names no run: RESULTS.DB holds no more than that");
+    insta::assert_snapshot!(said("last~3"), @"flushmark: `last~3` names no run: RESULTS.DB holds fewer of HOST, this machine; last@all is that of all");
+    insta::assert_snapshot!(said("last@db7"), @"flushmark: `last@db7` names no run: RESULTS.DB holds none of db7");
+    insta::assert_snapshot!(said("last~3@all"), @"flushmark: `last~3@all` names no run: RESULTS.DB holds fewer");
+    insta::assert_snapshot!(said("last@"), @"flushmark: `last@`: write a machine's name, or all: last@all");
     insta::assert_snapshot!(said("@y"), @"flushmark: `@y` names no run: RESULTS.DB holds none with this tag");
     insta::assert_snapshot!(said("latest"), @"flushmark: `latest` names no kept run; write a number from `flushmark results list`, last, last~1 or @TAG");
     insta::assert_snapshot!(said("0"), @"flushmark: `0` is no run's number; `flushmark results list` shows them");
+}
+
+/// In a store of many machines, a person who says `last` means what was measured here.
+#[test]
+fn the_last_run_is_this_machines() {
+    let place = Place::new();
+    let measured = place.measure(TWO, &["--quiet"]);
+    let document = measurement::RunDocument::from_json(&measured.stdout).unwrap();
+    let location = store::Location::Sqlite(place.path("data/flushmark/results.db"));
+    let mut kept = store::Store::open(&location).unwrap();
+    for year in [2030, 2031] {
+        let theirs = measurement::RunDocument { started_at: format!("{year}-01-01T00:00:00Z"), ..document.clone() };
+        kept.insert(&theirs, &store::Origin { host: Some("db7".to_owned()) }).unwrap();
+    }
+    let started_at = |word: &str| {
+        let shown = place.run(&["results", "show", word, "--format", "json"]);
+        assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+        shown.document()["started_at"].as_str().unwrap()[..4].to_owned()
+    };
+    assert_eq!(started_at("last"), document.started_at[..4]);
+    assert_eq!(started_at("last@db7"), "2031");
+    assert_eq!(started_at("last~1@DB7"), "2030");
+    assert_eq!(started_at("last@all"), "2031");
+    assert_eq!(started_at("last~2@all"), document.started_at[..4]);
+    // A comparison with those before stays on the machine of the run that is named.
+    let compared = place.run(&["results", "compare", "last@db7", "--last", "10", "--format", "json"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.stderr);
+    let refused = place.run(&["results", "compare", "last", "--last", "10"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("holds no earlier run of plan"), "{}", refused.stderr);
 }
 
 #[test]
@@ -176,7 +211,7 @@ fn what_is_kept_and_what_is_not() {
 
     for target in ["null:", "sim:consumer-nvme"] {
         let run = place.run(&["run", &plan, "--target", target, "--store", &store]);
-        assert!(run.stderr.contains("kept as run"), "{target}: {}", run.stderr);
+        assert!(run.stderr.contains(&format!(" --store {store}`)")), "{target}: {}", run.stderr);
     }
     assert!(by_variable(&store).stderr.contains("kept as run 3 "));
     let listed = place.listed(&["--store", &store]);
@@ -340,10 +375,21 @@ fn a_disk_that_fills_up_costs_no_result() {
     let file = saved(&place.path("state/flushmark"), &output);
     let said = output.words().replace(&file, "RUN.json").replace(disk.text(), "DISK");
     let said = said.replace(&place.text("state"), "STATE");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot grow: its disk or quota is full. This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json` keeps it later");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot grow: its disk or quota is full. This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` keeps it later");
     // What was acknowledged before is there.
     assert_eq!(place.listed(&["--store", &store])[0]["tests"], 1);
     assert_eq!(place.listed(&["--store", &store])[0]["state"], "interrupted");
+
+    // With room again, the sentence's command completes the run.
+    fs::remove_file(Path::new(disk.text()).join("filler")).unwrap();
+    let file = place.path("state/flushmark").join(file);
+    let imported = place.run(&["results", "import", &file.to_string_lossy(), "--store", &store]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    assert!(imported.stdout.contains("1 completed"), "{}", imported.stdout);
+    let listed = place.listed(&["--store", &store]);
+    let [run] = &listed[..] else { panic!("{listed:?}") };
+    assert_eq!((&run["tests"], &run["state"]), (&2.into(), &"complete".into()));
+    assert!(place.run(&["results", "show", "1", "--store", &store, "--format", "json"]).stdout == output.stdout);
 }
 
 #[test]
@@ -391,7 +437,7 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     let socket = server.directory().display().to_string();
     let said = run.words().replace(&file, "RUN.json").replace(&place.text("state"), "STATE");
     let said = said.replace(&socket.replace('/', "%2F"), "SOCKET").replace(&socket, "SOCKET");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store postgres://postgres@SOCKET/fleet cannot be reached: No such file or directory (os error 2). This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json` keeps it later");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store postgres://postgres@SOCKET/fleet cannot be reached: No such file or directory (os error 2). This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store postgres://postgres@SOCKET/fleet` keeps it later");
 
     // It comes back in the middle of a run: nothing is missing.
     server.up();

@@ -43,7 +43,9 @@ pub enum Problem {
         known: i64,
     },
     /// What it holds contradicts itself.
-    #[error("is damaged ({0}). Move it away to begin a new one; `sqlite3 FILE .recover` saves what can still be read")]
+    #[error(
+        "is damaged ({0}). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read"
+    )]
     Damaged(String),
     /// Another process holds its lock.
     #[error("has been locked by another process for {} s; try again when that has ended", .0.as_secs_f64())]

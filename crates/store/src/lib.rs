@@ -9,8 +9,10 @@
 //! | [`location`] | where a store is: a file, or a PostgreSQL database |
 //! | [`mod@store`] | the store: begin, append, finish, insert, get, tag, note, delete, copy |
 //! | [`list`] | which runs, newest first |
+//! | [`history`] | which run is the last, and which of the same kind were before it |
 //! | [`run`] | what a store says of a run |
 //! | [`error`] | what can go wrong, one sentence each |
+//! | `identity` | whether a document is there already, whole or its beginning |
 //! | `writing` | the rows of a run |
 //! | `packing` | documents as compressed JSON |
 //! | [`process`] | which process measures a run, and whether it still lives |
@@ -22,6 +24,8 @@
 
 mod engine;
 pub mod error;
+pub mod history;
+mod identity;
 pub mod list;
 pub mod location;
 mod migrations;
@@ -34,6 +38,7 @@ pub mod store;
 mod writing;
 
 pub use error::{Problem, StoreError};
+pub use history::Whose;
 pub use list::Filter;
 pub use location::{Location, NoLocation};
 pub use run::{DriveName, End, Headline, Kept, NotARunId, NotATag, Origin, RunId, State, Summary, Tag};

@@ -17,11 +17,14 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
     postgres: include_str!("../migrations/postgres/0001.sql"),
 }];
 
-/// Brings the database to the latest schema. Of several processes that open a new store at once, one makes it.
-pub(crate) fn migrate(engine: &mut dyn Engine, migrations: &[Migration]) -> Result<(), Problem> {
+/// Brings the database to the latest schema; one without any gets it only if `create` says so. Of several processes that open a new store at once, one
+/// makes it.
+pub(crate) fn migrate(engine: &mut dyn Engine, migrations: &[Migration], create: bool) -> Result<(), Problem> {
     let known = migrations.len() as i64;
-    if version(engine, known)? == known {
-        return Ok(());
+    match version(engine, known)? {
+        0 if !create => return Err(Problem::Absent),
+        found if found == known => return Ok(()),
+        _ => {}
     }
     engine.begin_migration()?;
     finish(engine, |engine| {

@@ -14,6 +14,8 @@ use crate::migrations::Migration;
 
 /// The key of the lock under which the schema is changed; `FLSM`.
 const MIGRATION_KEY: i64 = 0x464C_534D;
+/// The key of the lock under which documents are looked for and kept; one more.
+const INSERT_KEY: i64 = MIGRATION_KEY + 1;
 /// The first half of the keys of runs' locks; the second is the run's number.
 const RUN_KEY: i32 = 0x464C_534D;
 
@@ -42,7 +44,7 @@ impl Postgres {
             config.connect_timeout(wait);
         }
         // A server that has vanished without a word, such as a machine that lost its power, is noticed within this.
-        config.tcp_user_timeout(wait);
+        config.tcp_user_timeout(wait).keepalives_idle(wait);
         if config.get_application_name().is_none() {
             config.application_name("flushmark");
         }
@@ -61,9 +63,6 @@ impl Postgres {
         }
         match error.code() {
             Some(&SqlState::LOCK_NOT_AVAILABLE) => Problem::Locked(self.wait),
-            Some(&SqlState::READ_ONLY_SQL_TRANSACTION | &SqlState::INSUFFICIENT_PRIVILEGE) => {
-                Problem::Refused(said(error))
-            }
             Some(&SqlState::DISK_FULL) => Problem::Full,
             Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN | &SqlState::CANNOT_CONNECT_NOW) => {
                 Problem::Gone(said(error))
@@ -167,6 +166,11 @@ impl Engine for Postgres {
 
     fn begin_reading(&mut self) -> Result<(), Problem> {
         self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    }
+
+    fn begin_insert(&mut self) -> Result<(), Problem> {
+        self.begin()?;
+        self.batch(&format!("SELECT pg_advisory_xact_lock({INSERT_KEY})"))
     }
 
     fn begin_migration(&mut self) -> Result<(), Problem> {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use measurement::{RunDocument, TestResult};
+use measurement::{Ended, RunDocument, TestResult};
 use uuid::Uuid;
 
 /// A run's number in its store; never given twice.
@@ -109,6 +109,14 @@ pub enum End {
     Complete,
     /// Before.
     Interrupted,
+}
+
+impl End {
+    /// As a whole document tells it: a test that a signal or an error ended is the last that was measured.
+    pub(crate) fn of(document: &RunDocument) -> End {
+        let is_whole = document.results.iter().all(|result| result.ended == Ended::Limit);
+        if is_whole { End::Complete } else { End::Interrupted }
+    }
 }
 
 impl From<End> for State {

@@ -113,7 +113,7 @@ impl ListArgs {
 /// Runs as `check` or `run` printed them
 #[derive(Debug, Parser)]
 pub struct ShowArgs {
-    /// Numbers from `results list`, `last`, `last~2` (the third newest), or @TAG
+    /// Numbers from `results list`, `last`, `last~2` (this machine's third newest), last@HOST, or @TAG
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<String>,
 

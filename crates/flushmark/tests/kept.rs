@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "../../store/tests/postgres_server/mod.rs"]
-mod postgres_server;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -13,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Mount, Nobody, Run, flushmark, needs_root, plan, system};
-use postgres_server::Server;
+use postgresql::Server;
 use serde_json::Value;
 
 /// Two short tests.
@@ -452,6 +450,47 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     assert_eq!(tests, [2, 1, 2, 2]);
     let shown = place.run(&["results", "show", "last", "--store", &store, "--format", "json"]);
     assert!(shown.stdout == run.stdout, "what came back is not what was printed");
+}
+
+/// A password on a command line can be seen by everybody who may list processes.
+#[test]
+fn a_password_is_taken_from_where_libpq_takes_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Some(server) = Server::start("a_password_is_taken_from_where_libpq_takes_it") else { return };
+    let place = Place::new();
+    let url = server.url_with("", "postgres");
+    let socket = server.directory().display().to_string();
+    let file = |name: &str, password: &str, mode: u32| {
+        let password = password.replace(':', "\\:");
+        fs::write(place.path(name), format!("elsewhere:*:*:*:x\n{socket}:*:*:postgres:{password}\n")).unwrap();
+        fs::set_permissions(place.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    file("right", postgresql::PASSWORD, 0o600);
+    file("wrong", "wrong", 0o600);
+    file("open", postgresql::PASSWORD, 0o644);
+    file(".pgpass", postgresql::PASSWORD, 0o600);
+    let said = |variables: &[(&str, &str)], query: &str| {
+        let mut command = place.command(&["results", "list", "--store", &format!("{url}{query}")]);
+        command.env_remove("PGPASSWORD").env_remove("PGPASSFILE").env("HOME", place.path("nowhere"));
+        let run = Run::of(command.envs(variables.iter().copied()).output().unwrap());
+        run.said(place.directory.path(), "PLACE").replace(&socket.replace('/', "%2F"), "SOCKET")
+    };
+    let (right, wrong, open) = (place.text("right"), place.text("wrong"), place.text("open"));
+    let home = place.directory.path().to_string_lossy();
+    let lets_in: [(&[(&str, &str)], &str); 5] = [
+        (&[("PGPASSWORD", postgresql::PASSWORD), ("PGPASSFILE", &wrong)], ""),
+        (&[("PGPASSFILE", &right)], ""),
+        (&[("PGPASSFILE", &right), ("PGPASSWORD", "")], ""),
+        (&[("HOME", &home)], ""),
+        (&[("PGPASSFILE", &wrong)], &format!("?passfile={right}")),
+    ];
+    for (variables, query) in lets_in {
+        let said = said(variables, query);
+        assert!(said.contains("does not exist; `flushmark check`"), "{variables:?}: {said}");
+    }
+    insta::assert_snapshot!(said(&[("PGPASSFILE", &wrong)], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
+    insta::assert_snapshot!(said(&[("PGPASSFILE", &open)], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres"; the password file PLACE/open was passed over, because others may read it (chmod 600). A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
+    insta::assert_snapshot!(said(&[], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
 }
 
 #[test]

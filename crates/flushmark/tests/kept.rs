@@ -69,6 +69,8 @@ impl Place {
     fn listed(&self, words: &[&str]) -> Vec<Value> {
         let list = self.run(&[&["results", "list", "--format", "json"], words].concat());
         assert_eq!(list.code, Some(0), "{}", list.stderr);
+        let schema = serde_json::from_str(include_str!("../../../schemas/results-1.json")).unwrap();
+        assert!(jsonschema::is_valid(&schema, &list.document()), "{}", list.stdout);
         list.document()["runs"].as_array().unwrap().clone()
     }
 }
@@ -181,6 +183,25 @@ fn the_last_run_is_this_machines() {
     let refused = place.run(&["results", "compare", "last", "--last", "10"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("holds no earlier run of plan"), "{}", refused.stderr);
+}
+
+/// Each document that an earlier version has left, from the directory of kept ones.
+#[test]
+fn documents_of_every_version_are_imported() {
+    let place = Place::new();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../measurement/tests/documents");
+    let files = fs::read_dir(&directory).unwrap().count();
+    let imported = place.run(&["results", "import", &directory.to_string_lossy()]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let listed = place.listed(&[]);
+    assert_eq!(listed.len(), files);
+    for run in &listed {
+        let id = run["id"].to_string();
+        let shown = place.run(&["results", "show", &id, "--format", "json"]);
+        let tests = shown.document()["results"].as_array().unwrap().len();
+        assert_eq!((shown.code, tests as u64), (Some(0), run["tests"].as_u64().unwrap()));
+        assert_eq!(place.run(&["results", "show", &id]).code, Some(0));
+    }
 }
 
 #[test]

@@ -30,6 +30,9 @@ pub struct Server {
 
 impl Server {
     /// One on a socket alone. `None` where there is no PostgreSQL; that is said.
+    ///
+    /// # Panics
+    /// When it is there and does not start.
     pub fn start(test: &str) -> Option<Server> {
         let mut server = Server::set_up(test)?;
         server.up();
@@ -37,6 +40,9 @@ impl Server {
     }
 
     /// One that answers on a port of 127.0.0.1, too, and encrypts there with a certificate for `localhost` that an authority of its own has signed.
+    ///
+    /// # Panics
+    /// When it is there and does not start.
     pub fn start_encrypting(test: &str) -> Option<Server> {
         if Command::new("openssl").arg("version").output().is_err() {
             eprintln!("skipped: {test}: there is no `openssl` (package openssl)");

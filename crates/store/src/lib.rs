@@ -9,6 +9,7 @@
 //! | [`location`] | where a store is: a file, or a PostgreSQL database |
 //! | [`mod@store`] | the store: begin, append, finish, insert, get, tag, note, delete, copy |
 //! | [`list`] | which runs, newest first |
+//! | [`list_document`] | the list as JSON, and its schema |
 //! | [`history`] | which run is the last, and which of the same kind were before it |
 //! | [`run`] | what a store says of a run |
 //! | [`error`] | what can go wrong, one sentence each |
@@ -27,6 +28,7 @@ pub mod error;
 pub mod history;
 mod identity;
 pub mod list;
+pub mod list_document;
 pub mod location;
 mod migrations;
 mod packing;
@@ -40,6 +42,7 @@ mod writing;
 pub use error::{Problem, StoreError};
 pub use history::Whose;
 pub use list::Filter;
+pub use list_document::ListDocument;
 pub use location::{Location, NoLocation};
 pub use run::{DriveName, End, Headline, Kept, NotARunId, NotATag, Origin, RunId, State, Summary, Tag};
 pub use store::{Copied, Inserted, LOCK_WAIT, Store};

@@ -52,3 +52,27 @@ fn version(engine: &mut dyn Engine, known: i64) -> Result<i64, Problem> {
         _ => Err(Problem::Damaged(format!("its schema's version is {found}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    /// SHA-256 of each version's two texts, SQLite's first. Somebody's store was made by them: what is to be otherwise is a new version, with a line of its
+    /// own here and a store of the version before in `tests/stores`.
+    const SHIPPED: [[&str; 2]; 1] = [[
+        "bad2122ba0c72feceb3bcb6c58428c25f08f4f424d463298f9e06be35975f810",
+        "586e17d6e1f9da3d0bc9c1a9b24455309b6d8176c1756a80cd2c6f7c65978f7f",
+    ]];
+
+    #[test]
+    fn what_was_shipped_is_not_edited() {
+        let digest = |text: &str| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let current: Vec<[String; 2]> =
+            MIGRATIONS.iter().map(|step| [digest(step.sqlite), digest(step.postgres)]).collect();
+        assert_eq!(current, SHIPPED, "a change of the schema is a new migration");
+        let stores = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stores")).unwrap();
+        assert_eq!(stores.count(), SHIPPED.len(), "a store of every version is kept");
+    }
+}

@@ -106,6 +106,11 @@ fn a_run_is_kept_listed_shown_marked_and_deleted() {
     let path = place.text("data/flushmark/results.db");
     insta::assert_snapshot!(nothing.said(&path, "RESULTS.DB"), @"flushmark: none of the runs in RESULTS.DB is like that");
 
+    for words in [["tag", "7", "x"], ["note", "7", "x"], ["tag", "7.json", "x"], ["note", "@x", "x"]] {
+        assert_eq!(place.run(&[&["results"][..], &words].concat()).code, Some(2), "{words:?}");
+    }
+    // What is gone for good is named by its number.
+    assert_eq!(place.run(&["results", "delete", "last", "--yes"]).code, Some(2));
     // Nobody can be asked here.
     let refused = place.run(&["results", "delete", "1"]);
     assert_eq!(refused.code, Some(2));
@@ -124,9 +129,11 @@ fn words_name_kept_runs() {
     for text in [TWO, &TWO.replace("first", "third"), &TWO.replace("first", "fourth")] {
         assert_eq!(place.measure(text, &["--quiet"]).code, Some(0));
     }
-    for run in ["1", "3"] {
-        place.run(&["results", "tag", run, "x"]);
+    for run in ["1", "last"] {
+        assert_eq!(place.run(&["results", "tag", run, "x"]).code, Some(0));
     }
+    assert_eq!(place.run(&["results", "note", "@x", "noted"]).code, Some(0));
+    assert_eq!(place.listed(&["--note", "noted"]).len(), 2);
     let tests = |word: &str| -> Vec<String> {
         let shown = place.run(&["results", "show", word, "--format", "json"]);
         assert_eq!(shown.code, Some(0), "{}", shown.stderr);

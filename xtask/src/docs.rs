@@ -15,6 +15,7 @@ pub fn write() -> anyhow::Result<()> {
         ("schemas/run-1.json", pretty(&run)?),
         ("schemas/compare-1.json", pretty(&serde_json::to_value(compare::json_schema())?)?),
         ("schemas/host-1.json", pretty(&serde_json::to_value(measurement::host_document::json_schema())?)?),
+        ("schemas/results-1.json", pretty(&serde_json::to_value(store::list_document::json_schema())?)?),
         ("schemas/verify-1.json", pretty(&serde_json::to_value(verify::document::json_schema())?)?),
         ("schemas/drives-1.json", pretty(&serde_json::to_value(measurement::drives_document::json_schema())?)?),
     ];

@@ -118,6 +118,8 @@ fn exists(location: &Location) -> bool {
 /// A run that may be on its way into a store.
 pub struct Keeping {
     step: Step,
+    /// How later commands name its store: ` --store PLACE` where an option did, nothing where they find it by themselves.
+    option: String,
 }
 
 enum Step {
@@ -132,7 +134,7 @@ enum Step {
 impl Keeping {
     /// Nothing is kept.
     pub fn off() -> Keeping {
-        Keeping { step: Step::Off }
+        Keeping { step: Step::Off, option: String::new() }
     }
 
     /// Opens the store for a run on this target.
@@ -145,8 +147,9 @@ impl Keeping {
         if args.no_store || (modelled && args.store.is_none()) {
             return Ok(Keeping::off());
         }
+        let option = args.store.as_ref().map(|location| format!(" --store {location}")).unwrap_or_default();
         let opened = |location: &Location, named| {
-            Store::open(location).map(|store| Keeping { step: Step::Opened { store, named } })
+            Store::open(location).map(|store| Keeping { step: Step::Opened { store, named }, option: option.clone() })
         };
         match place(args.store.as_ref())? {
             Place::Nowhere => Ok(Keeping::off()),
@@ -213,8 +216,8 @@ impl Keeping {
             _ => Err(error),
         });
         match finished {
-            Ok(()) => KeptAs::Run(run),
-            Err(error) => KeptAs::File(save(document), error),
+            Ok(()) => KeptAs::Run { run, option: self.option },
+            Err(error) => KeptAs::File { file: save(document), error, option: self.option },
         }
     }
 }
@@ -224,7 +227,7 @@ fn unkept(cause: &str) {
 }
 
 /// The machine's name, as it calls itself.
-fn host_name() -> Option<String> {
+pub fn host_name() -> Option<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     Some(name.trim().to_owned()).filter(|name| !name.is_empty() && name != "(none)")
 }
@@ -233,10 +236,10 @@ fn host_name() -> Option<String> {
 pub enum KeptAs {
     /// It was not to be kept, or there was nothing in it.
     Nothing,
-    /// It is in the store.
-    Run(RunId),
+    /// It is in the store, which this option names.
+    Run { run: RunId, option: String },
     /// The store did not take it; its document is in a file, or was refused there, too.
-    File(Result<PathBuf, std::io::Error>, StoreError),
+    File { file: Result<PathBuf, std::io::Error>, error: StoreError, option: String },
 }
 
 impl KeptAs {
@@ -244,12 +247,14 @@ impl KeptAs {
     pub fn say(&self, progress: &Progress) {
         match self {
             KeptAs::Nothing => {}
-            KeptAs::Run(run) => progress.line(&format!("kept as run {run} (`flushmark results show {run}`)")),
-            KeptAs::File(Ok(file), error) => exit::complain(&format!(
-                "{error}. This run's document is in {file}; `flushmark results import {file}` keeps it later",
+            KeptAs::Run { run, option } => {
+                progress.line(&format!("kept as run {run} (`flushmark results show {run}{option}`)"));
+            }
+            KeptAs::File { file: Ok(file), error, option } => exit::complain(&format!(
+                "{error}. This run's document is in {file}; `flushmark results import {file}{option}` keeps it later",
                 file = file.display()
             )),
-            KeptAs::File(Err(cause), error) => exit::complain(&format!(
+            KeptAs::File { file: Err(cause), error, .. } => exit::complain(&format!(
                 "{error}, and no file could be written either: {cause}. What is printed here is all there is of this run"
             )),
         }

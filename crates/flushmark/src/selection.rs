@@ -3,21 +3,21 @@
 //! | word | what it names |
 //! | --- | --- |
 //! | `12` | the kept run of this number |
-//! | `last`, `last~3` | the newest kept run, the third before it; runs that are being measured do not count |
+//! | `last`, `last~3` | this machine's newest kept run, the third before it; those of no known machine count, runs that are being measured do not |
+//! | `last@db7`, `last~3@all` | the same among the runs of the machine `db7`, among those of all |
 //! | `@before` | every kept run with this tag, oldest first |
 //! | anything else | a document's file; `./12` where its name looks like one of the above |
 //! | several joined by commas | all of them together |
 
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use measurement::RunDocument;
-use store::{Filter, Kept, RunId, State, Store, Summary, Tag};
+use store::{Filter, Kept, RunId, Store, Tag, Whose};
 
 use crate::args::store::StoreArgs;
 use crate::exit::WrongUse;
-use crate::keeping::Reading;
+use crate::keeping::{self, Reading};
 
 /// One result, or several that were named together.
 #[derive(Debug, Clone)]
@@ -34,8 +34,11 @@ pub struct Selected {
 #[derive(Debug, PartialEq, Eq)]
 enum Word<'a> {
     Run(RunId),
-    /// So many before the newest.
-    Last(u32),
+    /// So many before the newest, of the machine of this name or of one's own.
+    Last {
+        before: u32,
+        host: Option<&'a str>,
+    },
     Tag(Tag),
     File(&'a Path),
 }
@@ -49,17 +52,25 @@ impl Word<'_> {
             return Ok(Word::Tag(tag.parse().map_err(|error: store::NotATag| WrongUse(error.to_string()))?));
         }
         match text.strip_prefix("last") {
-            Some("") => Ok(Word::Last(0)),
-            Some(rest) if rest.starts_with('~') => {
-                let before = rest[1..].parse();
-                let before = before
-                    .map_err(|_| WrongUse(format!("`{text}`: write how many before the last, such as last~1")))?;
-                Ok(Word::Last(before))
-            }
+            Some(rest) if rest.is_empty() || rest.starts_with(['~', '@']) => last(text, rest),
             _ => Ok(Word::File(Path::new(text))),
         }
     }
 }
+
+/// What stands behind `last`: how many before it, and on which machine.
+fn last<'a>(text: &str, rest: &'a str) -> Result<Word<'a>, WrongUse> {
+    let (before, host) = rest.split_once('@').map_or((rest, None), |(before, host)| (before, Some(host)));
+    let before = if before.is_empty() { Some(0) } else { before[1..].parse().ok() };
+    let before = before.ok_or_else(|| WrongUse(format!("`{text}`: write how many before the last, such as last~1")))?;
+    if host.is_some_and(str::is_empty) {
+        return Err(WrongUse(format!("`{text}`: write a machine's name, or {EVERY_HOST}: last@{EVERY_HOST}")));
+    }
+    Ok(Word::Last { before, host })
+}
+
+/// In place of a machine's name.
+const EVERY_HOST: &str = "all";
 
 /// What each word names: kept runs, documents' files, or several joined by commas.
 ///
@@ -131,29 +142,7 @@ pub fn with_earlier(word: &str, count: u32, place: &StoreArgs) -> anyhow::Result
         return Err(WrongUse(format!("`{word}` names several runs; one is compared with those before it")).into());
     };
     let Kept { summary: now, document } = store.get(run)?;
-    let is_alike = |other: &Summary| {
-        let (same_target, same_drives) = (other.target == now.target, other.drives == now.drives);
-        let is_earlier = (other.at, other.id.number()) < (now.at, run.number());
-        is_earlier && other.host == now.host && same_target && same_drives && other.state == State::Complete
-    };
-    let mut earlier = Vec::new();
-    let mut filter = Filter {
-        host: now.host.clone(),
-        suite: Some(now.suite.clone()),
-        // Whole seconds are kept, so that runs of the same second are told apart by their numbers.
-        until: now.at.checked_add(Duration::from_secs(1)).ok(),
-        limit: Some(STRIDE),
-        ..Filter::default()
-    };
-    loop {
-        let some = store.list(&filter)?;
-        earlier.extend(some.iter().filter(|other| is_alike(other)).map(|other| other.id));
-        if earlier.len() >= count as usize || some.len() < STRIDE as usize {
-            break;
-        }
-        filter.skip += STRIDE;
-    }
-    earlier.truncate(count as usize);
+    let mut earlier = store.earlier(run, count)?;
     earlier.reverse();
     if earlier.is_empty() {
         let what = format!(
@@ -170,9 +159,6 @@ pub fn with_earlier(word: &str, count: u32, place: &StoreArgs) -> anyhow::Result
     Ok((earlier, Selected { word: word.to_owned(), documents: vec![document], host: now.host }))
 }
 
-/// Runs read at once while looking for the last that is not being measured.
-const STRIDE: u32 = 16;
-
 fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<RunId>> {
     let none =
         |what: &str, store: &Store| WrongUse(format!("`{text}` names no run: {} holds {what}", store.location()));
@@ -184,21 +170,19 @@ fn named(text: &str, word: &Word<'_>, store: &mut Store) -> anyhow::Result<Vec<R
             runs.reverse();
             if runs.is_empty() { Err(none("none with this tag", store).into()) } else { Ok(runs) }
         }
-        Word::Last(before) => {
-            let (mut skip, mut left) = (0, *before);
-            loop {
-                let some = store.list(&Filter { limit: Some(STRIDE), skip, ..Filter::default() })?;
-                if some.is_empty() {
-                    return Err(none("no more than that", store).into());
-                }
-                for run in some.iter().filter(|run| run.state != State::Running) {
-                    if left == 0 {
-                        return Ok(vec![run.id]);
-                    }
-                    left -= 1;
-                }
-                skip += STRIDE;
-            }
+        Word::Last { before, host } => {
+            let whose = match host {
+                Some(EVERY_HOST) => Whose::All,
+                Some(host) => Whose::Host((*host).to_owned()),
+                None => keeping::host_name().map_or(Whose::All, Whose::Own),
+            };
+            let of = match &whose {
+                Whose::All => String::new(),
+                Whose::Host(host) => format!(" of {host}"),
+                Whose::Own(host) => format!(" of {host}, this machine; last@{EVERY_HOST} is that of all"),
+            };
+            let missing = format!("{}{of}", if *before == 0 { "none" } else { "fewer" });
+            Ok(vec![store.newest(&whose, *before)?.ok_or_else(|| none(&missing, store))?])
         }
     }
 }
@@ -221,13 +205,16 @@ mod tests {
     #[test]
     fn words() {
         assert_eq!(Word::parse("12").unwrap(), Word::Run("12".parse().unwrap()));
-        assert_eq!(Word::parse("last").unwrap(), Word::Last(0));
-        assert_eq!(Word::parse("last~3").unwrap(), Word::Last(3));
+        let last = |before, host| Word::Last { before, host };
+        assert_eq!(Word::parse("last").unwrap(), last(0, None));
+        assert_eq!(Word::parse("last~3").unwrap(), last(3, None));
+        assert_eq!(Word::parse("last@db7.example").unwrap(), last(0, Some("db7.example")));
+        assert_eq!(Word::parse("last~3@all").unwrap(), last(3, Some("all")));
         assert_eq!(Word::parse("@a.b").unwrap(), Word::Tag("a.b".parse().unwrap()));
         for file in ["lasting.json", "./12", "12.json", "a@b"] {
             assert_eq!(Word::parse(file).unwrap(), Word::File(Path::new(file)));
         }
-        for wrong in ["0", "last~", "last~x", "last~-1", "@", "@a b"] {
+        for wrong in ["0", "last~", "last~x", "last~-1", "last@", "last~@db7", "@", "@a b"] {
             assert!(Word::parse(wrong).is_err(), "{wrong}");
         }
     }

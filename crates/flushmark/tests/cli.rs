@@ -108,7 +108,7 @@ fn help_of_check() {
 
           --store <STORE>
               Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password:
-              PGPASSWORD).
+              PGPASSWORD, ~/.pgpass).
               Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
               $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept
               only
@@ -186,7 +186,7 @@ fn help_of_run() {
 
           --store <STORE>
               Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password:
-              PGPASSWORD).
+              PGPASSWORD, ~/.pgpass).
               Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
               $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept
               only

@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
-#[path = "../../store/tests/postgres_server/mod.rs"]
-mod postgres_server;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -13,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Mount, Nobody, Run, flushmark, needs_root, plan, system};
-use postgres_server::Server;
+use postgresql::Server;
 use serde_json::Value;
 
 /// Two short tests.
@@ -71,6 +69,8 @@ impl Place {
     fn listed(&self, words: &[&str]) -> Vec<Value> {
         let list = self.run(&[&["results", "list", "--format", "json"], words].concat());
         assert_eq!(list.code, Some(0), "{}", list.stderr);
+        let schema = serde_json::from_str(include_str!("../../../schemas/results-1.json")).unwrap();
+        assert!(jsonschema::is_valid(&schema, &list.document()), "{}", list.stdout);
         list.document()["runs"].as_array().unwrap().clone()
     }
 }
@@ -106,6 +106,11 @@ fn a_run_is_kept_listed_shown_marked_and_deleted() {
     let path = place.text("data/flushmark/results.db");
     insta::assert_snapshot!(nothing.said(&path, "RESULTS.DB"), @"flushmark: none of the runs in RESULTS.DB is like that");
 
+    for words in [["tag", "7", "x"], ["note", "7", "x"], ["tag", "7.json", "x"], ["note", "@x", "x"]] {
+        assert_eq!(place.run(&[&["results"][..], &words].concat()).code, Some(2), "{words:?}");
+    }
+    // What is gone for good is named by its number.
+    assert_eq!(place.run(&["results", "delete", "last", "--yes"]).code, Some(2));
     // Nobody can be asked here.
     let refused = place.run(&["results", "delete", "1"]);
     assert_eq!(refused.code, Some(2));
@@ -124,9 +129,11 @@ fn words_name_kept_runs() {
     for text in [TWO, &TWO.replace("first", "third"), &TWO.replace("first", "fourth")] {
         assert_eq!(place.measure(text, &["--quiet"]).code, Some(0));
     }
-    for run in ["1", "3"] {
-        place.run(&["results", "tag", run, "x"]);
+    for run in ["1", "last"] {
+        assert_eq!(place.run(&["results", "tag", run, "x"]).code, Some(0));
     }
+    assert_eq!(place.run(&["results", "note", "@x", "noted"]).code, Some(0));
+    assert_eq!(place.listed(&["--note", "noted"]).len(), 2);
     let tests = |word: &str| -> Vec<String> {
         let shown = place.run(&["results", "show", word, "--format", "json"]);
         assert_eq!(shown.code, Some(0), "{}", shown.stderr);
@@ -142,12 +149,66 @@ fn words_name_kept_runs() {
     let said = |word: &str| {
         let run = place.run(&["results", "show", word]);
         assert_eq!(run.code, Some(2));
-        run.said(place.path("data/flushmark/results.db"), "RESULTS.DB")
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let said = run.said(place.path("data/flushmark/results.db"), "RESULTS.DB");
+        said.replace(&format!("of {},", host.trim()), "of HOST,")
     };
-    insta::assert_snapshot!(said("last~3"), @"flushmark: `last~3` names no run: RESULTS.DB holds no more than that");
+    insta::assert_snapshot!(said("last~3"), @"flushmark: `last~3` names no run: RESULTS.DB holds fewer of HOST, this machine; last@all is that of all");
+    insta::assert_snapshot!(said("last@db7"), @"flushmark: `last@db7` names no run: RESULTS.DB holds none of db7");
+    insta::assert_snapshot!(said("last~3@all"), @"flushmark: `last~3@all` names no run: RESULTS.DB holds fewer");
+    insta::assert_snapshot!(said("last@"), @"flushmark: `last@`: write a machine's name, or all: last@all");
     insta::assert_snapshot!(said("@y"), @"flushmark: `@y` names no run: RESULTS.DB holds none with this tag");
     insta::assert_snapshot!(said("latest"), @"flushmark: `latest` names no kept run; write a number from `flushmark results list`, last, last~1 or @TAG");
     insta::assert_snapshot!(said("0"), @"flushmark: `0` is no run's number; `flushmark results list` shows them");
+}
+
+/// In a store of many machines, a person who says `last` means what was measured here.
+#[test]
+fn the_last_run_is_this_machines() {
+    let place = Place::new();
+    let measured = place.measure(TWO, &["--quiet"]);
+    let document = measurement::RunDocument::from_json(&measured.stdout).unwrap();
+    let location = store::Location::Sqlite(place.path("data/flushmark/results.db"));
+    let mut kept = store::Store::open(&location).unwrap();
+    for year in [2030, 2031] {
+        let theirs = measurement::RunDocument { started_at: format!("{year}-01-01T00:00:00Z"), ..document.clone() };
+        kept.insert(&theirs, &store::Origin { host: Some("db7".to_owned()) }).unwrap();
+    }
+    let started_at = |word: &str| {
+        let shown = place.run(&["results", "show", word, "--format", "json"]);
+        assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+        shown.document()["started_at"].as_str().unwrap()[..4].to_owned()
+    };
+    assert_eq!(started_at("last"), document.started_at[..4]);
+    assert_eq!(started_at("last@db7"), "2031");
+    assert_eq!(started_at("last~1@DB7"), "2030");
+    assert_eq!(started_at("last@all"), "2031");
+    assert_eq!(started_at("last~2@all"), document.started_at[..4]);
+    // A comparison with those before stays on the machine of the run that is named.
+    let compared = place.run(&["results", "compare", "last@db7", "--last", "10", "--format", "json"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.stderr);
+    let refused = place.run(&["results", "compare", "last", "--last", "10"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("holds no earlier run of plan"), "{}", refused.stderr);
+}
+
+/// Each document that an earlier version has left, from the directory of kept ones.
+#[test]
+fn documents_of_every_version_are_imported() {
+    let place = Place::new();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../measurement/tests/documents");
+    let files = fs::read_dir(&directory).unwrap().count();
+    let imported = place.run(&["results", "import", &directory.to_string_lossy()]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let listed = place.listed(&[]);
+    assert_eq!(listed.len(), files);
+    for run in &listed {
+        let id = run["id"].to_string();
+        let shown = place.run(&["results", "show", &id, "--format", "json"]);
+        let tests = shown.document()["results"].as_array().unwrap().len();
+        assert_eq!((shown.code, tests as u64), (Some(0), run["tests"].as_u64().unwrap()));
+        assert_eq!(place.run(&["results", "show", &id]).code, Some(0));
+    }
 }
 
 #[test]
@@ -176,7 +237,7 @@ fn what_is_kept_and_what_is_not() {
 
     for target in ["null:", "sim:consumer-nvme"] {
         let run = place.run(&["run", &plan, "--target", target, "--store", &store]);
-        assert!(run.stderr.contains("kept as run"), "{target}: {}", run.stderr);
+        assert!(run.stderr.contains(&format!(" --store {store}`)")), "{target}: {}", run.stderr);
     }
     assert!(by_variable(&store).stderr.contains("kept as run 3 "));
     let listed = place.listed(&["--store", &store]);
@@ -340,10 +401,21 @@ fn a_disk_that_fills_up_costs_no_result() {
     let file = saved(&place.path("state/flushmark"), &output);
     let said = output.words().replace(&file, "RUN.json").replace(disk.text(), "DISK");
     let said = said.replace(&place.text("state"), "STATE");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot grow: its disk or quota is full. This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json` keeps it later");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot grow: its disk or quota is full. This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` keeps it later");
     // What was acknowledged before is there.
     assert_eq!(place.listed(&["--store", &store])[0]["tests"], 1);
     assert_eq!(place.listed(&["--store", &store])[0]["state"], "interrupted");
+
+    // With room again, the sentence's command completes the run.
+    fs::remove_file(Path::new(disk.text()).join("filler")).unwrap();
+    let file = place.path("state/flushmark").join(file);
+    let imported = place.run(&["results", "import", &file.to_string_lossy(), "--store", &store]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    assert!(imported.stdout.contains("1 completed"), "{}", imported.stdout);
+    let listed = place.listed(&["--store", &store]);
+    let [run] = &listed[..] else { panic!("{listed:?}") };
+    assert_eq!((&run["tests"], &run["state"]), (&2.into(), &"complete".into()));
+    assert!(place.run(&["results", "show", "1", "--store", &store, "--format", "json"]).stdout == output.stdout);
 }
 
 #[test]
@@ -391,7 +463,7 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     let socket = server.directory().display().to_string();
     let said = run.words().replace(&file, "RUN.json").replace(&place.text("state"), "STATE");
     let said = said.replace(&socket.replace('/', "%2F"), "SOCKET").replace(&socket, "SOCKET");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store postgres://postgres@SOCKET/fleet cannot be reached: No such file or directory (os error 2). This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json` keeps it later");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store postgres://postgres@SOCKET/fleet cannot be reached: No such file or directory (os error 2). This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store postgres://postgres@SOCKET/fleet` keeps it later");
 
     // It comes back in the middle of a run: nothing is missing.
     server.up();
@@ -406,6 +478,47 @@ fn a_postgresql_that_goes_away_costs_no_result() {
     assert_eq!(tests, [2, 1, 2, 2]);
     let shown = place.run(&["results", "show", "last", "--store", &store, "--format", "json"]);
     assert!(shown.stdout == run.stdout, "what came back is not what was printed");
+}
+
+/// A password on a command line can be seen by everybody who may list processes.
+#[test]
+fn a_password_is_taken_from_where_libpq_takes_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Some(server) = Server::start("a_password_is_taken_from_where_libpq_takes_it") else { return };
+    let place = Place::new();
+    let url = server.url_with("", "postgres");
+    let socket = server.directory().display().to_string();
+    let file = |name: &str, password: &str, mode: u32| {
+        let password = password.replace(':', "\\:");
+        fs::write(place.path(name), format!("elsewhere:*:*:*:x\n{socket}:*:*:postgres:{password}\n")).unwrap();
+        fs::set_permissions(place.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    file("right", postgresql::PASSWORD, 0o600);
+    file("wrong", "wrong", 0o600);
+    file("open", postgresql::PASSWORD, 0o644);
+    file(".pgpass", postgresql::PASSWORD, 0o600);
+    let said = |variables: &[(&str, &str)], query: &str| {
+        let mut command = place.command(&["results", "list", "--store", &format!("{url}{query}")]);
+        command.env_remove("PGPASSWORD").env_remove("PGPASSFILE").env("HOME", place.path("nowhere"));
+        let run = Run::of(command.envs(variables.iter().copied()).output().unwrap());
+        run.said(place.directory.path(), "PLACE").replace(&socket.replace('/', "%2F"), "SOCKET")
+    };
+    let (right, wrong, open) = (place.text("right"), place.text("wrong"), place.text("open"));
+    let home = place.directory.path().to_string_lossy();
+    let lets_in: [(&[(&str, &str)], &str); 5] = [
+        (&[("PGPASSWORD", postgresql::PASSWORD), ("PGPASSFILE", &wrong)], ""),
+        (&[("PGPASSFILE", &right)], ""),
+        (&[("PGPASSFILE", &right), ("PGPASSWORD", "")], ""),
+        (&[("HOME", &home)], ""),
+        (&[("PGPASSFILE", &wrong)], &format!("?passfile={right}")),
+    ];
+    for (variables, query) in lets_in {
+        let said = said(variables, query);
+        assert!(said.contains("does not exist; `flushmark check`"), "{variables:?}: {said}");
+    }
+    insta::assert_snapshot!(said(&[("PGPASSFILE", &wrong)], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
+    insta::assert_snapshot!(said(&[("PGPASSFILE", &open)], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres"; the password file PLACE/open was passed over, because others may read it (chmod 600). A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
+    insta::assert_snapshot!(said(&[], ""), @r#"flushmark: the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! What a store holds: its list of runs, and a run as it was printed when it was measured.
 
 use measurement::RunDocument;
-use serde_json::json;
-use store::{DriveName, Kept, State, Summary};
+use store::{DriveName, Kept, ListDocument, State, Summary};
 use workload::{Table, suites};
 
 use crate::check::check_page;
@@ -12,8 +11,6 @@ use crate::number::latency;
 use crate::tables::results_page;
 use crate::target::target_header;
 
-/// The name and version of what [`run_list_json`] writes.
-const LIST_SCHEMA: &str = "flushmark/results/1";
 /// The suite of `flushmark check`.
 const CHECK_SUITE: &str = "quick";
 /// Characters of a note that a list shows; `results show` has the whole.
@@ -60,23 +57,7 @@ pub fn run_list(runs: &[Summary], more: bool, look: &Look) -> String {
 
 /// The same for programs, with everything that is known of each run.
 pub fn run_list_json(runs: &[Summary]) -> String {
-    let run = |run: &Summary| {
-        let drives: Vec<_> =
-            run.drives.iter().map(|drive| json!({"model": drive.model, "serial": drive.serial})).collect();
-        let headline = run.headline.as_ref().map(|headline| {
-            json!({
-                "test": headline.test, "is_commit": headline.is_commit,
-                "p50_us": headline.p50_us, "p99_us": headline.p99_us,
-            })
-        });
-        json!({
-            "id": run.id.number(), "uuid": run.uuid.to_string(), "at": run.at.to_string(), "host": run.host, "drives": drives,
-            "suite": run.suite, "target": run.target, "tool": run.tool, "tests": run.tests, "headline": headline,
-            "tags": run.tags.iter().map(ToString::to_string).collect::<Vec<_>>(), "note": run.note, "state": run.state.name(),
-        })
-    };
-    let list = json!({"schema": LIST_SCHEMA, "runs": runs.iter().map(run).collect::<Vec<_>>()});
-    serde_json::to_string_pretty(&list).map(|text| text + "\n").unwrap_or_default()
+    serde_json::to_string_pretty(&ListDocument::of(runs)).map(|text| text + "\n").unwrap_or_default()
 }
 
 /// A run as `check` or `run` printed it, below what the store knows of it.
@@ -231,37 +212,37 @@ mod tests {
     fn a_list_for_programs() {
         insta::assert_snapshot!(run_list_json(&runs()[..1]), @r#"
         {
+          "schema": "flushmark/results/1",
           "runs": [
             {
+              "id": 112,
+              "uuid": "00000000-0000-0000-0000-000000000000",
               "at": "2026-11-20T19:30:12Z",
+              "host": "db1",
               "drives": [
                 {
                   "model": "Samsung SSD 980 PRO 1TB",
                   "serial": "S5GX"
                 }
               ],
+              "suite": "quick",
+              "target": "/srv/pg",
+              "tool": "flushmark 0.1.0",
+              "tests": 8,
               "headline": {
+                "test": "4 KiB write + fdatasync",
                 "is_commit": true,
                 "p50_us": 164.0,
-                "p99_us": 1282.0,
-                "test": "4 KiB write + fdatasync"
+                "p99_us": 1282.0
               },
-              "host": "db1",
-              "id": 112,
-              "note": "",
-              "state": "complete",
-              "suite": "quick",
               "tags": [
                 "after",
                 "fleet"
               ],
-              "target": "/srv/pg",
-              "tests": 8,
-              "tool": "flushmark 0.1.0",
-              "uuid": "00000000-0000-0000-0000-000000000000"
+              "note": "",
+              "state": "complete"
             }
-          ],
-          "schema": "flushmark/results/1"
+          ]
         }
         "#);
     }

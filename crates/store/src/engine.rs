@@ -115,6 +115,9 @@ pub(crate) trait Engine: Send {
     /// Begins a transaction that reads, all of it from one moment.
     fn begin_reading(&mut self) -> Result<(), Problem>;
 
+    /// Begins a transaction that keeps a document unless it is kept already: no other process is in one of those.
+    fn begin_insert(&mut self) -> Result<(), Problem>;
+
     /// Begins the transaction in which the schema is changed: no other process is in one of those.
     fn begin_migration(&mut self) -> Result<(), Problem>;
 

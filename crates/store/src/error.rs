@@ -43,7 +43,9 @@ pub enum Problem {
         known: i64,
     },
     /// What it holds contradicts itself.
-    #[error("is damaged ({0}). Move it away to begin a new one; `sqlite3 FILE .recover` saves what can still be read")]
+    #[error(
+        "is damaged ({0}). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read"
+    )]
     Damaged(String),
     /// Another process holds its lock.
     #[error("has been locked by another process for {} s; try again when that has ended", .0.as_secs_f64())]
@@ -60,16 +62,16 @@ pub enum Problem {
     /// The URL does not read.
     #[error("is not named rightly: {0}. Write postgres://USER@HOST/DATABASE")]
     Url(String),
-    /// Encryption was asked for.
-    #[error(
-        "asks for sslmode={0}, and flushmark does not encrypt connections to PostgreSQL. Use a local socket, or an encrypted tunnel and sslmode=disable"
-    )]
-    Tls(&'static str),
+    /// A connection cannot be encrypted, or the server's certificate not be trusted, as the URL asks.
+    #[error("is not connected to as its sslmode asks: {0}")]
+    Tls(String),
     /// No connection.
     #[error("cannot be reached: {0}")]
     Unreachable(String),
     /// The server does not let this user in.
-    #[error("does not let this user in: {0}. A password is taken from the URL, or from PGPASSWORD")]
+    #[error(
+        "does not let this user in: {0}. A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"
+    )]
     NotAdmitted(String),
     /// The server has no such database.
     #[error("is not there: {0}. Make it with `createdb`")]
@@ -99,7 +101,6 @@ impl StoreError {
                 | Problem::Foreign
                 | Problem::Newer { .. }
                 | Problem::Url(_)
-                | Problem::Tls(_)
                 | Problem::NoRun(_)
                 | Problem::Running(_)
         )

@@ -9,8 +9,11 @@
 //! | [`location`] | where a store is: a file, or a PostgreSQL database |
 //! | [`mod@store`] | the store: begin, append, finish, insert, get, tag, note, delete, copy |
 //! | [`list`] | which runs, newest first |
+//! | [`list_document`] | the list as JSON, and its schema |
+//! | [`history`] | which run is the last, and which of the same kind were before it |
 //! | [`run`] | what a store says of a run |
 //! | [`error`] | what can go wrong, one sentence each |
+//! | `identity` | whether a document is there already, whole or its beginning |
 //! | `writing` | the rows of a run |
 //! | `packing` | documents as compressed JSON |
 //! | [`process`] | which process measures a run, and whether it still lives |
@@ -22,7 +25,10 @@
 
 mod engine;
 pub mod error;
+pub mod history;
+mod identity;
 pub mod list;
+pub mod list_document;
 pub mod location;
 mod migrations;
 mod packing;
@@ -34,7 +40,9 @@ pub mod store;
 mod writing;
 
 pub use error::{Problem, StoreError};
+pub use history::Whose;
 pub use list::Filter;
+pub use list_document::ListDocument;
 pub use location::{Location, NoLocation};
 pub use run::{DriveName, End, Headline, Kept, NotARunId, NotATag, Origin, RunId, State, Summary, Tag};
 pub use store::{Copied, Inserted, LOCK_WAIT, Store};

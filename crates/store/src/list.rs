@@ -168,8 +168,18 @@ pub(crate) fn summaries(engine: &mut dyn Engine, ids: &[i64]) -> Result<Vec<Summ
 fn state(engine: &mut dyn Engine, id: i64, stored: &str, writer: Option<String>) -> Result<State, Problem> {
     match stored {
         "complete" => Ok(State::Complete),
-        "running" if engine.is_held(id, &writer.unwrap_or_default())? => Ok(State::Running),
+        _ if is_running(engine, id, stored, writer)? => Ok(State::Running),
         "running" | "interrupted" => Ok(State::Interrupted),
         other => Err(Problem::Damaged(format!("run {id} has the state `{other}`"))),
     }
+}
+
+/// Whether a run is being measured: its row says so, and its process lives.
+pub(crate) fn is_running(
+    engine: &mut dyn Engine,
+    id: i64,
+    stored: &str,
+    writer: Option<String>,
+) -> Result<bool, Problem> {
+    Ok(stored == State::Running.name() && engine.is_held(id, &writer.unwrap_or_default())?)
 }

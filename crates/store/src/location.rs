@@ -71,13 +71,14 @@ impl fmt::Display for Location {
 
 fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
-    let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
-    // A password may hold an `@` that somebody forgot to write as %40; the last one ends it.
-    let (person, place) = rest.rsplit_once('@').map_or((None, rest), |(person, place)| (Some(person), place));
+    // A password may hold an `@` or a `?` that somebody forgot to write as %40 or %3F; the last `@` ends it.
+    let end = rest.split('?').next().and_then(|address| address.rfind('@')).or_else(|| rest.rfind('@'));
+    let (person, rest) = end.map_or((None, rest), |end| (Some(&rest[..end]), &rest[end + 1..]));
     let person = person.map(|person| format!("{}@", person.split(':').next().unwrap_or_default())).unwrap_or_default();
-    let shown = query.map(|query| query.split('&').filter(|pair| !pair.starts_with("password")).collect::<Vec<_>>());
-    let query =
-        shown.filter(|pairs| !pairs.is_empty()).map(|pairs| format!("?{}", pairs.join("&"))).unwrap_or_default();
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let is_harmless = |pair: &&str| !pair.is_empty() && !pair.starts_with("password") && !pair.contains('@');
+    let shown: Vec<&str> = query.split('&').filter(is_harmless).collect();
+    let query = if shown.is_empty() { String::new() } else { format!("?{}", shown.join("&")) };
     format!("{scheme}://{person}{place}{query}")
 }
 
@@ -105,6 +106,9 @@ mod tests {
             "postgres://h/d?user=u&sslmode=disable"
         );
         assert_eq!(shown("postgres://h/d?password=secret"), "postgres://h/d");
+        assert_eq!(shown("postgres://u:pass?word@h/d"), "postgres://u@h/d");
+        assert_eq!(shown("postgres://u:p@ss?word@h/d"), "postgres://u@ss");
+        assert_eq!(shown("postgres://u:pass@h/d?connect_timeout=3"), "postgres://u@h/d?connect_timeout=3");
     }
 
     #[test]

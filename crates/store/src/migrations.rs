@@ -17,11 +17,14 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
     postgres: include_str!("../migrations/postgres/0001.sql"),
 }];
 
-/// Brings the database to the latest schema. Of several processes that open a new store at once, one makes it.
-pub(crate) fn migrate(engine: &mut dyn Engine, migrations: &[Migration]) -> Result<(), Problem> {
+/// Brings the database to the latest schema; one without any gets it only if `create` says so. Of several processes that open a new store at once, one
+/// makes it.
+pub(crate) fn migrate(engine: &mut dyn Engine, migrations: &[Migration], create: bool) -> Result<(), Problem> {
     let known = migrations.len() as i64;
-    if version(engine, known)? == known {
-        return Ok(());
+    match version(engine, known)? {
+        0 if !create => return Err(Problem::Absent),
+        found if found == known => return Ok(()),
+        _ => {}
     }
     engine.begin_migration()?;
     finish(engine, |engine| {
@@ -47,5 +50,29 @@ fn version(engine: &mut dyn Engine, known: i64) -> Result<i64, Problem> {
         1.. if found <= known => Ok(found),
         1.. => Err(Problem::Newer { found, known }),
         _ => Err(Problem::Damaged(format!("its schema's version is {found}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    /// SHA-256 of each version's two texts, SQLite's first. Somebody's store was made by them: what is to be otherwise is a new version, with a line of its
+    /// own here and a store of the version before in `tests/stores`.
+    const SHIPPED: [[&str; 2]; 1] = [[
+        "bad2122ba0c72feceb3bcb6c58428c25f08f4f424d463298f9e06be35975f810",
+        "586e17d6e1f9da3d0bc9c1a9b24455309b6d8176c1756a80cd2c6f7c65978f7f",
+    ]];
+
+    #[test]
+    fn what_was_shipped_is_not_edited() {
+        let digest = |text: &str| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let current: Vec<[String; 2]> =
+            MIGRATIONS.iter().map(|step| [digest(step.sqlite), digest(step.postgres)]).collect();
+        assert_eq!(current, SHIPPED, "a change of the schema is a new migration");
+        let stores = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stores")).unwrap();
+        assert_eq!(stores.count(), SHIPPED.len(), "a store of every version is kept");
     }
 }

@@ -1,19 +1,26 @@
 //! PostgreSQL as the store's engine. The tables lie in a schema `flushmark` of their own, so that the database may hold other things.
 
+mod address;
+mod encryption;
+mod password;
+
 use std::error::Error as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use postgres::config::SslMode;
 use postgres::error::SqlState;
 use postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
-use postgres::{Client, Config, NoTls};
+use postgres::{Client, Config, NoTls, config};
 
+use self::address::{Address, SslMode};
 use crate::engine::{Engine, Row, Value};
 use crate::error::Problem;
 use crate::migrations::Migration;
 
 /// The key of the lock under which the schema is changed; `FLSM`.
 const MIGRATION_KEY: i64 = 0x464C_534D;
+/// The key of the lock under which documents are looked for and kept; one more.
+const INSERT_KEY: i64 = MIGRATION_KEY + 1;
 /// The first half of the keys of runs' locks; the second is the run's number.
 const RUN_KEY: i32 = 0x464C_534D;
 
@@ -24,29 +31,25 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) fn open(url: &str, wait: Duration) -> Result<Postgres, Problem> {
-        // The client knows no such words; libpq does, and whoever writes them must not be told that they are misspelt.
-        if url.contains("sslmode=verify-") {
-            return Err(Problem::Tls("verify"));
-        }
-        let mut config: Config = url.parse().map_err(|error: postgres::Error| Problem::Url(said(&error)))?;
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(Problem::Tls("require"));
-        }
-        config.ssl_mode(SslMode::Disable);
-        if config.get_password().is_none()
-            && let Ok(password) = std::env::var("PGPASSWORD")
-        {
-            config.password(password);
+        let Address { mut config, ssl_mode, ssl_root_cert, pass_file } = Address::read(url)?;
+        let mut passed_over = None;
+        if config.get_password().is_none_or(<[u8]>::is_empty) {
+            let found = password::look_up(&config, pass_file);
+            found.password.map(|password| config.password(password));
+            passed_over = found.passed_over;
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(wait);
         }
         // A server that has vanished without a word, such as a machine that lost its power, is noticed within this.
-        config.tcp_user_timeout(wait);
+        config.tcp_user_timeout(wait).keepalives_idle(wait);
         if config.get_application_name().is_none() {
             config.application_name("flushmark");
         }
-        let client = config.connect(NoTls).map_err(|error| unreached(&error))?;
+        let client = connect(&mut config, ssl_mode, ssl_root_cert).map_err(|problem| match (problem, passed_over) {
+            (Problem::NotAdmitted(said), Some(why)) => Problem::NotAdmitted(format!("{said}; {why}")),
+            (problem, _) => problem,
+        })?;
         let mut engine = Postgres { client, wait };
         engine.batch(&format!(
             "SET search_path = flushmark; SET lock_timeout = {}; SET synchronous_commit = on; SET client_min_messages = warning",
@@ -61,9 +64,6 @@ impl Postgres {
         }
         match error.code() {
             Some(&SqlState::LOCK_NOT_AVAILABLE) => Problem::Locked(self.wait),
-            Some(&SqlState::READ_ONLY_SQL_TRANSACTION | &SqlState::INSUFFICIENT_PRIVILEGE) => {
-                Problem::Refused(said(error))
-            }
             Some(&SqlState::DISK_FULL) => Problem::Full,
             Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN | &SqlState::CANNOT_CONNECT_NOW) => {
                 Problem::Gone(said(error))
@@ -72,6 +72,27 @@ impl Postgres {
             _ => Problem::Refused(said(error)),
         }
     }
+}
+
+fn connect(config: &mut Config, mode: SslMode, root_cert: Option<PathBuf>) -> Result<Client, Problem> {
+    let plainly = |config: &mut Config| config.ssl_mode(config::SslMode::Disable).connect(NoTls);
+    let connected = match mode {
+        SslMode::Disable => plainly(config),
+        SslMode::Prefer => {
+            let connector = encryption::connector(mode, root_cert)?;
+            let encrypted = config.ssl_mode(config::SslMode::Prefer).connect(connector);
+            encrypted.or_else(|error| if is_of_encryption(&error) { plainly(config) } else { Err(error) })
+        }
+        SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
+            config.ssl_mode(config::SslMode::Require).connect(encryption::connector(mode, root_cert)?)
+        }
+    };
+    connected.map_err(|error| unreached(&error))
+}
+
+/// The client keeps the kinds of its errors to itself, but for their words.
+fn is_of_encryption(error: &postgres::Error) -> bool {
+    error.to_string().starts_with("error performing TLS handshake")
 }
 
 /// Why there is no connection.
@@ -83,6 +104,7 @@ fn unreached(error: &postgres::Error) -> Problem {
             | &SqlState::INSUFFICIENT_PRIVILEGE,
         ) => Problem::NotAdmitted(said(error)),
         Some(&SqlState::INVALID_CATALOG_NAME) => Problem::NoDatabase(said(error)),
+        None if is_of_encryption(error) => Problem::Tls(said(error)),
         // The client finds this out before it asks the server.
         None if error.source().is_some_and(|cause| cause.to_string().contains("password")) => {
             Problem::NotAdmitted(said(error))
@@ -167,6 +189,11 @@ impl Engine for Postgres {
 
     fn begin_reading(&mut self) -> Result<(), Problem> {
         self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    }
+
+    fn begin_insert(&mut self) -> Result<(), Problem> {
+        self.begin()?;
+        self.batch(&format!("SELECT pg_advisory_xact_lock({INSERT_KEY})"))
     }
 
     fn begin_migration(&mut self) -> Result<(), Problem> {

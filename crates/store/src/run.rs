@@ -4,11 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use measurement::{RunDocument, TestResult};
+use measurement::{Ended, RunDocument, TestResult};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 /// A run's number in its store; never given twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(transparent)]
 pub struct RunId(pub(crate) i64);
 
 /// A text that is no run's number.
@@ -40,7 +43,8 @@ impl RunId {
 }
 
 /// A word that people put on runs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(transparent)]
 pub struct Tag(String);
 
 /// A text that cannot be a tag.
@@ -81,7 +85,8 @@ pub struct Origin {
 }
 
 /// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum State {
     /// Its process measures.
     Running,
@@ -111,6 +116,14 @@ pub enum End {
     Interrupted,
 }
 
+impl End {
+    /// As a whole document tells it: a test that a signal or an error ended is the last that was measured.
+    pub(crate) fn of(document: &RunDocument) -> End {
+        let is_whole = document.results.iter().all(|result| result.ended == Ended::Limit);
+        if is_whole { End::Complete } else { End::Interrupted }
+    }
+}
+
 impl From<End> for State {
     fn from(end: End) -> State {
         match end {
@@ -121,7 +134,7 @@ impl From<End> for State {
 }
 
 /// A drive beneath a run's target.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DriveName {
     /// Its model.
     pub model: Option<String>,
@@ -155,7 +168,7 @@ impl DriveName {
 }
 
 /// The latency of the test that matters most in a list: the first with commits, else the first with any latency.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Headline {
     /// The test's name.
     pub test: String,
@@ -181,13 +194,17 @@ impl Headline {
 }
 
 /// A run as lists show it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Its number in this store.
     pub id: RunId,
-    /// Its identity in every store.
+    /// Its identity in every store, a UUID.
+    #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String")]
     pub uuid: Uuid,
-    /// When it was measured; when it was kept, where its document does not say.
+    /// When it was measured, UTC, RFC 3339; when it was kept, where its document does not say.
+    #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String")]
     pub at: Timestamp,
     /// The name of the machine that measured.
     pub host: Option<String>,
@@ -209,6 +226,10 @@ pub struct Summary {
     pub note: String,
     /// How far it is.
     pub state: State,
+}
+
+fn as_text<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }
 
 /// A run with its whole document.

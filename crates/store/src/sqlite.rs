@@ -1,5 +1,7 @@
 //! SQLite as the store's engine.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -32,8 +34,10 @@ impl Sqlite {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             parent.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| Problem::Io(error.to_string()))?;
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        match Sqlite::over(path.to_owned(), flags, wait) {
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
+        // SQLite knows names that mean no file, such as `:memory:` and `file:...`; none of them begins like this.
+        match Sqlite::over(Path::new(".").join(path), flags, wait) {
             // A log cannot be shared in a directory that is read-only. A file that nobody can be writing to needs none.
             Err(Problem::ReadOnly | Problem::Io(_)) if path.exists() && !has_log(path) => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
@@ -96,8 +100,12 @@ fn has_log(path: &Path) -> bool {
 
 /// The URI of a file that is read as it is, without locks; in a URI, some characters of a path mean something.
 fn unchanging(path: &Path) -> PathBuf {
-    let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    PathBuf::from(format!("file:{path}?immutable=1"))
+    let escaped = path.as_os_str().as_bytes().iter().flat_map(|&byte| match byte {
+        b'%' | b'?' | b'#' => format!("%{byte:02x}").into_bytes(),
+        plain => vec![plain],
+    });
+    let uri = b"file:".iter().copied().chain(escaped).chain(*b"?immutable=1").collect();
+    PathBuf::from(OsString::from_vec(uri))
 }
 
 fn problem(error: &rusqlite::Error, wait: Duration) -> Problem {
@@ -179,6 +187,10 @@ impl Engine for Sqlite {
 
     fn begin_reading(&mut self) -> Result<(), Problem> {
         self.batch("BEGIN DEFERRED")
+    }
+
+    fn begin_insert(&mut self) -> Result<(), Problem> {
+        self.begin()
     }
 
     fn begin_migration(&mut self) -> Result<(), Problem> {

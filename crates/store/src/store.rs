@@ -8,10 +8,12 @@ use uuid::Uuid;
 
 use crate::engine::{Engine, atomically, finish};
 use crate::error::{Problem, StoreError};
+use crate::history::{self, Whose};
+use crate::identity::{self, Known};
 use crate::list::{self, Filter};
 use crate::location::Location;
 use crate::migrations::{MIGRATIONS, migrate};
-use crate::packing::{digest, pack_header, unpack};
+use crate::packing::{digest, unpack};
 use crate::postgres::Postgres;
 use crate::process;
 use crate::run::{End, Kept, Origin, RunId, State, Summary, Tag};
@@ -58,12 +60,14 @@ pub enum Inserted {
     New(RunId),
     /// It was kept before, as this run; nothing was changed.
     Already(RunId),
+    /// This interrupted run was its beginning, and has all of it now.
+    Completed(RunId),
 }
 
 impl Inserted {
     /// The run, new or not.
     pub fn id(self) -> RunId {
-        let (Inserted::New(id) | Inserted::Already(id)) = self;
+        let (Inserted::New(id) | Inserted::Already(id) | Inserted::Completed(id)) = self;
         id
     }
 }
@@ -71,7 +75,7 @@ impl Inserted {
 /// What became of the runs of another store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// New here, with their numbers here.
+    /// New here, or completed, with their numbers here.
     pub new: Vec<RunId>,
     /// Here before.
     pub already: usize,
@@ -91,7 +95,7 @@ impl Store {
     /// Opens a store that is there, also one that may only be read.
     ///
     /// # Errors
-    /// As [`Store::open`], and [`Problem::Absent`] where there is none.
+    /// As [`Store::open`], and [`Problem::Absent`] where there is none: no file, an empty one, or a database without the tables.
     pub fn open_existing(location: &Location) -> Result<Store, StoreError> {
         Store::opened(location, false, LOCK_WAIT)
     }
@@ -107,12 +111,12 @@ impl Store {
     fn opened(location: &Location, create: bool, wait: Duration) -> Result<Store, StoreError> {
         let opened = match location {
             Location::Sqlite(path) => Sqlite::open(path, create, wait).and_then(|mut engine| {
-                migrate(&mut engine, MIGRATIONS)?;
+                migrate(&mut engine, MIGRATIONS, create)?;
                 engine.share()?;
                 Ok(Box::new(engine) as Box<dyn Engine>)
             }),
             Location::Postgres(url) => Postgres::open(url, wait).and_then(|mut engine| {
-                migrate(&mut engine, MIGRATIONS)?;
+                migrate(&mut engine, MIGRATIONS, create)?;
                 Ok(Box::new(engine) as Box<dyn Engine>)
             }),
         };
@@ -178,17 +182,8 @@ impl Store {
     /// When it cannot be written, or the run was deleted meanwhile.
     pub fn finish(&mut self, run: RunId, document: &RunDocument, end: End) -> Result<(), StoreError> {
         self.write(|engine| {
-            let first = kept_tests(engine, run)?;
-            writing::tests(engine, run, first, document.results.get(first..).unwrap_or_default())?;
-            engine.execute(
-                "UPDATE headers SET document = $1 WHERE run = $2",
-                &[pack_header(document)?.into(), run.0.into()],
-            )?;
-            engine.execute(
-                "UPDATE runs SET state = $1, digest = $2, writer = NULL WHERE id = $3",
-                &[State::from(end).name().into(), digest(document)?.as_str().into(), run.0.into()],
-            )?;
-            Ok(())
+            let kept = kept_tests(engine, run)?;
+            writing::end(engine, run, kept, document, end.into())
         })?;
         self.engine.release(run.0).map_err(|problem| self.error(problem))
     }
@@ -208,12 +203,17 @@ impl Store {
         self.engine.release(run.0).map_err(|problem| self.error(problem))
     }
 
-    /// Keeps a whole document, unless it is kept already.
+    fn insertion<T>(&mut self, work: impl FnOnce(&mut dyn Engine) -> Result<T, Problem>) -> Result<T, StoreError> {
+        let engine = &mut *self.engine;
+        engine.begin_insert().and_then(|()| finish(engine, work)).map_err(|problem| self.error(problem))
+    }
+
+    /// Keeps a whole document, unless it is kept already. Where an interrupted run left its beginning, that run is completed.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn insert(&mut self, document: &RunDocument, origin: &Origin) -> Result<Inserted, StoreError> {
-        self.write(|engine| insert(engine, document, origin))
+        self.insertion(|engine| insert(engine, document, origin))
     }
 
     /// Keeps several documents as [`Store::insert`] does one, all or none.
@@ -221,7 +221,7 @@ impl Store {
     /// # Errors
     /// When they cannot be written.
     pub fn insert_all(&mut self, documents: &[&RunDocument], origin: &Origin) -> Result<Vec<Inserted>, StoreError> {
-        self.write(|engine| documents.iter().map(|document| insert(engine, document, origin)).collect())
+        self.insertion(|engine| documents.iter().map(|document| insert(engine, document, origin)).collect())
     }
 
     /// A run with its whole document.
@@ -249,6 +249,25 @@ impl Store {
     /// When the store cannot be read.
     pub fn ids(&mut self, filter: &Filter) -> Result<Vec<RunId>, StoreError> {
         self.ask(|engine| Ok(list::ids(engine, filter)?.into_iter().map(RunId).collect()))
+    }
+
+    /// The run so many before the newest; one that is being measured does not count. `None` where there are not so many.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn newest(&mut self, whose: &Whose, before: u32) -> Result<Option<RunId>, StoreError> {
+        self.ask(|engine| Ok(history::newest(engine, whose, before)?.map(RunId)))
+    }
+
+    /// At most `count` runs before this one that came to their end and measured the same: suite, target, host and drives. The newest first.
+    ///
+    /// # Errors
+    /// When there is no such run, or the store cannot be read.
+    pub fn earlier(&mut self, run: RunId, count: u32) -> Result<Vec<RunId>, StoreError> {
+        self.ask(|engine| {
+            let now = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
+            history::earlier(engine, &now, count)
+        })
     }
 
     /// Puts tags on a run; those that it has stay.
@@ -306,69 +325,85 @@ impl Store {
         })
     }
 
-    /// Copies the runs of another store that are not here yet, oldest first, with their tags and notes. Those here are left as they are. Each is a
-    /// transaction of its own, so that what was copied before a failure stays, and a second try goes on from there.
+    /// Copies the runs of another store that are not here yet, oldest first, with their tags and notes. Those here are left as they are, but for the
+    /// beginning of one that is whole there, which is completed. Each is a transaction of its own, so that what was copied before a failure stays, and a
+    /// second try goes on from there.
     ///
     /// # Errors
     /// When one of the stores fails.
     pub fn copy_from(&mut self, other: &mut Store) -> Result<Copied, StoreError> {
         let mut copied = Copied::default();
-        for run in other.ids(&Filter::default())?.into_iter().rev() {
-            let Kept { summary, document } = other.get(run)?;
+        for summary in other.list(&Filter::default())?.into_iter().rev() {
             if summary.state == State::Running {
                 copied.running += 1;
-                continue;
-            }
-            let new = self.write(|engine| {
-                let digest = digest(&document)?;
-                let uuid = summary.uuid.to_string();
-                let same = engine.one(
-                    "SELECT id FROM runs WHERE uuid = $1 OR digest = $2",
-                    &[uuid.as_str().into(), digest.as_str().into()],
-                )?;
-                if same.is_some() {
-                    return Ok(None);
+            } else if self.has_whole(summary.uuid)? {
+                copied.already += 1;
+            } else {
+                match other.get(summary.id) {
+                    Ok(kept) => match self.insertion(|engine| copy(engine, &kept))? {
+                        Inserted::Already(_) => copied.already += 1,
+                        Inserted::New(run) | Inserted::Completed(run) => copied.new.push(run),
+                    },
+                    // Deleted since the list was read.
+                    Err(StoreError { problem: Problem::NoRun(_), .. }) => {}
+                    Err(error) => return Err(error),
                 }
-                let entry = Entry {
-                    uuid: summary.uuid,
-                    digest: Some(digest),
-                    at: summary.at,
-                    host: summary.host.as_deref(),
-                    state: summary.state,
-                    writer: None,
-                    note: &summary.note,
-                    tags: &summary.tags,
-                };
-                let id = writing::run(engine, &document, &entry)?;
-                writing::tests(engine, id, 0, &document.results)?;
-                Ok(Some(id))
-            })?;
-            match new {
-                Some(id) => copied.new.push(id),
-                None => copied.already += 1,
             }
         }
         Ok(copied)
     }
+
+    /// Whether a run of this identity came to its end here.
+    fn has_whole(&mut self, uuid: Uuid) -> Result<bool, StoreError> {
+        let sql = "SELECT 1 FROM runs WHERE uuid = $1 AND state = 'complete'";
+        self.ask(|engine| Ok(engine.one(sql, &[uuid.to_string().as_str().into()])?.is_some()))
+    }
 }
 
 fn insert(engine: &mut dyn Engine, document: &RunDocument, origin: &Origin) -> Result<Inserted, Problem> {
-    let digest = digest(document)?;
-    let same = engine.one("SELECT id FROM runs WHERE digest = $1 ORDER BY id", &[digest.as_str().into()])?;
-    if let Some(row) = same {
-        return Ok(Inserted::Already(RunId(row.integer(0)?)));
-    }
     let entry = Entry {
         uuid: Uuid::now_v7(),
-        digest: Some(digest),
+        digest: Some(digest(document)?),
         at: writing::at(document),
         host: origin.host.as_deref(),
-        state: State::Complete,
+        state: End::of(document).into(),
         writer: None,
         note: "",
         tags: &[],
     };
-    let id = writing::run(engine, document, &entry)?;
+    keep(engine, document, &entry)
+}
+
+fn copy(engine: &mut dyn Engine, Kept { summary, document }: &Kept) -> Result<Inserted, Problem> {
+    let entry = Entry {
+        uuid: summary.uuid,
+        digest: Some(digest(document)?),
+        at: summary.at,
+        host: summary.host.as_deref(),
+        state: summary.state,
+        writer: None,
+        note: &summary.note,
+        tags: &summary.tags,
+    };
+    keep(engine, document, &entry)
+}
+
+/// Keeps a whole document as this entry, unless the store has it or its beginning.
+fn keep(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry<'_>) -> Result<Inserted, Problem> {
+    match identity::find(engine, document, entry.digest.as_deref().unwrap_or_default())? {
+        Known::Whole(run) => return Ok(Inserted::Already(run)),
+        Known::Half(run) => {
+            let kept = kept_tests(engine, run)?;
+            writing::end(engine, run, kept, document, entry.state)?;
+            return Ok(Inserted::Completed(run));
+        }
+        Known::No => {}
+    }
+    let uuid = entry.uuid.to_string();
+    if let Some(row) = engine.one("SELECT id FROM runs WHERE uuid = $1", &[uuid.as_str().into()])? {
+        return Ok(Inserted::Already(RunId(row.integer(0)?)));
+    }
+    let id = writing::run(engine, document, entry)?;
     writing::tests(engine, id, 0, &document.results)?;
     Ok(Inserted::New(id))
 }
@@ -385,7 +420,7 @@ fn kept_tests(engine: &mut dyn Engine, run: RunId) -> Result<usize, Problem> {
     Ok(row.map_or(Ok(0), |row| row.integer(0))? as usize)
 }
 
-fn get(engine: &mut dyn Engine, run: RunId) -> Result<Kept, Problem> {
+pub(crate) fn get(engine: &mut dyn Engine, run: RunId) -> Result<Kept, Problem> {
     let summary = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
     let of_run = |problem| match problem {
         Problem::Damaged(cause) => Problem::Damaged(format!("run {run}: {cause}")),

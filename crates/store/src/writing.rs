@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::engine::{Engine, Value};
 use crate::error::Problem;
-use crate::packing::{pack_header, pack_result};
+use crate::packing::{digest, pack_header, pack_result};
 use crate::run::{DriveName, Headline, RunId, State, Tag};
 
 /// What stands in a run's row beside its document.
@@ -23,10 +23,14 @@ pub(crate) struct Entry<'a> {
     pub(crate) tags: &'a [Tag],
 }
 
-/// When a document was measured, as it says. The epoch stands for a time that nobody knows; then it is now, to the second, as documents say it.
+/// When a document was measured, as it says. The epoch stands for a time that nobody knows.
+pub(crate) fn said_at(document: &RunDocument) -> Option<Timestamp> {
+    document.started_at.parse().ok().filter(|&at: &Timestamp| at > Timestamp::UNIX_EPOCH)
+}
+
+/// When it was measured; where nobody knows, it is now, to the second, as documents say it.
 pub(crate) fn at(document: &RunDocument) -> Timestamp {
-    let said = document.started_at.parse().ok().filter(|&at: &Timestamp| at > Timestamp::UNIX_EPOCH);
-    said.unwrap_or_else(|| Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default())
+    said_at(document).unwrap_or_else(|| Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default())
 }
 
 /// Who measured: `flushmark 0.1.0`, `fio 3.33`.
@@ -107,6 +111,23 @@ pub(crate) fn tests(engine: &mut dyn Engine, id: RunId, first: usize, results: &
             &[id.0.into(), position, pack_result(result)?.into()],
         )?;
     }
+    Ok(())
+}
+
+/// The end of a run that was begun: its findings, what was skipped, and tests after the first `kept`.
+pub(crate) fn end(
+    engine: &mut dyn Engine,
+    id: RunId,
+    kept: usize,
+    document: &RunDocument,
+    state: State,
+) -> Result<(), Problem> {
+    tests(engine, id, kept, document.results.get(kept..).unwrap_or_default())?;
+    engine.execute("UPDATE headers SET document = $1 WHERE run = $2", &[pack_header(document)?.into(), id.0.into()])?;
+    engine.execute(
+        "UPDATE runs SET state = $1, digest = $2, writer = NULL WHERE id = $3",
+        &[state.name().into(), digest(document)?.as_str().into(), id.0.into()],
+    )?;
     Ok(())
 }
 

@@ -95,6 +95,56 @@ fn nothing_there() {
 }
 
 #[test]
+fn reading_makes_no_store_of_an_empty_file() {
+    let place = Place::new();
+    fs::write(place.path(), "").unwrap();
+    assert!(matches!(Store::open_existing(&place.location()).unwrap_err().problem, store::Problem::Absent));
+    assert_eq!(fs::metadata(place.path()).unwrap().len(), 0);
+}
+
+/// SQLite takes some names for a database in memory, which would be gone with the program.
+#[test]
+fn a_name_is_a_files_name_whatever_it_means_to_sqlite() {
+    const HERE: &str = "DIRECTORY_OF_NAMES";
+    if std::env::var_os(HERE).is_some() {
+        for name in [":memory:", "file:x.db?mode=memory"] {
+            let location = Location::Sqlite(name.into());
+            Store::open(&location).unwrap().insert(&document(), &Origin::default()).unwrap();
+            assert_eq!(Store::open_existing(&location).unwrap().list(&Filter::default()).unwrap().len(), 1);
+        }
+        return;
+    }
+    // A relative name, in a process of its own, whose directory nobody else depends on.
+    let place = Place::new();
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "a_name_is_a_files_name_whatever_it_means_to_sqlite"]).env(HERE, "");
+    assert!(again.current_dir(place.directory.path()).status().unwrap().success());
+    assert!(place.directory.path().join(":memory:").is_file());
+}
+
+/// A directory that may only be read gets no log; its name may hold what means something in a URI, or no letters at all.
+#[test]
+fn any_name_is_read_from_a_read_only_place() {
+    use std::os::unix::ffi::OsStrExt as _;
+    if !is_root() {
+        eprintln!("skipped: any_name_is_read_from_a_read_only_place: needs root to mount");
+        return;
+    }
+    let place = Place::new();
+    let names = [b"100%.db".as_slice(), b"a?b#c.db", b"latin-\xe9.db"];
+    let locations = names.map(|name| Location::Sqlite(place.directory.path().join(std::ffi::OsStr::from_bytes(name))));
+    for location in &locations {
+        Store::open(location).unwrap().insert(&document(), &Origin::default()).unwrap();
+    }
+    let mount = Mount::new(place.directory.path(), &["--bind", "-o", "ro", &place.directory.path().to_string_lossy()]);
+    for location in &locations {
+        let listed = Store::open_existing(location).and_then(|mut store| store.list(&Filter::default()));
+        assert_eq!(listed.unwrap().len(), 1, "{location}");
+    }
+    drop(mount);
+}
+
+#[test]
 fn a_file_where_a_directory_should_be() {
     let place = Place::new();
     fs::write(place.path(), "").unwrap();
@@ -153,7 +203,7 @@ fn damage_in_the_pages() {
         runs.into_iter().try_for_each(|run| store.get(run).map(drop))?;
         store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default())
     });
-    insta::assert_snapshot!(place.shown(&refused.unwrap_err()), @"the store RESULTS.DB is damaged (database disk image is malformed). Move it away to begin a new one; `sqlite3 FILE .recover` saves what can still be read");
+    insta::assert_snapshot!(place.shown(&refused.unwrap_err()), @"the store RESULTS.DB is damaged (database disk image is malformed). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
 }
 
 #[test]
@@ -178,10 +228,10 @@ fn a_damaged_document_names_its_run() {
     Connection::open(place.path()).unwrap().execute_batch(damage).unwrap();
     let mut store = Store::open(&place.location()).unwrap();
     let [run] = store.ids(&Filter::default()).unwrap()[..] else { panic!("one run") };
-    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: a document does not decompress: corrupt deflate stream). Move it away to begin a new one; `sqlite3 FILE .recover` saves what can still be read");
+    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: a document does not decompress: corrupt deflate stream). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
     let lost = "DELETE FROM results WHERE position = 1";
     Connection::open(place.path()).unwrap().execute_batch(lost).unwrap();
-    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: 7 of 8 tests are there). Move it away to begin a new one; `sqlite3 FILE .recover` saves what can still be read");
+    insta::assert_snapshot!(place.shown(&store.get(run).unwrap_err()), @"the store RESULTS.DB is damaged (run 1: 7 of 8 tests are there). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
 }
 
 #[test]

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod postgres_server;
-
 use std::time::{Duration, Instant};
 
 use measurement::RunDocument;
-use postgres_server::Server;
+use postgresql::Server;
 use store::{Filter, Location, Origin, Problem, State, Store};
 
 fn document() -> RunDocument {
@@ -23,8 +21,75 @@ fn what_is_wrong_with_an_address() {
     insta::assert_snapshot!(refusal("postgres://u:secret@127.0.0.1:1/d"), @"the store postgres://u@127.0.0.1:1/d cannot be reached: Connection refused (os error 111)");
     insta::assert_snapshot!(refusal("postgres://u:secret@no-such-host.invalid/d").split(": ").next().unwrap(), @"the store postgres://u@no-such-host.invalid/d cannot be reached");
     insta::assert_snapshot!(refusal("postgres://u:secret@h/d?connect_timeout=soon"), @"the store postgres://u@h/d?connect_timeout=soon is not named rightly: invalid value for option `connect_timeout`. Write postgres://USER@HOST/DATABASE");
-    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=require"), @"the store postgres://u@h/d?sslmode=require asks for sslmode=require, and flushmark does not encrypt connections to PostgreSQL. Use a local socket, or an encrypted tunnel and sslmode=disable");
-    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-full"), @"the store postgres://u@h/d?sslmode=verify-full asks for sslmode=verify, and flushmark does not encrypt connections to PostgreSQL. Use a local socket, or an encrypted tunnel and sslmode=disable");
+    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=full"), @"the store postgres://u@h/d?sslmode=full is not named rightly: sslmode=full is none of disable, prefer, require, verify-ca, verify-full. Write postgres://USER@HOST/DATABASE");
+    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-full"), @"the store postgres://u@h/d?sslmode=verify-full is not connected to as its sslmode asks: sslmode=verify-full needs the certificate of an authority to trust: sslrootcert=FILE, or ~/.postgresql/root.crt");
+    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-ca&sslrootcert=/nowhere.crt"), @"the store postgres://u@h/d?sslmode=verify-ca&sslrootcert=/nowhere.crt is not connected to as its sslmode asks: sslrootcert=/nowhere.crt: I/O error: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refusal("postgres://u:secret@h/d?sslmode=verify-ca&sslrootcert=/dev/null"), @"the store postgres://u@h/d?sslmode=verify-ca&sslrootcert=/dev/null is not connected to as its sslmode asks: sslrootcert=/dev/null: there is no certificate in it");
+}
+
+/// libpq's table of what each mode takes (its documentation, "Protection Provided in Different Modes"), and whether the connection is encrypted then.
+#[test]
+fn connections_are_encrypted_as_the_url_asks() {
+    let Some(server) = Server::start_encrypting("connections_are_encrypted_as_the_url_asks") else { return };
+    server.database("fleet");
+    let by = |host: &str, query: &str| -> Result<(), String> {
+        let url = server.url_over_tcp(host, "fleet").replace("postgres@", &format!("postgres:{}@", "p%40ss%3Aword"));
+        Store::open_waiting(&Location::Postgres(url + query), true, Duration::from_secs(2))
+            .map(drop)
+            .map_err(|error| error.problem.to_string().replace(&server.directory().display().to_string(), "SERVER"))
+    };
+    let files = [server.authority(), server.certificate()].map(|path| path.display().to_string().replace('/', "%2F"));
+    let [authority, own] = files.each_ref();
+    for mode in ["prefer", "require"] {
+        by("localhost", &format!("?sslmode={mode}")).unwrap();
+        // The port's own address is not what the certificate names.
+        by("127.0.0.1", &format!("?sslmode={mode}")).unwrap();
+    }
+    for root in [authority, own] {
+        by("localhost", &format!("?sslmode=verify-full&sslrootcert={root}")).unwrap();
+        by("127.0.0.1", &format!("?sslmode=verify-ca&sslrootcert={root}")).unwrap();
+        let misnamed = by("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={root}")).unwrap_err();
+        assert!(misnamed.contains("not valid for name"), "{misnamed}");
+    }
+    insta::assert_snapshot!(by("127.0.0.1", &format!("?sslmode=verify-full&sslrootcert={authority}")).unwrap_err(), @r#"is not connected to as its sslmode asks: invalid peer certificate: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost")"#);
+    // Somebody else's authority, also where only encryption was asked for.
+    let stranger = Server::start_encrypting("connections_are_encrypted_as_the_url_asks").unwrap();
+    let stranger = stranger.authority().display().to_string();
+    for mode in ["require", "verify-ca", "verify-full"] {
+        let untrusted = by("localhost", &format!("?sslmode={mode}&sslrootcert={stranger}")).unwrap_err();
+        assert!(untrusted.starts_with("is not connected to as its sslmode asks: "), "{untrusted}");
+    }
+    insta::assert_snapshot!(by("localhost", &format!("?sslmode=require&sslrootcert={stranger}")).unwrap_err(), @"is not connected to as its sslmode asks: invalid peer certificate: BadSignature");
+
+    // The server lets in over TCP only who encrypts, and then only who does not.
+    let rules = server.directory().join("data/pg_hba.conf");
+    let reload = |rule: &str| {
+        std::fs::write(&rules, format!("local all all scram-sha-256\n{rule} all all all scram-sha-256\n")).unwrap();
+        assert_eq!(server.sql("postgres", "SELECT pg_reload_conf()"), "t");
+        std::thread::sleep(Duration::from_millis(500));
+    };
+    reload("hostssl");
+    by("localhost", "").unwrap();
+    assert!(by("localhost", "?sslmode=disable").unwrap_err().contains("no encryption"));
+    reload("hostnossl");
+    by("localhost", "?sslmode=disable").unwrap();
+    assert!(by("localhost", "?sslmode=require").unwrap_err().contains("SSL encryption"));
+}
+
+#[test]
+fn encryption_that_a_server_does_not_offer() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        // Asked for encryption (eight bytes), a server without it says N.
+        let (mut client, _) = listener.accept().unwrap();
+        client.read_exact(&mut [0; 8]).unwrap();
+        client.write_all(b"N").unwrap();
+    });
+    let url = format!("postgres://u@127.0.0.1:{port}/d?sslmode=require");
+    insta::assert_snapshot!(refusal(&url).replace(&port.to_string(), "PORT"), @"the store postgres://u@127.0.0.1:PORT/d?sslmode=require is not connected to as its sslmode asks: server does not support TLS");
+    server.join().unwrap();
 }
 
 #[test]
@@ -33,7 +98,7 @@ fn a_server_says_no_or_goes_away() {
     let shown = |server: &Server, text: String| {
         text.replace(&server.directory().display().to_string().replace('/', "%2F"), "SOCKET")
     };
-    insta::assert_snapshot!(shown(&server, refusal(&server.url_with("wrong", "postgres"))), @r#"the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from the URL, or from PGPASSWORD"#);
+    insta::assert_snapshot!(shown(&server, refusal(&server.url_with("wrong", "postgres"))), @r#"the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
     insta::assert_snapshot!(shown(&server, refusal(&server.url("absent"))), @r#"the store postgres://postgres@SOCKET/absent is not there: database "absent" does not exist. Make it with `createdb`"#);
 
     let location = Location::Postgres(server.database("fleet"));

@@ -3,10 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod checks;
-mod postgres_server;
-
 use checks::{CHECKS, Place};
-use postgres_server::Server;
+use postgresql::Server;
 use store::Location;
 
 #[test]

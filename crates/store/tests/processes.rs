@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod postgres_server;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use measurement::RunDocument;
-use postgres_server::Server;
+use postgresql::Server;
 use store::{End, Filter, Location, Origin, RunId, State, Store};
 
 const WRITERS: usize = 8;

@@ -7,9 +7,10 @@ use anyhow::Context as _;
 use clap::Args;
 use measurement::RunDocument;
 use rusqlite::Connection;
-use store::{Filter, Location, Origin, Store};
+use store::{Filter, Location, Origin, Store, Whose};
 
-use crate::command::{output, root};
+use crate::command::output;
+use crate::rig::build_release;
 
 /// How the store is filled.
 #[derive(Debug, Args)]
@@ -20,8 +21,14 @@ pub struct Options {
     /// Where the store is made, and removed again; it takes some 50 KiB a run
     #[arg(long, value_name = "DIR")]
     at: Option<PathBuf>,
+
+    /// This flushmark (default: a release is built)
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
 }
 
+/// What `results list` and `results compare` may take in a store of 100,000 runs, from the start of the process to its end.
+const COMMAND_MOST: Duration = Duration::from_millis(200);
 /// Times that each figure is taken; the median counts.
 const TIMES: usize = 9;
 /// The suite with the most tests that people keep.
@@ -34,7 +41,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         tempfile::tempdir_in(&place).with_context(|| format!("cannot make a directory in {}", place.display()))?;
     let path = directory.path().join("results.db");
     let location = Location::Sqlite(path.clone());
-    let document = sample()?;
+    let program = options.program.clone().map_or_else(build_release, Ok)?;
+    let program = program.to_string_lossy();
+    let document = sample(&program)?;
     let mut store = Store::open(&location)?;
     let empty_bytes = bytes(&path)?;
     let mut number = 0;
@@ -75,21 +84,25 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         figure(name, || store.list(&filter).map(drop))?;
     }
     let ids = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
-    figure("two whole runs", || ids.iter().try_for_each(|&run| store.get(run).map(drop)))
+    figure("two whole runs", || ids.iter().try_for_each(|&run| store.get(run).map(drop)))?;
+    figure("the last run of a host", || store.newest(&Whose::Host("db7".to_owned()), 0).map(drop))?;
+    figure("the ten before it that measured the same", || store.earlier(ids[0], 10).map(drop))?;
+    drop(store);
+    let path = path.to_string_lossy();
+    for words in [&["list"][..], &["compare", "last~1@db7", "last@db7"], &["compare", "last@all", "--last", "10"]] {
+        let arguments = [&["results"], words, &["--store", &*path]].concat();
+        let median =
+            figure(&format!("flushmark results {}", words.join(" ")), || output(&program, &arguments).map(drop))?;
+        println!("{:<44} {:>7.0} % of {COMMAND_MOST:?}", "", median.as_secs_f64() / COMMAND_MOST.as_secs_f64() * 100.0);
+    }
+    Ok(())
 }
 
 /// A run of the suite on a model, in virtual time.
-fn sample() -> anyhow::Result<RunDocument> {
-    let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
-    let release = target_dir.join("release/flushmark");
+fn sample(program: &str) -> anyhow::Result<RunDocument> {
     let words =
         ["run", SUITE, "--target", "sim:consumer-nvme,filesystem=ext4", "--no-store", "--quiet", "--format", "json"];
-    let text = if release.exists() {
-        output(&release.to_string_lossy(), &words)?
-    } else {
-        output("cargo", &[&["run", "--quiet", "--package", "flushmark", "--"][..], &words].concat())?
-    };
-    Ok(RunDocument::from_json(&text)?)
+    Ok(RunDocument::from_json(&output(program, &words)?)?)
 }
 
 /// Copies the first run, rows and all, as other runs of other hosts and drives on other days. Through the store it would take hours of commits.
@@ -119,7 +132,11 @@ fn bytes(path: &Path) -> anyhow::Result<u64> {
     Ok(std::fs::metadata(path)?.len())
 }
 
-fn figure(name: &str, mut work: impl FnMut() -> Result<(), store::StoreError>) -> anyhow::Result<()> {
+/// Prints the median, and gives it.
+fn figure<E>(name: &str, mut work: impl FnMut() -> Result<(), E>) -> anyhow::Result<Duration>
+where
+    anyhow::Error: From<E>,
+{
     let mut times: Vec<Duration> = Vec::with_capacity(TIMES);
     for _ in 0..TIMES {
         let begun = Instant::now();
@@ -129,5 +146,5 @@ fn figure(name: &str, mut work: impl FnMut() -> Result<(), store::StoreError>) -
     times.sort_unstable();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     println!("{name:<44} {:>8.1} ms (worst {:.1})", ms(times[TIMES / 2]), ms(times[TIMES - 1]));
-    Ok(())
+    Ok(times[TIMES / 2])
 }

@@ -20,7 +20,7 @@ use super::store::StoreArgs;
 Examples:
   flushmark results list --drive 980 --since 30d
   flushmark results show last
-  flushmark results tag 12 before-firmware-update
+  flushmark results tag last before-firmware-update
   flushmark results list --store postgres://bench@db1/flushmark --format json")]
 pub struct ResultsArgs {
     #[command(subcommand)]
@@ -113,7 +113,7 @@ impl ListArgs {
 /// Runs as `check` or `run` printed them
 #[derive(Debug, Parser)]
 pub struct ShowArgs {
-    /// Numbers from `results list`, `last`, `last~2` (the third newest), or @TAG
+    /// Numbers from `results list`, `last`, `last~2` (this machine's third newest), last@HOST, or @TAG
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<String>,
 
@@ -125,9 +125,9 @@ pub struct ShowArgs {
 /// Put tags on a run, or take them off
 #[derive(Debug, Parser)]
 pub struct TagArgs {
-    /// The run's number
+    /// Its number from `results list`, `last`, `last~1`, or @TAG for all with that tag
     #[arg(value_name = "RUN")]
-    pub run: RunId,
+    pub run: String,
 
     /// The tags
     #[arg(value_name = "TAG", required = true)]
@@ -141,9 +141,9 @@ pub struct TagArgs {
 /// Note something about a run; an empty text takes the note away
 #[derive(Debug, Parser)]
 pub struct NoteArgs {
-    /// The run's number
+    /// Its number from `results list`, `last`, `last~1`, or @TAG for all with that tag
     #[arg(value_name = "RUN")]
-    pub run: RunId,
+    pub run: String,
 
     /// The note; it replaces the one before
     #[arg(value_name = "TEXT")]

@@ -7,7 +7,7 @@ use store::Location;
 pub struct KeepArgs {
     /// Keep the run in this store: a file, or postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "STORE", value_parser = parse_store, long_help = "\
-Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password: PGPASSWORD).
+Keep the run in this store: a file, or postgres://USER@HOST/DATABASE (password: PGPASSWORD, ~/.pgpass).
 Default: what FLUSHMARK_STORE names (`none`: keep nothing), else results.db in
 $XDG_DATA_HOME/flushmark or ~/.local/share/flushmark. Runs on a model or null: are kept only
 when this option names a store; smoke runs never are.")]
@@ -23,7 +23,7 @@ when this option names a store; smoke runs never are.")]
 pub struct StoreArgs {
     /// The store: a file, or postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "STORE", value_parser = parse_store, global = true, long_help = "\
-The store: a file, or postgres://USER@HOST/DATABASE (password: PGPASSWORD).
+The store: a file, or postgres://USER@HOST/DATABASE (password: PGPASSWORD, ~/.pgpass).
 Default: what FLUSHMARK_STORE names, else results.db in $XDG_DATA_HOME/flushmark or
 ~/.local/share/flushmark.")]
     pub store: Option<Location>,

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use measurement::{Histogram, RunDocument, TestResult};
-use store::{End, Filter, Inserted, Location, Origin, Problem, RunId, State, Store, Tag};
+use store::{End, Filter, Inserted, Location, Origin, Problem, RunId, State, Store, Tag, Whose};
 
 /// Two stores of one kind that nobody has made yet.
 pub struct Place {
@@ -16,12 +16,17 @@ pub struct Place {
 
 type Check = fn(&Place);
 
-pub const CHECKS: [(&str, Check); 12] = [
+pub const CHECKS: [(&str, Check); 17] = [
+    ("reading makes no store", reading_makes_no_store),
+    ("the last run is one's own", the_last_run_is_ones_own),
+    ("runs before one measured the same", runs_before_one_measured_the_same),
     ("a document comes back equal", a_document_comes_back_equal),
     ("a run grows test by test", a_run_grows_test_by_test),
     ("a run whose process is gone was interrupted", a_run_whose_process_is_gone_was_interrupted),
     ("a run without a test is taken away", a_run_without_a_test_is_taken_away),
     ("the same document is kept once", the_same_document_is_kept_once),
+    ("a document completes what an interrupted run left", a_document_completes_what_an_interrupted_run_left),
+    ("a document that is kept by many is kept once", a_document_that_is_kept_by_many_is_kept_once),
     ("filters narrow", filters_narrow),
     ("signs of patterns stand for themselves", signs_of_patterns_stand_for_themselves),
     ("tags and notes", tags_and_notes),
@@ -174,6 +179,78 @@ fn the_same_document_is_kept_once(place: &Place) {
     assert!(matches!(store.insert(&other, &Origin::default()).unwrap(), Inserted::New(_)));
 }
 
+/// What a run leaves whose store went away: the document as it was begun, and so many tests.
+fn half(place: &Location, whole: &RunDocument, tests: usize) -> RunId {
+    let begun = RunDocument {
+        results: Vec::new(),
+        skipped: Vec::new(),
+        findings: Vec::new(),
+        fitness: std::collections::BTreeMap::new(),
+        ..whole.clone()
+    };
+    let mut store = open(place);
+    let id = store.begin(&begun, &from("db1")).unwrap();
+    whole.results[..tests].iter().for_each(|result| store.append(id, result).unwrap());
+    // As if its process were gone, which on SQLite a test cannot be.
+    if matches!(place, Location::Sqlite(_)) && tests > 0 {
+        store.abandon(id).unwrap();
+    }
+    id
+}
+
+fn a_document_completes_what_an_interrupted_run_left(place: &Place) {
+    let whole = checked();
+    assert!(!whole.findings.is_empty() && whole.results.len() > 3);
+    let id = half(&place.here, &whole, 2);
+    let mut store = open(&place.here);
+    // The server notices the end of a connection a moment later.
+    while store.get(id).unwrap().summary.state == State::Running {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    store.tag(id, &["fleet".parse().unwrap()]).unwrap();
+    // Of the same second and suite, and another run all the same.
+    let mut other = whole.clone();
+    other.results[1].ops += 1;
+    assert!(matches!(store.insert(&other, &Origin::default()).unwrap(), Inserted::New(_)));
+    assert_eq!(store.insert(&whole, &Origin::default()).unwrap(), Inserted::Completed(id));
+    let kept = store.get(id).unwrap();
+    same(&kept.document, &whole);
+    let summary = kept.summary;
+    assert_eq!((summary.state, summary.host.as_deref(), summary.tags.len()), (State::Complete, Some("db1"), 1));
+    assert_eq!(store.insert(&whole, &Origin::default()).unwrap(), Inserted::Already(id));
+
+    // One that a signal ended stays interrupted, with all that was measured.
+    let mut stopped = at(whole.clone(), "2026-02-02T00:00:00Z", "wal");
+    stopped.results.last_mut().unwrap().ended = measurement::Ended::Interrupted;
+    assert!(matches!(store.insert(&stopped, &Origin::default()).unwrap(), Inserted::New(_)));
+    let listed = store.list(&Filter { suite: Some("wal".to_owned()), ..Filter::default() }).unwrap();
+    assert_eq!(listed[0].state, State::Interrupted);
+
+    // A store that was copied when there was only the beginning gets the rest, too.
+    let begun = at(whole, "2026-03-03T00:00:00Z", "slog");
+    let there = half(&place.elsewhere, &begun, 1);
+    let mut other = open(&place.elsewhere);
+    while other.get(there).unwrap().summary.state == State::Running {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(store.copy_from(&mut other).unwrap().new.len(), 1);
+    let again = store.copy_from(&mut other).unwrap();
+    assert_eq!((again.new.len(), again.already), (0, 1));
+    assert_eq!(other.insert(&begun, &Origin::default()).unwrap(), Inserted::Completed(there));
+    let [completed] = store.copy_from(&mut other).unwrap().new[..] else { panic!("one is completed") };
+    same(&store.get(completed).unwrap().document, &begun);
+}
+
+fn a_document_that_is_kept_by_many_is_kept_once(place: &Place) {
+    open(&place.here);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| open(&place.here).insert(&checked(), &Origin::default()).unwrap());
+        }
+    });
+    assert_eq!(found(&mut open(&place.here), &Filter::default()).len(), 1);
+}
+
 fn filters_narrow(place: &Place) {
     let mut store = open(&place.here);
     let mut fast = at(checked(), "2026-01-02T00:00:00Z", "slog");
@@ -233,6 +310,74 @@ fn signs_of_patterns_stand_for_themselves(place: &Place) {
     }
     for absent in ["1%0", "a%b", "aXb", "\\\\", "x"] {
         assert_eq!(notes(absent), [], "{absent}");
+    }
+}
+
+fn reading_makes_no_store(place: &Place) {
+    for _ in 0..2 {
+        assert!(matches!(Store::open_existing(&place.here).unwrap_err().problem, Problem::Absent));
+    }
+}
+
+fn the_last_run_is_ones_own(place: &Place) {
+    let mut store = open(&place.here);
+    let own = |name: &str| Whose::Own(name.to_owned());
+    assert_eq!(store.newest(&Whose::All, 0).unwrap(), None);
+    let mut keep_on = |day: u32, host: Option<&str>| {
+        let document = at(checked(), &format!("2026-01-0{day}T00:00:00Z"), "quick");
+        keep(&mut store, &document, &Origin { host: host.map(str::to_owned) })
+    };
+    let (a, b, nobodys, c) =
+        (keep_on(1, Some("db1")), keep_on(2, Some("db2")), keep_on(3, None), keep_on(4, Some("db1")));
+    // What is being measured is not the last yet, whatever time its clock says.
+    let mut measuring = open(&place.here);
+    for day in ["05", "06"] {
+        let begun = at(checked(), &format!("2026-01-{day}T00:00:00Z"), "quick");
+        measuring.begin(&RunDocument { results: Vec::new(), ..begun }, &from("db1")).unwrap();
+    }
+    for (whose, runs) in [
+        (Whose::All, vec![c, nobodys, b, a]),
+        (own("db1"), vec![c, nobodys, a]),
+        (own("DB2"), vec![nobodys, b]),
+        (own("db3"), vec![nobodys]),
+        (Whose::Host("db1".to_owned()), vec![c, a]),
+        (Whose::Host("db3".to_owned()), vec![]),
+    ] {
+        let mut found = (0..).map_while(|before| store.newest(&whose, before).unwrap());
+        assert!(found.by_ref().eq(runs), "{whose:?}");
+    }
+    assert_eq!(store.newest(&Whose::All, u32::MAX).unwrap(), None);
+}
+
+fn runs_before_one_measured_the_same(place: &Place) {
+    let mut store = open(&place.here);
+    let on = |day: u32, suite: &str| at(checked(), &format!("2026-01-0{day}T00:00:00Z"), suite);
+    let a = keep(&mut store, &on(1, "quick"), &from("db1"));
+    let b = keep(&mut store, &on(2, "quick"), &from("db1"));
+    let elsewhere = keep(&mut store, &on(3, "quick"), &from("db2"));
+    keep(&mut store, &on(3, "slog"), &from("db1"));
+    keep(&mut store, &on(3, "quick-er"), &Origin::default());
+    let mut other_target = on(3, "quick");
+    other_target.target = measurement::TargetRecord { given: "/dev/sdz".to_owned(), kind: "block-device".to_owned() };
+    keep(&mut store, &other_target, &from("db1"));
+    // A drive more, one that says no more than a name.
+    let mut other_drives = on(4, "quick");
+    other_drives.source =
+        Some(measurement::Source { tool: "fio".to_owned(), version: None, drive: Some("Optane".to_owned()) });
+    let unlike = keep(&mut store, &other_drives, &from("db1"));
+    let unlike_too = keep(&mut store, &RunDocument { started_at: on(5, "").started_at, ..other_drives }, &from("db1"));
+    let interrupted = store.begin(&RunDocument { results: Vec::new(), ..on(6, "quick") }, &from("db1")).unwrap();
+    store.finish(interrupted, &on(6, "quick"), End::Interrupted).unwrap();
+    let c = keep(&mut store, &on(7, "quick"), &from("db1"));
+    // Of the same second: the later number is the later run.
+    let d = keep(&mut store, &RunDocument { smoke: true, ..on(7, "quick") }, &from("db1"));
+
+    assert_eq!(store.earlier(d, 10).unwrap(), [c, b, a]);
+    assert_eq!(store.earlier(c, 1).unwrap(), [b]);
+    assert_eq!(store.earlier(interrupted, 10).unwrap(), [b, a]);
+    assert_eq!(store.earlier(unlike_too, 10).unwrap(), [unlike]);
+    for first in [a, elsewhere, unlike] {
+        assert_eq!(store.earlier(first, 10).unwrap(), []);
     }
 }
 

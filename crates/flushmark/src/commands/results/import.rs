@@ -117,6 +117,7 @@ fn keep(store: &mut Store, files: &mut [FileRead]) -> anyhow::Result<()> {
         let runs = inserted.by_ref().take(file.imported.documents.len()).map(|inserted| match inserted {
             Inserted::New(run) => run.to_string(),
             Inserted::Already(run) => format!("{run} already"),
+            Inserted::Completed(run) => format!("{run} completed"),
         });
         file.kept = runs.collect::<Vec<_>>().join(", ");
     }

@@ -4,26 +4,32 @@ use crate::args::results::{NoteArgs, TagArgs};
 use crate::args::store::StoreArgs;
 use crate::exit::Verdict;
 use crate::keeping::Reading;
+use crate::selection;
 
-/// Puts tags on a run, or takes them off.
+/// Puts tags on runs, or takes them off.
 ///
 /// # Errors
-/// When there is no such run, or the store cannot be written.
+/// When the word names no run, or the store cannot be written.
 pub fn tag(args: &TagArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
     let mut store = Reading::of(place)?.expect()?;
-    if args.remove {
-        store.untag(args.run, &args.tags)?;
-    } else {
-        store.tag(args.run, &args.tags)?;
+    for run in selection::runs(std::slice::from_ref(&args.run), &mut store)? {
+        if args.remove {
+            store.untag(run, &args.tags)?;
+        } else {
+            store.tag(run, &args.tags)?;
+        }
     }
     Ok(Verdict::Done)
 }
 
-/// Replaces a run's note.
+/// Replaces the note of runs.
 ///
 /// # Errors
-/// When there is no such run, or the store cannot be written.
+/// When the word names no run, or the store cannot be written.
 pub fn note(args: &NoteArgs, place: &StoreArgs) -> anyhow::Result<Verdict> {
-    Reading::of(place)?.expect()?.note(args.run, args.text.trim())?;
+    let mut store = Reading::of(place)?.expect()?;
+    for run in selection::runs(std::slice::from_ref(&args.run), &mut store)? {
+        store.note(run, args.text.trim())?;
+    }
     Ok(Verdict::Done)
 }

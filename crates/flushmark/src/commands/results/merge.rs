@@ -33,7 +33,7 @@ pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
     if args.keep {
         let kept = keeping::writing(store)?.insert(&merged, &Origin { host })?;
         print(&match kept {
-            Inserted::New(run) => format!("kept as {run}\n"),
+            Inserted::New(run) | Inserted::Completed(run) => format!("kept as {run}\n"),
             Inserted::Already(run) => format!("kept already as {run}\n"),
         })?;
     }

@@ -1,8 +1,15 @@
-//! A PostgreSQL server of a test's own, in a temporary directory, on a socket that nobody else sees.
+//! A PostgreSQL server of a test's own, in a temporary directory, on a socket that nobody else sees; where a test asks for it, also encrypted on a port of
+//! this machine. What fails panics, because a test fails by panicking.
+//!
+//! ```
+//! let Some(server) = postgresql::Server::start("of the documentation") else { return };
+//! server.database("fleet");
+//! assert_eq!(server.sql("fleet", "SELECT 1 + 1"), "2");
+//! ```
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,18 +17,46 @@ use std::time::{Duration, Instant};
 /// Where Debian keeps the programs of this version.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// Its own administrator's, of this cluster only.
-const PASSWORD: &str = "p@ss:word";
+pub const PASSWORD: &str = "p@ss:word";
 const PASSWORD_IN_URL: &str = "p%40ss%3Aword";
 
 /// A server that is stopped when the test is over.
 pub struct Server {
     directory: tempfile::TempDir,
     process: Option<Child>,
+    /// Where it answers over TCP, if it does.
+    port: Option<u16>,
 }
 
 impl Server {
-    /// `None` where there is no PostgreSQL; that is said.
+    /// One on a socket alone. `None` where there is no PostgreSQL; that is said.
+    ///
+    /// # Panics
+    /// When it is there and does not start.
     pub fn start(test: &str) -> Option<Server> {
+        let mut server = Server::set_up(test)?;
+        server.up();
+        Some(server)
+    }
+
+    /// One that answers on a port of 127.0.0.1, too, and encrypts there with a certificate for `localhost` that an authority of its own has signed.
+    ///
+    /// # Panics
+    /// When it is there and does not start.
+    pub fn start_encrypting(test: &str) -> Option<Server> {
+        if Command::new("openssl").arg("version").output().is_err() {
+            eprintln!("skipped: {test}: there is no `openssl` (package openssl)");
+            return None;
+        }
+        let mut server = Server::set_up(test)?;
+        server.certify();
+        // Free a moment ago; where somebody else takes it meanwhile, the server says so and the test fails.
+        server.port = Some(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+        server.up();
+        Some(server)
+    }
+
+    fn set_up(test: &str) -> Option<Server> {
         if !Path::new(PROGRAMS).join("initdb").exists() {
             eprintln!("skipped: {test}: there is no PostgreSQL 15 (package postgresql-15)");
             return None;
@@ -36,7 +71,7 @@ impl Server {
         if is_root() {
             done(Command::new("chown").arg("-R").arg("postgres:postgres").arg(directory.path()));
         }
-        let mut server = Server { directory, process: None };
+        let server = Server { directory, process: None, port: None };
         done(as_owner("initdb").arg("--pgdata").arg(server.data()).arg("--pwfile").arg(&password).args([
             "--username=postgres",
             "--auth=scram-sha-256",
@@ -44,8 +79,41 @@ impl Server {
             "--no-locale",
             "--encoding=UTF8",
         ]));
-        server.up();
         Some(server)
+    }
+
+    /// An authority, and the server's certificate signed by it.
+    fn certify(&self) {
+        let file = |name: &str| self.directory.path().join(name).display().to_string();
+        let openssl = |words: &[&str]| done(Command::new("openssl").args(words));
+        let (authority, key) = (file("authority.crt"), file("authority.key"));
+        let new = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+        openssl(&[&new[..], &["-subj", "/CN=authority", "-keyout", &key, "-out", &authority]].concat());
+        let (own, own_key) = (file("server.crt"), file("server.key"));
+        let signed = ["-CA", &authority, "-CAkey", &key, "-addext", "subjectAltName=DNS:localhost"];
+        let leaf = ["-addext", "basicConstraints=critical,CA:FALSE", "-subj", "/CN=localhost"];
+        openssl(&[&new[..], &signed, &leaf, &["-keyout", &own_key, "-out", &own]].concat());
+        if is_root() {
+            done(Command::new("chown").arg("postgres:postgres").args([&own, &own_key]));
+        }
+    }
+
+    /// The certificate of the authority that has signed its own.
+    pub fn authority(&self) -> PathBuf {
+        self.directory.path().join("authority.crt")
+    }
+
+    /// Its own certificate.
+    pub fn certificate(&self) -> PathBuf {
+        self.directory.path().join("server.crt")
+    }
+
+    /// Where it answers over TCP.
+    ///
+    /// # Panics
+    /// For a server that was not started to do so.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap()
     }
 
     fn data(&self) -> PathBuf {
@@ -53,13 +121,28 @@ impl Server {
     }
 
     /// Starts it (again).
+    ///
+    /// # Panics
+    /// When it does not come up within a minute.
     pub fn up(&mut self) {
         let sockets = format!("unix_socket_directories={}", self.directory.path().display());
         let mut postgres = as_owner("postgres");
         postgres.arg("-D").arg(self.data());
-        for setting in [sockets.as_str(), "listen_addresses=", "fsync=on", "shared_buffers=16MB", "max_connections=40"]
-        {
-            postgres.args(["-c", setting]);
+        let file = |name: &str| self.directory.path().join(name).display().to_string();
+        let listening = match self.port {
+            None => vec!["listen_addresses=".to_owned()],
+            Some(port) => vec![
+                "listen_addresses=127.0.0.1".to_owned(),
+                format!("port={port}"),
+                "ssl=on".to_owned(),
+                format!("ssl_cert_file={}", file("server.crt")),
+                format!("ssl_key_file={}", file("server.key")),
+            ],
+        };
+        let settings =
+            [sockets, "fsync=on".to_owned(), "shared_buffers=16MB".to_owned(), "max_connections=40".to_owned()];
+        for setting in settings.into_iter().chain(listening) {
+            postgres.args(["-c", &setting]);
         }
         let log = std::fs::File::create(self.directory.path().join("log")).unwrap();
         postgres.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -81,6 +164,9 @@ impl Server {
     }
 
     /// Stops it at once, as a crash does.
+    ///
+    /// # Panics
+    /// When it cannot be stopped.
     pub fn down(&mut self) {
         if let Some(mut process) = self.process.take() {
             // SIGQUIT: no checkpoint, no waiting for clients.
@@ -97,7 +183,16 @@ impl Server {
     /// With another password.
     pub fn url_with(&self, password: &str, database: &str) -> String {
         let host = self.directory.path().display().to_string().replace('/', "%2F");
-        format!("postgres://postgres:{password}@{host}/{database}")
+        let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
+        format!("postgres://postgres:{password}@{host}{port}/{database}")
+    }
+
+    /// A database's URL by a host's name, and without a password.
+    ///
+    /// # Panics
+    /// For a server that was not started to answer over TCP.
+    pub fn url_over_tcp(&self, host: &str, database: &str) -> String {
+        format!("postgres://postgres@{host}:{}/{database}", self.port())
     }
 
     /// Where its socket is.
@@ -112,10 +207,14 @@ impl Server {
     }
 
     /// What psql prints.
+    ///
+    /// # Panics
+    /// When the statement fails.
     pub fn sql(&self, database: &str, statement: &str) -> String {
         let mut psql = Command::new(Path::new(PROGRAMS).join("psql"));
         psql.args(["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1", "-U", "postgres"]);
         psql.arg("-h").arg(self.directory.path()).args(["-d", database, "-c", statement]).env("PGPASSWORD", PASSWORD);
+        psql.env("PGPORT", self.port.unwrap_or(5432).to_string());
         done(&mut psql)
     }
 }

@@ -1,0 +1,62 @@
+//! Whether a document is in the store already: whole, or as the half that an interrupted run left there.
+//!
+//! A run whose store went away is saved to a file, and what the store had of it stays behind. Nothing has to be written into the file to find that half
+//! again: a document begins as its half does, with the same facts of the same second and the same first tests, histograms included.
+
+use measurement::RunDocument;
+
+use crate::engine::Engine;
+use crate::error::Problem;
+use crate::list;
+use crate::run::RunId;
+use crate::store::get;
+use crate::writing;
+
+/// What a store has of a document.
+pub(crate) enum Known {
+    /// Nothing.
+    No,
+    /// All of it, as this run.
+    Whole(RunId),
+    /// Its beginning, as this run, which nobody measures any more.
+    Half(RunId),
+}
+
+/// Looks for a document, whose digest this is.
+pub(crate) fn find(engine: &mut dyn Engine, document: &RunDocument, digest: &str) -> Result<Known, Problem> {
+    let same = engine.one("SELECT id FROM runs WHERE digest = $1 ORDER BY id", &[digest.into()])?;
+    if let Some(row) = same {
+        return Ok(Known::Whole(RunId(row.integer(0)?)));
+    }
+    let Some(at) = writing::said_at(document) else { return Ok(Known::No) };
+    let candidates = engine.query(
+        "SELECT id, state, writer FROM runs WHERE at_us = $1 AND suite = $2 AND state <> 'complete' ORDER BY id",
+        &[at.as_microsecond().into(), document.suite.as_str().into()],
+    )?;
+    for row in candidates {
+        let run = RunId(row.integer(0)?);
+        if list::is_running(engine, run.0, row.text(1)?, row.maybe_text(2)?)? {
+            continue;
+        }
+        let kept = get(engine, run)?.document;
+        if kept == *document {
+            return Ok(Known::Whole(run));
+        }
+        if is_half(&kept, document) {
+            return Ok(Known::Half(run));
+        }
+    }
+    Ok(Known::No)
+}
+
+/// Whether this is what a run's document was before its end: no judgement yet, and perhaps fewer tests.
+fn is_half(kept: &RunDocument, document: &RunDocument) -> bool {
+    let begun = RunDocument {
+        results: kept.results.clone(),
+        skipped: Vec::new(),
+        findings: Vec::new(),
+        fitness: std::collections::BTreeMap::new(),
+        ..document.clone()
+    };
+    *kept == begun && document.results.starts_with(&kept.results)
+}

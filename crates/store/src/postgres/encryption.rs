@@ -1,0 +1,123 @@
+//! What a connection over a network is encrypted with, and what is asked of the server's certificate.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::address::SslMode;
+use crate::error::Problem;
+
+/// Where libpq looks for authorities that a URL does not name, below the home directory.
+const USUAL_ROOT_CERT: &str = ".postgresql/root.crt";
+
+/// How to encrypt, by what the URL says.
+pub(super) fn connector(mode: SslMode, root_cert: Option<PathBuf>) -> Result<MakeRustlsConnect, Problem> {
+    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(USUAL_ROOT_CERT));
+    let root_cert = root_cert.or_else(|| home.filter(|path| path.exists()));
+    let provider = Arc::new(ring::default_provider());
+    let trust = match (mode, root_cert) {
+        (SslMode::Disable | SslMode::Prefer, _) | (SslMode::Require, None) => None,
+        (SslMode::VerifyCa | SslMode::VerifyFull, None) => {
+            return Err(Problem::Tls(format!(
+                "sslmode={} needs the certificate of an authority to trust: sslrootcert=FILE, or ~/{USUAL_ROOT_CERT}",
+                mode.name()
+            )));
+        }
+        (_, Some(path)) => Some(Trust::read(&path, mode == SslMode::VerifyFull, &provider)?),
+    };
+    let verifier = Verifier { provider: Arc::clone(&provider), trust };
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| Problem::Tls(error.to_string()))?.dangerous();
+    Ok(MakeRustlsConnect::new(config.with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()))
+}
+
+/// Whom a certificate has to come from.
+#[derive(Debug)]
+struct Trust {
+    authorities: Arc<WebPkiServerVerifier>,
+    /// The same certificates: a server's own, signed by itself, is often named in place of an authority's.
+    certificates: Vec<CertificateDer<'static>>,
+    /// Whether it has to name the host, too.
+    names_host: bool,
+}
+
+impl Trust {
+    fn read(path: &Path, names_host: bool, provider: &Arc<CryptoProvider>) -> Result<Trust, Problem> {
+        let unread = |cause: &dyn std::fmt::Display| Problem::Tls(format!("sslrootcert={}: {cause}", path.display()));
+        let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let certificates = certificates.map_err(|error| unread(&error))?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots.add(certificate.clone()).map_err(|error| unread(&error))?;
+        }
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+        let authorities = authorities.map_err(|_| unread(&"there is no certificate in it"))?;
+        Ok(Trust { authorities, certificates, names_host })
+    }
+}
+
+/// libpq's rules for certificates.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    /// Any certificate will do where there is none: what is sent cannot be read on its way, and nobody knows whom it reaches.
+    trust: Option<Trust>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        host: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let Some(trust) = &self.trust else { return Ok(ServerCertVerified::assertion()) };
+        // One that may sign others is refused as a server's own by the rules for chains; named by the person, it needs none.
+        if trust.certificates.iter().any(|trusted| trusted == certificate) {
+            if trust.names_host {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, host)?;
+            }
+            return Ok(ServerCertVerified::assertion());
+        }
+        match trust.authorities.verify_server_cert(certificate, intermediates, host, ocsp_response, now) {
+            // The name is looked at last: all else is in order.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if !trust.names_host => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

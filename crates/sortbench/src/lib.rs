@@ -1,0 +1,3 @@
+//! What the sort of byte strings is measured against: data sets out of a seed.
+
+pub mod data;

@@ -1,0 +1,109 @@
+//! Two instructions that the language has no word for: gathering the bits of a mask, and asking for memory early.
+#![allow(unsafe_code, reason = "the instructions themselves; each is reached only where the processor has it")]
+
+/// That this processor gathers bits (BMI2's `pext`) in one quick instruction.
+///
+/// A value of it can only be had from [`Gather::here`], which has looked; so the instruction is never met by a
+/// processor that does not know it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gather(());
+
+impl Gather {
+    /// Whether bits are gathered quickly here.
+    ///
+    /// AMD's first two Zen generations (family 17h) know `pext`, but run it as microcode that takes up to hundreds of
+    /// cycles (Agner Fog's instruction tables, uops.info): there it counts as missing.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    pub(crate) fn here() -> Option<Self> {
+        use std::sync::OnceLock;
+        static QUICK: OnceLock<bool> = OnceLock::new();
+        let quick = QUICK.get_or_init(|| {
+            let vendor = core::arch::x86_64::__cpuid(0);
+            let signature = core::arch::x86_64::__cpuid(1).eax;
+            let family = ((signature >> 8) & 0xf) + ((signature >> 20) & 0xff);
+            let amd = vendor.ebx == u32::from_le_bytes(*b"Auth");
+            std::arch::is_x86_feature_detected!("bmi2") && !(amd && family == 0x17)
+        });
+        quick.then_some(Self(()))
+    }
+
+    /// Miri knows no assembler: there the same is done in Rust, so that everything that builds on it is checked.
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
+    pub(crate) fn here() -> Option<Self> {
+        cfg!(miri).then_some(Self(()))
+    }
+
+    /// The bits of `word` that `mask` names, moved together at the low end, their order kept.
+    #[inline(always)]
+    #[allow(clippy::unused_self, reason = "holding it is what says that the instruction is there")]
+    pub(crate) fn gather(self, word: u64, mask: u64) -> u64 {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        {
+            let gathered: u64;
+            // By assembler and not by the intrinsic: the intrinsic is a call where the caller was compiled without
+            // BMI2, and the caller is every function of this crate.
+            // SAFETY: `self` says that the processor has BMI2; the instruction reads and writes registers only.
+            unsafe {
+                core::arch::asm!(
+                    "pext {gathered}, {word}, {mask}",
+                    gathered = lateout(reg) gathered,
+                    word = in(reg) word,
+                    mask = in(reg) mask,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            gathered
+        }
+        #[cfg(any(not(target_arch = "x86_64"), miri))]
+        {
+            gather_slowly(word, mask)
+        }
+    }
+}
+
+/// What [`Gather::gather`] does, bit by bit.
+#[cfg(any(test, miri, not(target_arch = "x86_64")))]
+fn gather_slowly(word: u64, mut mask: u64) -> u64 {
+    let mut gathered = 0;
+    let mut place = 0;
+    while mask != 0 {
+        let bit = mask.trailing_zeros();
+        gathered |= ((word >> bit) & 1) << place;
+        place += 1;
+        mask &= mask - 1;
+    }
+    gathered
+}
+
+/// Asks for the cache line of `place`, which need not be valid: the instruction never faults.
+#[inline(always)]
+pub(crate) fn prefetch<T>(place: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint to the cache; no memory is accessed as far as the program can see, whatever the address.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.cast());
+    }
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
+    let _ = place;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_instruction_gathers_as_the_loop_does(word: u64, mask: u64) {
+            if let Some(gather) = Gather::here() {
+                prop_assert_eq!(gather.gather(word, mask), gather_slowly(word, mask));
+            }
+        }
+
+        #[test]
+        fn gathering_keeps_the_order_of_words_that_differ_within_the_mask(base: u64, mask: u64, a: u64, b: u64) {
+            let (a, b) = ((base & !mask) | (a & mask), (base & !mask) | (b & mask));
+            prop_assert_eq!(gather_slowly(a, mask).cmp(&gather_slowly(b, mask)), a.cmp(&b));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Partitions, one after the other, the leftmost first.
+//!
+//! Two kinds of them are on the stack. *Fresh* ones share a number of bytes with which all of their keys begin, and
+//! have windows no longer, or not yet, that say more: [`partition::split`] reads their keys. *Windowed* ones are
+//! ordered by their windows alone, by distribution while they are large and by comparison when they are small; what is
+//! equal after that shares the windows' bytes as well, and is fresh again, that much deeper.
+//!
+//! **Why no input is worst.** A fresh partition either gets past its depth (all of its keys, by at least eight bytes, so
+//! that each byte of a key is read a bounded number of times), or falls apart. A sample that says too little of the keys
+//! makes it fall apart unevenly; after [`STRIKES`] such passes the partition is left to std's sort by comparison.
+
+use crate::bits::Gather;
+use crate::entry::{Entry, GOES_ON};
+use crate::keys::{Keys, beyond, word};
+use crate::partition::{self, Split};
+use crate::radix::{Buckets, differing};
+
+/// So few keys are compared, not partitioned.
+const FEW: usize = 12;
+
+/// From so many windows on, distribution is quicker than comparison.
+const RADIX_FROM: usize = 192;
+
+/// How often in a row most of a partition may lie outside the prefix that its sample gave.
+const STRIKES: u32 = 16;
+
+/// Entries that still have to be put in order among themselves.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    begin: u32,
+    end: u32,
+    /// Bytes that all of their keys have in common; of windowed ones, those that equal windows will have in common.
+    depth: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// No windows; passes that have brought little.
+    Fresh(u32),
+    Windowed,
+}
+
+/// Keys are told apart up to here; beyond it they are compared as a whole.
+const DEEPEST: usize = u32::MAX as usize - 64;
+
+/// What a sort needs besides its entries.
+#[derive(Debug, Default)]
+pub(crate) struct Engine {
+    pending: Pending,
+    buckets: Buckets,
+    gather: Option<Gather>,
+}
+
+/// What remains to be done, the leftmost on top.
+#[derive(Debug, Default)]
+struct Pending {
+    tasks: Vec<Task>,
+    /// Whether equal keys are put in the order of their rows.
+    stable: bool,
+}
+
+impl Engine {
+    /// Makes ready to sort so many entries, which know their rows only.
+    pub(crate) fn start(&mut self, entries: u32, stable: bool) {
+        self.gather = Gather::here();
+        self.pending.tasks.clear();
+        self.pending.stable = stable;
+        self.pending.push(0, entries as usize, 0, State::Fresh(0));
+    }
+
+    /// How many entries from the left are in their final order.
+    pub(crate) fn finished(&self, entries: &[Entry]) -> usize {
+        self.pending.tasks.last().map_or(entries.len(), |task| task.begin as usize)
+    }
+
+    /// Does the next step, the leftmost one; says whether there was one.
+    pub(crate) fn step<K: Keys>(&mut self, keys: &K, entries: &mut [Entry]) -> bool {
+        let Some(task) = self.pending.tasks.pop() else { return false };
+        let (begin, end, depth) = (task.begin as usize, task.end as usize, task.depth as usize);
+        match task.state {
+            State::Fresh(strikes) => self.fresh(keys, entries, begin, end, depth, strikes),
+            State::Windowed => self.windowed(keys, entries, begin, end, depth),
+        }
+        true
+    }
+
+    fn fresh<K: Keys>(
+        &mut self,
+        keys: &K,
+        entries: &mut [Entry],
+        begin: usize,
+        end: usize,
+        depth: usize,
+        strikes: u32,
+    ) {
+        let part = &mut entries[begin..end];
+        if part.len() <= FEW {
+            return few(keys, part, depth, self.pending.stable);
+        }
+        if strikes > STRIKES || depth > DEEPEST {
+            return by_comparison(keys, part, depth, self.pending.stable);
+        }
+        let Split { less, more, depth: deeper } = partition::split(keys, part, depth, self.gather);
+        let apart = |length: usize| State::Fresh(if length > part.len() / 2 { strikes + 1 } else { 0 });
+        let (left, right) = (apart(less), apart(part.len() - more));
+        self.pending.push(begin + more, end, depth, right);
+        self.pending.push(begin + less, begin + more, deeper, State::Windowed);
+        self.pending.push(begin, begin + less, depth, left);
+    }
+
+    fn windowed<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
+        let part = &mut entries[begin..end];
+        if part.len() < RADIX_FROM {
+            part.sort_unstable_by_key(|entry| entry.window);
+            return self.pending.ties(keys, entries, begin, end, depth);
+        }
+        let differ = differing(part);
+        if differ == 0 {
+            return self.pending.tie(keys, entries, begin, end, depth);
+        }
+        let ends = self.buckets.distribute(part, differ, self.gather);
+        // From the right, because what is pushed last is done first. Small buckets are put in order at once: their
+        // entries are in the cache now.
+        for bucket in (0..ends.len()).rev() {
+            let from = begin + if bucket == 0 { 0 } else { ends[bucket - 1] as usize };
+            let to = begin + ends[bucket] as usize;
+            match to - from {
+                0 | 1 => {}
+                2..RADIX_FROM => {
+                    entries[from..to].sort_unstable_by_key(|entry| entry.window);
+                    self.pending.ties(keys, entries, from, to, depth);
+                }
+                _ => self.pending.push(from, to, depth, State::Windowed),
+            }
+        }
+    }
+}
+
+impl Pending {
+    fn push(&mut self, begin: usize, end: usize, depth: usize, state: State) {
+        if end - begin > 1 {
+            self.tasks.push(Task { begin: begin as u32, end: end as u32, depth: depth as u32, state });
+        }
+    }
+
+    /// Entries in the order of their windows: those with equal ones are told apart.
+    fn ties<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
+        let mut to = end;
+        while to > begin {
+            let window = entries[to - 1].window;
+            let mut from = to - 1;
+            while from > begin && entries[from - 1].window == window {
+                from -= 1;
+            }
+            if to - from > 1 {
+                self.tie(keys, entries, from, to, depth);
+            }
+            to = from;
+        }
+    }
+
+    /// Entries with equal windows: first those whose keys end within them, the shorter first; the others are fresh.
+    fn tie<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
+        let part = &mut entries[begin..end];
+        let mut going_on = 0;
+        let mut ended = part.len();
+        // Those that go on are most often all of them.
+        while going_on < ended {
+            if part[ended - 1].held == GOES_ON {
+                ended -= 1;
+            } else {
+                part.swap(going_on, ended - 1);
+                going_on += 1;
+            }
+        }
+        let ending = &mut part[..ended];
+        if self.stable {
+            ending.sort_unstable_by_key(|entry| (entry.held, entry.row));
+        } else {
+            ending.sort_unstable_by_key(|entry| entry.held);
+        }
+        let rest = begin + ended;
+        if end - rest <= FEW {
+            few(keys, &mut entries[rest..end], depth, self.stable);
+        } else {
+            self.push(rest, end, depth, State::Fresh(0));
+        }
+    }
+}
+
+/// Sorts a few keys that share `depth` bytes by insertion: windows of eight bytes first, keys only where those are equal.
+fn few<K: Keys>(keys: &K, part: &mut [Entry], depth: usize, stable: bool) {
+    if part.len() < 2 {
+        return;
+    }
+    for entry in part.iter() {
+        keys.expect_row(entry.row);
+    }
+    for entry in part.iter() {
+        keys.expect_key(entry.row, depth);
+    }
+    for entry in part.iter_mut() {
+        entry.window = word(keys.key(entry.row), depth);
+    }
+    for sorted in 1..part.len() {
+        let inserted = part[sorted];
+        let mut place = sorted;
+        while place > 0 && goes_before(keys, &inserted, &part[place - 1], depth, stable) {
+            part[place] = part[place - 1];
+            place -= 1;
+        }
+        part[place] = inserted;
+    }
+}
+
+#[inline(always)]
+fn goes_before<K: Keys>(keys: &K, a: &Entry, b: &Entry, depth: usize, stable: bool) -> bool {
+    if a.window != b.window {
+        return a.window < b.window;
+    }
+    let order = beyond(keys.key(a.row), depth).cmp(beyond(keys.key(b.row), depth));
+    order.is_lt() || (stable && order.is_eq() && a.row < b.row)
+}
+
+/// Sorts keys that share `depth` bytes by comparing them.
+fn by_comparison<K: Keys>(keys: &K, part: &mut [Entry], depth: usize, stable: bool) {
+    part.sort_unstable_by(|a, b| {
+        let order = beyond(keys.key(a.row), depth).cmp(beyond(keys.key(b.row), depth));
+        if stable { order.then(a.row.cmp(&b.row)) } else { order }
+    });
+}

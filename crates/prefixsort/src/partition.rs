@@ -1,0 +1,142 @@
+//! One pass over a partition's keys: apart go those that lack the common prefix, and the others get their windows.
+//!
+//! The published sort takes a key of the partition as pivot, and learns how long a prefix each side shares from the
+//! comparisons with it. Then a single key that diverges early keeps the known prefix short for all the others, which
+//! read the same bytes again one level further down. Here the pivot is a *prefix*: the longest one that seven eighths
+//! of a sample begin with. Keys that begin with it make the middle part of a three-way split, at a depth that is right
+//! for them; the few that do not go left or right and are looked at again on their own.
+
+use std::cmp::Ordering;
+
+use crate::bits::Gather;
+use crate::entry::Entry;
+use crate::keys::{Keys, against_prefix, beyond, shared};
+use crate::lens::{Differences, Lens};
+
+/// How far ahead of its use a key is asked for, and twice as far the row that it is found by. A miss costs about 100 ns
+/// and a window 5; the processor keeps some ten misses in flight, so that farther ahead gains nothing.
+const AHEAD: usize = 12;
+
+/// A sample's keys, few enough to be sorted by insertion.
+const SAMPLE: usize = 16;
+
+/// From so many keys on a sixteenfold sample is worth its reading; smaller partitions look at a few keys.
+const SAMPLED_FROM: usize = 257;
+
+/// What a pass made of a partition: `..less` sorts before the prefix, `more..` after it, and what is between begins
+/// with it and has its windows.
+#[derive(Debug)]
+pub(crate) struct Split {
+    pub(crate) less: usize,
+    pub(crate) more: usize,
+    /// Where those in the middle may differ first after their windows.
+    pub(crate) depth: usize,
+}
+
+/// Splits keys that share `depth` bytes.
+pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gather: Option<Gather>) -> Split {
+    let mut places = [0_u32; SAMPLE];
+    let sampled = sample(entries, &mut places);
+    let prefix = longest_shared(keys, sampled, depth);
+    let at = depth + prefix.len();
+    let mut begin_with_it =
+        sampled.iter().map(|&row| keys.key(row)).filter(|key| beyond(key, depth).starts_with(prefix));
+    // The prefix is that of a sampled key, so one is there; a key function that answers anew each time gets some order.
+    let mut differences = Differences::from(begin_with_it.next().unwrap_or_default(), at);
+    begin_with_it.for_each(|key| differences.add(key, at));
+    let mut lens = Lens::over(&differences, gather);
+
+    let (mut less, mut more) = (0, entries.len());
+    let mut apart = prefix;
+    loop {
+        let middle = &mut entries[less..more];
+        let (below, above, better) = match lens.words() {
+            1 => pass::<K, 1>(keys, middle, depth, apart, at, &lens),
+            2 => pass::<K, 2>(keys, middle, depth, apart, at, &lens),
+            3 => pass::<K, 3>(keys, middle, depth, apart, at, &lens),
+            _ => pass::<K, 4>(keys, middle, depth, apart, at, &lens),
+        };
+        more = less + above;
+        less += below;
+        let Some(better) = better else { return Split { less, more, depth: at + lens.span() } };
+        // They are apart now; only the windows are made again.
+        apart = &[];
+        lens = better;
+    }
+}
+
+/// Rows from evenly spaced places. A sample by chance would not be harder to fool than this one, since the order of
+/// entries within a partition is that of earlier partitioning; and being fooled costs one pass (see the engine).
+fn sample<'s>(entries: &[Entry], sampled: &'s mut [u32; SAMPLE]) -> &'s [u32] {
+    let many = if entries.len() < SAMPLED_FROM { SAMPLE / 2 } else { SAMPLE }.min(entries.len());
+    for (index, row) in sampled.iter_mut().take(many).enumerate() {
+        *row = entries[index * entries.len() / many].row;
+    }
+    &sampled[..many]
+}
+
+/// The longest prefix beyond `depth` that seven eighths of the rows begin with.
+fn longest_shared<'k, K: Keys>(keys: &'k K, rows: &[u32], depth: usize) -> &'k [u8] {
+    let mut sorted: [&[u8]; SAMPLE] = [&[]; SAMPLE];
+    for (place, &row) in sorted.iter_mut().zip(rows) {
+        *place = beyond(keys.key(row), depth);
+    }
+    let sorted = &mut sorted[..rows.len()];
+    // What the first and the last of some sorted keys share is what all of them do.
+    let first = sorted.first().copied().unwrap_or_default();
+    let all = sorted.iter().map(|key| shared(first, key)).min().unwrap_or(0);
+    sorted.sort_unstable_by(|a, b| beyond(a, all).cmp(beyond(b, all)));
+    let most = rows.len() - rows.len() / 8;
+    let window = |keys: &[&'k [u8]]| match keys {
+        [first, .., last] => &first[..shared(first, last)],
+        [only] => only,
+        [] => &[],
+    };
+    sorted.windows(most.max(1)).map(window).max_by_key(|prefix| prefix.len()).unwrap_or_default()
+}
+
+/// Splits by the prefix and makes windows at `at`. Says where the middle begins and ends, and whether it must be done
+/// again with a better lens.
+fn pass<K: Keys, const N: usize>(
+    keys: &K,
+    entries: &mut [Entry],
+    depth: usize,
+    prefix: &[u8],
+    at: usize,
+    lens: &Lens,
+) -> (usize, usize, Option<Lens>) {
+    let mut unseen = [0; N];
+    let (mut less, mut next, mut more) = (0, 0, entries.len());
+    for entry in entries.iter().take(2 * AHEAD) {
+        keys.expect_row(entry.row);
+    }
+    for entry in entries.iter().take(AHEAD) {
+        keys.expect_key(entry.row, at);
+    }
+    while next < more {
+        if let Some(entry) = entries.get(next + 2 * AHEAD) {
+            keys.expect_row(entry.row);
+            keys.expect_key(entries[next + AHEAD].row, at);
+        } else if let Some(entry) = entries.get(next + AHEAD) {
+            keys.expect_key(entry.row, at);
+        }
+        let key = keys.key(entries[next].row);
+        match against_prefix(key, depth, prefix) {
+            Ordering::Equal => {
+                let entry = &mut entries[next];
+                (entry.window, entry.held) = lens.window::<N>(key, at, &mut unseen);
+                next += 1;
+            }
+            Ordering::Less => {
+                entries.swap(less, next);
+                less += 1;
+                next += 1;
+            }
+            Ordering::Greater => {
+                more -= 1;
+                entries.swap(next, more);
+            }
+        }
+    }
+    (less, more, lens.with(&unseen))
+}

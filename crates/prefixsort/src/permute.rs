@@ -1,0 +1,147 @@
+//! The caller's rows, put in the order of the sorted entries: the only time that they are moved.
+#![allow(unsafe_code, reason = "rows of any type are moved through memory that is not theirs, without being cloned")]
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use crate::bits::prefetch;
+use crate::entry::Entry;
+
+/// Rows up to this size are gathered through the entries' memory; larger ones are carried along the permutation's
+/// cycles, where each costs one miss whatever its size.
+const GATHERED: usize = 64;
+
+/// How far ahead of its use a row is asked for.
+const AHEAD: usize = 16;
+
+/// Moves `rows[entries[i].row]` to `rows[i]` for all `i`, and leaves the entries without meaning.
+///
+/// # Safety
+///
+/// `entries` are as many as `rows`, and each row is named by exactly one of them.
+pub(crate) unsafe fn permute<T>(rows: &mut [T], entries: &mut [Entry]) {
+    debug_assert_eq!(rows.len(), entries.len());
+    if size_of::<T>() > GATHERED {
+        // SAFETY: handed on.
+        unsafe { along_cycles(rows, entries) }
+    } else {
+        // SAFETY: handed on.
+        unsafe { gather(rows, entries) }
+    }
+}
+
+/// Eight bytes of every row a pass: read in sorted order into the entries' windows, then written back. The reads of a
+/// pass do not wait for one another, as those along a cycle do. The last pass takes 16 bytes, the whole entry, since
+/// nothing is read from it any more; so slices and `Arc<[u8]>` take one pass, `Vec` and `String` two.
+///
+/// # Safety
+///
+/// As [`permute`].
+unsafe fn gather<T>(rows: &mut [T], entries: &mut [Entry]) {
+    const WINDOW: usize = 8;
+    const WHOLE: usize = size_of::<Entry>();
+    let size = size_of::<T>();
+    let base = rows.as_mut_ptr().cast::<MaybeUninit<u8>>();
+    let mut at = 0;
+    while size - at > WHOLE {
+        for index in 0..entries.len() {
+            if let Some(entry) = entries.get(index + AHEAD) {
+                prefetch(base.wrapping_add(entry.row as usize * size));
+            }
+            let from = entries[index].row as usize * size + at;
+            // SAFETY: `row` is less than the number of rows, so `from..from + 8` lies within one of them; `window` is
+            // the first field of an entry (`repr(C)`) and eight bytes long. Bytes are copied as bytes that may be
+            // uninitialised (padding), and are never looked at.
+            unsafe {
+                ptr::copy_nonoverlapping(base.add(from), ptr::from_mut(&mut entries[index]).cast(), WINDOW);
+            }
+        }
+        for (index, entry) in entries.iter().enumerate() {
+            // SAFETY: the other way round. What this overwrites has been read by the loop above: it is the same eight
+            // bytes of another row.
+            unsafe {
+                ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), base.add(index * size + at), WINDOW);
+            }
+        }
+        at += WINDOW;
+    }
+    let rest = size - at;
+    for index in 0..entries.len() {
+        if let Some(entry) = entries.get(index + AHEAD) {
+            prefetch(base.wrapping_add(entry.row as usize * size + at));
+        }
+        let from = entries[index].row as usize * size + at;
+        // SAFETY: as above, with up to 16 bytes, which is an entry's size; its row has been read.
+        unsafe {
+            ptr::copy_nonoverlapping(base.add(from), ptr::from_mut(&mut entries[index]).cast(), rest);
+        }
+    }
+    for (index, entry) in entries.iter().enumerate() {
+        // SAFETY: as above.
+        unsafe {
+            ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), base.add(index * size + at), rest);
+        }
+    }
+}
+
+/// Each row once, to where it belongs; one is held apart while its cycle is followed.
+///
+/// # Safety
+///
+/// As [`permute`].
+unsafe fn along_cycles<T>(rows: &mut [T], entries: &mut [Entry]) {
+    let base = rows.as_mut_ptr();
+    for start in 0..entries.len() {
+        if entries[start].row as usize == start {
+            continue;
+        }
+        // SAFETY: `start` and every `row` are less than the number of rows. The row at `start` is held apart, its place
+        // is free; each round fills the free place and frees another, until the one that belongs to what is held
+        // apart is free. Nothing in here can panic: every entry of the cycle is in bounds, as said by the caller.
+        unsafe {
+            let held = ptr::read(base.add(start));
+            let mut free = start;
+            loop {
+                let from = entries[free].row as usize;
+                entries[free].row = free as u32;
+                if from == start {
+                    break;
+                }
+                ptr::copy_nonoverlapping(base.add(from), base.add(free), 1);
+                free = from;
+            }
+            ptr::write(base.add(free), held);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check<T: Clone + PartialEq + std::fmt::Debug>(order: &[u32], make: impl Fn(u32) -> T) {
+        let mut rows: Vec<T> = (0..order.len() as u32).map(&make).collect();
+        let mut entries: Vec<Entry> = order.iter().map(|&row| Entry::of_row(row)).collect();
+        // SAFETY: proptest's shuffle makes each number once.
+        unsafe { permute(&mut rows, &mut entries) };
+        assert_eq!(rows, order.iter().map(|&row| make(row)).collect::<Vec<_>>());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 64 }))]
+        #[test]
+        fn rows_of_any_size_go_where_they_belong(order in (0..60_u32).prop_flat_map(|n| Just((0..n).collect::<Vec<_>>()).prop_shuffle())) {
+            check(&order, |_| ());
+            check(&order, |row| row as u8);
+            check(&order, |row| (row as u8, u64::from(row)));
+            check(&order, |row| [row as u8; 3]);
+            check(&order, |row| [row as u8; 17]);
+            check(&order, |row| [row as u16; 13]);
+            check(&order, |row| row.to_string());
+            check(&order, |row| vec![row.to_string(), "x".into()].into_boxed_slice());
+            check(&order, |row| (row.to_string(), row, row.to_string()));
+            check(&order, |row| ([u64::from(row); 9], row.to_string()));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Sorting a slice in place, or the order in which it would be sorted.
+
+use thiserror::Error;
+
+use crate::engine::Engine;
+use crate::entry::Entry;
+use crate::keys::{Keys, Rows};
+use crate::order::settle;
+use crate::permute::permute;
+
+/// Memory of a sort, kept for the next one: 16 bytes for each row, a stack, and about 150 KiB.
+///
+/// ```
+/// let mut scratch = prefixsort::Scratch::default();
+/// for mut batch in [vec!["b", "a"], vec!["d", "c"]] {
+///     prefixsort::sort_with(&mut batch, |row| row.as_bytes(), prefixsort::Options::default(), &mut scratch)?;
+///     assert!(batch.is_sorted());
+/// }
+/// # Ok::<(), prefixsort::Cancelled>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(crate) engine: Engine,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// How to sort.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Rows with equal keys keep the order in which they came.
+    pub stable: bool,
+    /// Asked between steps, the longest of which reads each key once; a sort that is cancelled leaves the rows as they
+    /// were.
+    pub cancelled: Option<&'a dyn Fn() -> bool>,
+}
+
+impl std::fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("stable", &self.stable)
+            .field("cancelled", &self.cancelled.map(|_| ".."))
+            .finish()
+    }
+}
+
+/// A sort that was cancelled: the rows are as they were.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the sort was cancelled; the rows are in the order that they had before")]
+pub struct Cancelled;
+
+/// Sorts by bytes; rows with equal bytes in any order.
+///
+/// ```
+/// let mut rows = vec!["tenant/7/b", "tenant/7/a", "tenant/6"];
+/// prefixsort::sort(&mut rows);
+/// assert_eq!(rows, ["tenant/6", "tenant/7/a", "tenant/7/b"]);
+/// ```
+pub fn sort<T: AsRef<[u8]>>(rows: &mut [T]) {
+    sort_by_key_bytes(rows, T::as_ref);
+}
+
+/// Sorts by bytes; rows with equal bytes keep their order.
+///
+/// ```
+/// let mut rows = vec![String::from("b"), String::from("a")];
+/// prefixsort::sort_stable(&mut rows);
+/// assert_eq!(rows, ["a", "b"]);
+/// ```
+pub fn sort_stable<T: AsRef<[u8]>>(rows: &mut [T]) {
+    sort_stable_by_key_bytes(rows, T::as_ref);
+}
+
+/// Sorts by the bytes that a function gives of each row; rows with equal bytes in any order.
+///
+/// A function that panics leaves the rows as they were. One that gives different bytes each time leads to some order,
+/// and never to anything worse.
+///
+/// ```
+/// let mut people = vec![("Lovelace", 1815), ("Hopper", 1906)];
+/// prefixsort::sort_by_key_bytes(&mut people, |person| person.0.as_bytes());
+/// assert_eq!(people[0].1, 1906);
+/// ```
+pub fn sort_by_key_bytes<T, F: Fn(&T) -> &[u8]>(rows: &mut [T], key: F) {
+    // Without a way to cancel it ends.
+    let _ = sort_with(rows, key, Options::default(), &mut Scratch::default());
+}
+
+/// Sorts by the bytes that a function gives of each row; rows with equal bytes keep their order.
+///
+/// ```
+/// let mut people = vec![("Hopper", 2), ("Hopper", 1), ("Backus", 3)];
+/// prefixsort::sort_stable_by_key_bytes(&mut people, |person| person.0.as_bytes());
+/// assert_eq!(people, [("Backus", 3), ("Hopper", 2), ("Hopper", 1)]);
+/// ```
+pub fn sort_stable_by_key_bytes<T, F: Fn(&T) -> &[u8]>(rows: &mut [T], key: F) {
+    let _ = sort_with(rows, key, Options { stable: true, ..Options::default() }, &mut Scratch::default());
+}
+
+/// Sorts as the options say, in memory that is kept for the next time.
+///
+/// # Errors
+///
+/// [`Cancelled`] if the options' check said so.
+pub fn sort_with<T, F: Fn(&T) -> &[u8]>(
+    rows: &mut [T],
+    key: F,
+    options: Options<'_>,
+    scratch: &mut Scratch,
+) -> Result<(), Cancelled> {
+    if settle(rows, &key) {
+        return Ok(());
+    }
+    if u32::try_from(rows.len()).is_err() {
+        // An entry numbers its row with 32 bits: beyond 64 GiB of entries other sorts are as good.
+        if options.stable {
+            rows.sort_by(|a, b| key(a).cmp(key(b)));
+        } else {
+            rows.sort_unstable_by(|a, b| key(a).cmp(key(b)));
+        }
+        return Ok(());
+    }
+    order(&Rows { rows, key }, rows.len(), options, scratch)?;
+    #[allow(unsafe_code, reason = "what the entries are is known here")]
+    // SAFETY: there is an entry for each row, made by `order`; since then entries have changed places only.
+    unsafe {
+        permute(rows, &mut scratch.entries);
+    }
+    Ok(())
+}
+
+/// The order in which rows would be sorted by bytes: first comes the index of the least. Equal rows keep their order.
+///
+/// # Panics
+///
+/// If there are more than 4,294,967,295 rows.
+///
+/// ```
+/// assert_eq!(prefixsort::sort_indices(&["b", "c", "a"]), [2, 0, 1]);
+/// ```
+pub fn sort_indices<T: AsRef<[u8]>>(rows: &[T]) -> Vec<u32> {
+    let mut scratch = Scratch::default();
+    let options = Options { stable: true, ..Options::default() };
+    let _ = order(&Rows { rows, key: T::as_ref }, rows.len(), options, &mut scratch);
+    scratch.entries.iter().map(|entry| entry.row).collect()
+}
+
+/// Leaves in the scratch's entries the order of the rows.
+fn order<K: Keys>(keys: &K, rows: usize, options: Options<'_>, scratch: &mut Scratch) -> Result<(), Cancelled> {
+    let rows = u32::try_from(rows).expect("no more than 4,294,967,295 rows");
+    scratch.entries.clear();
+    scratch.entries.extend((0..rows).map(Entry::of_row));
+    scratch.engine.start(rows, options.stable);
+    while scratch.engine.step(keys, &mut scratch.entries) {
+        if options.cancelled.is_some_and(|cancelled| cancelled()) {
+            return Err(Cancelled);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Every entry point against std's sort, on keys that are unlike each other and on keys that are all too alike.
+
+use std::cell::Cell;
+
+use prefixsort::{
+    Cancelled, Options, Scratch, SortedIter, sort, sort_by_key_bytes, sort_indices, sort_stable,
+    sort_stable_by_key_bytes, sort_with, top_k,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Bytes that collide: ends, zeros and 0xFF are where sorts of byte strings go wrong.
+fn byte() -> impl Strategy<Value = u8> {
+    prop_oneof![4 => Just(0_u8), 4 => Just(255), 3 => b'a'..=b'c', 1 => any::<u8>()]
+}
+
+/// A key made of few parts, so that many share long prefixes and many are equal.
+fn key() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop_oneof![
+        3 => vec(byte(), 0..4),
+        2 => Just(b"https://example.org/a/long/path/that/many/keys/share/".to_vec()),
+        1 => Just(vec![0; 40]),
+        1 => Just(b"a".repeat(70)),
+        2 => vec(any::<u8>(), 0..12),
+    ];
+    vec(part, 0..6).prop_map(|parts| parts.concat())
+}
+
+fn keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    prop_oneof![vec(key(), 0..30), vec(key(), 0..1500), few_different()]
+}
+
+/// Many keys of which few are different.
+fn few_different() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    (vec(key(), 1..20), vec(any::<prop::sample::Index>(), 0..2000))
+        .prop_map(|(keys, picks)| picks.iter().map(|pick| pick.get(&keys).clone()).collect())
+}
+
+fn cases(debug: u32) -> ProptestConfig {
+    ProptestConfig::with_cases(if cfg!(miri) { 2 } else { debug })
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    #[test]
+    fn sort_sorts(keys in keys()) {
+        let mut expected = keys.clone();
+        expected.sort_unstable();
+        let mut sorted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        sort(&mut sorted);
+        prop_assert_eq!(&sorted, &expected);
+        let mut owned = keys;
+        sort(&mut owned);
+        prop_assert_eq!(owned, expected);
+    }
+
+    #[test]
+    fn stable_sorts_keep_the_order_of_equals(keys in keys()) {
+        let rows: Vec<(Vec<u8>, usize)> = keys.into_iter().zip(0..).collect();
+        let mut expected = rows.clone();
+        expected.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut sorted = rows.clone();
+        sort_stable_by_key_bytes(&mut sorted, |row| &row.0);
+        prop_assert_eq!(&sorted, &expected);
+        let indices: Vec<usize> = expected.iter().map(|row| row.1).collect();
+        let keys: Vec<&[u8]> = rows.iter().map(|row| row.0.as_slice()).collect();
+        prop_assert_eq!(sort_indices(&keys).into_iter().map(|row| row as usize).collect::<Vec<_>>(), indices);
+        let mut by_key = rows.clone();
+        sort_by_key_bytes(&mut by_key, |row| &row.0);
+        prop_assert!(by_key.iter().map(|row| &row.0).eq(expected.iter().map(|row| &row.0)));
+        let mut strings: Vec<&[u8]> = keys.clone();
+        sort_stable(&mut strings);
+        prop_assert!(strings.iter().eq(expected.iter().map(|row| &row.0)));
+    }
+
+    #[test]
+    fn the_iterator_gives_rows_in_order(keys in keys(), k in 0usize..50) {
+        let mut expected: Vec<&Vec<u8>> = keys.iter().collect();
+        expected.sort();
+        let iterator = SortedIter::new(&keys);
+        prop_assert_eq!(iterator.len(), keys.len());
+        prop_assert_eq!(&iterator.collect::<Vec<_>>(), &expected);
+        expected.truncate(k);
+        prop_assert_eq!(top_k(&keys, k), expected);
+    }
+
+    #[test]
+    fn one_scratch_serves_many_sorts(batches in vec(keys(), 1..4)) {
+        let mut scratch = Scratch::default();
+        for mut batch in batches {
+            let mut expected = batch.clone();
+            expected.sort();
+            prop_assert_eq!(sort_with(&mut batch, |row| row, Options::default(), &mut scratch), Ok(()));
+            prop_assert_eq!(batch, expected);
+        }
+    }
+
+    #[test]
+    fn a_sort_that_is_cancelled_or_panics_changes_nothing(keys in keys(), after in 0u32..3000) {
+        let mut rows = keys.clone();
+        let asked = Cell::new(0);
+        let cancelled = || { asked.set(asked.get() + 1); asked.get() > after % 7 };
+        let options = Options { cancelled: Some(&cancelled), ..Options::default() };
+        match sort_with(&mut rows, |row| row, options, &mut Scratch::default()) {
+            Ok(()) => prop_assert!(rows.is_sorted()),
+            Err(Cancelled) => prop_assert_eq!(&rows, &keys),
+        }
+        let mut rows = keys.clone();
+        let calls = Cell::new(0);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            sort_by_key_bytes(&mut rows, |row| {
+                calls.set(calls.get() + 1);
+                assert!(calls.get() <= after, "a key that cannot be had");
+                row
+            });
+        }));
+        if outcome.is_ok() {
+            prop_assert!(rows.is_sorted());
+        } else {
+            prop_assert_eq!(&rows, &keys);
+        }
+    }
+
+    #[test]
+    fn a_key_function_that_lies_loses_no_row(keys in keys(), seed: u64) {
+        let mut rows: Vec<(usize, Vec<u8>)> = keys.into_iter().enumerate().collect();
+        let state = Cell::new(seed | 1);
+        sort_by_key_bytes(&mut rows, |row| {
+            state.set(state.get().wrapping_mul(6364136223846793005).wrapping_add(1));
+            let cut = (state.get() >> 33) as usize % (row.1.len() + 1);
+            if state.get() >> 63 == 0 { &row.1[cut..] } else { &row.1[..cut] }
+        });
+        rows.sort_by_key(|row| row.0);
+        prop_assert!(rows.iter().map(|row| row.0).eq(0..rows.len()));
+    }
+}
+
+/// Large enough for distribution in place, and for samples.
+#[test]
+#[cfg_attr(miri, ignore = "a hundred thousand keys take Miri hours; smaller ones run above")]
+fn many_keys_of_many_kinds() {
+    let mut state = 1_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let many = 100_000;
+    let mut kinds: Vec<Vec<Vec<u8>>> = vec![
+        (0..many).map(|_| random().to_be_bytes().to_vec()).collect(),
+        (0..many)
+            .map(|_| format!("https://host{}.example/{}/{}", random() % 9, random() % 99, random()).into_bytes())
+            .collect(),
+        (0..many).map(|_| format!("{:020}", random() % 100_000).into_bytes()).collect(),
+        (0..many).map(|_| vec![b'a'; (random() % 300) as usize]).collect(),
+        (0..many).map(|_| vec![0; (random() % 50) as usize]).collect(),
+        (0..many).map(|_| (0..100).map(|_| b"acgt"[(random() % 4) as usize]).collect()).collect(),
+        (0..many).map(|_| b"the same".to_vec()).collect(),
+        (0..many)
+            .map(|n: u32| {
+                let mut key = vec![if random() % 100 == 0 { random() as u8 } else { b'k' }];
+                key.extend_from_slice(&[7; 47]);
+                key.extend_from_slice(&(n ^ 0x5555).to_be_bytes());
+                key
+            })
+            .collect(),
+        (0..many).map(|n| format!("{n:08}").into_bytes()).collect(),
+        (0..many).rev().map(|n| format!("{n:08}").into_bytes()).collect(),
+    ];
+    for keys in &mut kinds {
+        let mut expected = keys.clone();
+        expected.sort();
+        let mut stable: Vec<(&[u8], u32)> = keys.iter().map(Vec::as_slice).zip(0..).collect();
+        sort_stable_by_key_bytes(&mut stable, |row| row.0);
+        assert!(stable.is_sorted());
+        assert!(SortedIter::new(keys).eq(expected.iter()));
+        sort(keys);
+        assert!(*keys == expected);
+    }
+}

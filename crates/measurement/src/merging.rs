@@ -42,6 +42,16 @@ pub enum NotOfOneKind {
         /// `read`, `write`, `sync` or `commit`.
         operation: &'static str,
     },
+    /// Of some operations only the number is known, of others the distribution.
+    #[error(
+        "one `{test}` tells only how many {operation} operations it did and another how long each took, and the percentiles of some are not those of all"
+    )]
+    OnlyCounted {
+        /// The test's name.
+        test: String,
+        /// `read`, `write`, `sync` or `commit`.
+        operation: &'static str,
+    },
     /// Their series were taken at different intervals.
     #[error("the series of `{test}` are of intervals of {first_s} s and of {other_s} s")]
     Interval {
@@ -133,10 +143,10 @@ impl TestResult {
         let per_second = |count: f64| if elapsed_s > 0.0 { count / elapsed_s } else { 0.0 };
         let ops = parts.iter().map(|part| part.ops).sum::<u64>();
         let histograms = Histograms {
-            read: pooled(parts, "read", |part| (&part.histograms.read, part.read_us))?,
-            write: pooled(parts, "write", |part| (&part.histograms.write, part.write_us))?,
-            sync: pooled(parts, "sync", |part| (&part.histograms.sync, part.sync_us))?,
-            commit: pooled(parts, "commit", |part| (&part.histograms.commit, part.commit_us))?,
+            read: pooled(parts, "read", |part| (&part.histograms.read, part.read_us, part.proof.reads))?,
+            write: pooled(parts, "write", |part| (&part.histograms.write, part.write_us, part.proof.writes))?,
+            sync: pooled(parts, "sync", |part| (&part.histograms.sync, part.sync_us, part.proof.syncs))?,
+            commit: pooled(parts, "commit", |part| (&part.histograms.commit, part.commit_us, part.proof.commits))?,
         };
         let summary = |histogram: &Option<Histogram>| histogram.as_ref().and_then(Histogram::summary);
         Ok(TestResult {
@@ -147,7 +157,10 @@ impl TestResult {
             ops,
             iops: per_second(ops as f64),
             mib_per_s: per_second(sum(|part| part.mib_per_s * part.elapsed_s)),
-            commits_per_s: histograms.commit.as_ref().map(|commits| per_second(commits.count() as f64)),
+            commits_per_s: match &histograms.commit {
+                Some(commits) => Some(per_second(commits.count() as f64)),
+                None => counted_commits(parts).map(per_second),
+            },
             read_us: summary(&histograms.read),
             write_us: summary(&histograms.write),
             sync_us: summary(&histograms.sync),
@@ -163,21 +176,41 @@ impl TestResult {
     }
 }
 
-/// The distributions of one kind of operation together; `None` where no part has such operations.
+/// The distributions of one kind of operation together; `None` where no part tells of any. `of` is a part's distribution, its percentiles and how many such
+/// operations it counted.
 fn pooled(
     parts: &[&TestResult],
     operation: &'static str,
-    of: impl Fn(&TestResult) -> (&Option<Histogram>, Option<LatencySummary>),
+    of: impl Fn(&TestResult) -> (&Option<Histogram>, Option<LatencySummary>, u64),
 ) -> Result<Option<Histogram>, NotOfOneKind> {
     let mut pool: Option<Histogram> = None;
+    let mut only_counted = None;
     for part in parts {
         match of(part) {
-            (Some(histogram), _) => pool.get_or_insert_default().merge(histogram),
-            (None, Some(_)) => return Err(NotOfOneKind::NoHistogram { test: part.test.clone(), operation }),
-            (None, None) => {}
+            (Some(histogram), ..) => pool.get_or_insert_default().merge(histogram),
+            (None, Some(_), _) => return Err(NotOfOneKind::NoHistogram { test: part.test.clone(), operation }),
+            (None, None, count) if count > 0 => only_counted = Some(*part),
+            (None, None, _) => {}
         }
     }
-    Ok(pool)
+    match only_counted.filter(|_| pool.is_some()) {
+        // The distribution of some would be given out as that of all.
+        Some(part) => Err(NotOfOneKind::OnlyCounted { test: part.test.clone(), operation }),
+        None => Ok(pool),
+    }
+}
+
+/// How many commits all parts made, where none tells how long one took. A part without operations made none; of one that does not speak of commits nobody
+/// knows.
+fn counted_commits(parts: &[&TestResult]) -> Option<f64> {
+    if parts.iter().all(|part| part.commits_per_s.is_none()) {
+        return None;
+    }
+    let commits = |part: &&TestResult| match part.commits_per_s {
+        Some(rate) => Some(rate * part.elapsed_s),
+        None => (part.ops == 0).then_some(0.0),
+    };
+    parts.iter().map(commits).sum()
 }
 
 fn joined(parts: &[&TestResult]) -> Result<Series, NotOfOneKind> {

@@ -139,6 +139,40 @@ fn percentiles_without_their_distribution_and_unequal_intervals_are_refused() {
     insta::assert_snapshot!(TestResult::merged(&[&one, &coarse]).unwrap_err(), @"the series of `write + fsync` are of intervals of 1 s and of 5 s");
 }
 
+/// A run as a tool tells it that counts commits and does not time them.
+fn counted(rate: f64, elapsed_s: f64) -> TestResult {
+    let mut counted = run(&[]);
+    let commits = (rate * elapsed_s) as u64;
+    counted.elapsed_s = elapsed_s;
+    (counted.ops, counted.iops, counted.commits_per_s) = (commits, rate, Some(rate));
+    counted.proof = Proof { reads: 0, writes: commits, syncs: commits, commits, device: None };
+    counted.histograms = Histograms::default();
+    (counted.write_us, counted.sync_us, counted.commit_us) = (None, None, None);
+    counted
+}
+
+#[test]
+fn commits_that_were_only_counted_are_counted_together() {
+    let merged = TestResult::merged(&[&counted(1000.0, 5.0), &counted(400.0, 15.0)]).unwrap();
+    assert!(close(merged.commits_per_s.unwrap(), 550.0), "{:?}", merged.commits_per_s);
+    assert_eq!((merged.proof.commits, merged.commit_us), (11_000, None));
+    let mut idle = counted(0.0, 10.0);
+    idle.commits_per_s = None;
+    let merged = TestResult::merged(&[&counted(1000.0, 10.0), &idle]).unwrap();
+    assert!(close(merged.commits_per_s.unwrap(), 500.0));
+    // What one does not know, the sum does not know.
+    let mut silent = counted(1000.0, 5.0);
+    silent.commits_per_s = None;
+    assert_eq!(TestResult::merged(&[&counted(1000.0, 5.0), &silent]).unwrap().commits_per_s, None);
+    assert_eq!(TestResult::merged(&[&silent, &silent]).unwrap().commits_per_s, None);
+}
+
+#[test]
+fn the_percentiles_of_some_are_not_given_out_as_those_of_all() {
+    let refused = TestResult::merged(&[&run(&[1000; 100]), &counted(1000.0, 5.0)]).unwrap_err().to_string();
+    insta::assert_snapshot!(refused, @"one `write + fsync` tells only how many write operations it did and another how long each took, and the percentiles of some are not those of all");
+}
+
 #[test]
 fn what_a_part_lacks_the_sum_does_not_claim() {
     let one = run(&[1000; 200]);

@@ -166,6 +166,36 @@ pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
     document.fitness = fitness;
 }
 
+/// Judges the sum of several runs, if it is of one storage: a finding about two drives would be true of neither. Says why it is not.
+///
+/// # Errors
+/// A sentence for the person where nothing is judged.
+pub fn judge_merged(merged: &mut RunDocument, runs: &[RunDocument]) -> Result<(), &'static str> {
+    if merged.source.is_some() {
+        // What another tool measured is not judged when it is imported, either.
+        return Ok(());
+    }
+    if !RunDocument::of_one_storage(runs) {
+        return Err("the runs are not of one drive and filesystem, so that their sum has no findings and no fitness");
+    }
+    let mut found = runs.iter().map(found_on);
+    let first = found.next().flatten();
+    judge(merged, first.filter(|_| found.all(|other| other == first)));
+    Ok(())
+}
+
+/// How the document says that the write caches were found, where it is the same for all: the drives' own words, else the kernel's.
+fn found_on(document: &RunDocument) -> Option<bool> {
+    let own: Option<Vec<bool>> = document.drives.iter().map(|drive| drive.cache.is_on()).collect();
+    let kernel = || {
+        let device = document.drive.as_ref().and_then(drive::Place::block_device)?;
+        Some(vec![device.queue.write_cache? == drive::WriteCache::WriteBack])
+    };
+    let all = own.filter(|own| !own.is_empty()).or_else(kernel)?;
+    let first = *all.first()?;
+    all.iter().all(|on| *on == first).then_some(first)
+}
+
 /// The results under the setting that the caches were found with and have again: what the storage does from now on.
 fn standing(results: &[TestResult], found_on: Option<bool>) -> Vec<TestResult> {
     let stands = |setting: WriteCache| setting.wants_on().is_none_or(|on| Some(on) == found_on);

@@ -167,6 +167,38 @@ fn a_merged_document_is_a_document() {
 }
 
 #[test]
+fn a_merged_write_cache_matrix_is_judged_like_one_run_s() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    for name in ["a.json", "b.json"] {
+        let target = "sim:micron-5100-eco-960gb";
+        let run = run(&["run", "write-cache", "--quiet", "--target", target, "--output", &path(name)]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
+    let one: Value = serde_json::from_str(&std::fs::read_to_string(path("a.json")).unwrap()).unwrap();
+    let merged = run(&["results", "merge", &path("a.json"), &path("b.json")]);
+    assert_eq!(merged.stderr, "");
+    let merged = merged.document();
+    let ids = |document: &Value| -> Vec<Value> {
+        document["findings"].as_array().unwrap().iter().map(|finding| finding["id"].clone()).collect()
+    };
+    assert!(ids(&one).contains(&"write-cache-better-off".into()), "{:?}", ids(&one));
+    assert_eq!(ids(&merged), ids(&one));
+    assert_eq!(merged["fitness"], one["fitness"]);
+}
+
+#[test]
+fn the_sum_of_two_drives_is_no_drive_s() {
+    let results = two();
+    let merged = results.results(&["merge", "slow.json", "fast.json"]);
+    assert_eq!(merged.code, Some(0), "{}", merged.stderr);
+    insta::assert_snapshot!(merged.words(), @"flushmark: the runs are not of one drive and filesystem, so that their sum has no findings and no fitness");
+    let merged = merged.document();
+    assert_eq!((&merged["findings"], &merged["fitness"]), (&serde_json::json!([]), &serde_json::json!({})));
+    assert_eq!(merged["drive"], Value::Null);
+}
+
+#[test]
 fn what_is_refused() {
     let results = two();
     results.changed("fast.json", "other.json", |document| document["results"][0]["workload"]["sync_every"] = 8.into());

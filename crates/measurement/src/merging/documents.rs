@@ -8,7 +8,7 @@ impl RunDocument {
     /// Several runs of the same tests as one. Tests come in the first's order; `merged_runs` counts.
     ///
     /// Facts of which the document holds only one and which differ (host, drive) are left out. Findings and fitness are empty: whoever merges has the
-    /// sum judged anew.
+    /// sum judged anew, if it is [of one storage](RunDocument::of_one_storage).
     ///
     /// # Errors
     /// When there are fewer than two, or they are not of one kind.
@@ -18,6 +18,7 @@ impl RunDocument {
         alike(runs, "smoke", |run| run.smoke.to_string())?;
         alike(runs, "target.kind", |run| run.target.kind.clone())?;
         alike(runs, "source.tool", |run| run.source.as_ref().map_or("flushmark".to_owned(), |it| it.tool.clone()))?;
+        let one_storage = RunDocument::of_one_storage(runs);
         let joined = |text: fn(&RunDocument) -> &String| super::distinct(runs.iter().map(text)).join(", ");
         let mut target = first.target.clone();
         target.given = joined(|run| &run.target.given);
@@ -31,13 +32,23 @@ impl RunDocument {
             source: source(runs),
             merged_runs: Some(runs.iter().map(|run| run.merged_runs.unwrap_or(1)).sum()),
             host: if same(runs, machine) { first.host.clone() } else { drive::HostFacts::default() },
-            drive: first.drive.clone().filter(|_| same(runs, hardware)),
-            drives: if same(runs, hardware) { first.drives.clone() } else { Vec::new() },
+            drive: first.drive.clone().filter(|_| one_storage),
+            drives: if one_storage { first.drives.clone() } else { Vec::new() },
             results: results(runs)?,
             skipped: skipped(runs),
             findings: Vec::new(),
             fitness: std::collections::BTreeMap::new(),
         })
+    }
+
+    /// Whether all were measured on the same drives by way of the same filesystem, as far as they tell. What has no serial number is taken for the same
+    /// only on machines that are alike.
+    pub fn of_one_storage(runs: &[RunDocument]) -> bool {
+        let numbered = runs.iter().all(|run| {
+            let device = run.drive.as_ref().and_then(drive::Place::block_device);
+            device.is_some_and(|device| device.drives().iter().all(|drive| drive.serial.is_some()))
+        });
+        same(runs, storage) && (numbered || same(runs, machine))
     }
 }
 
@@ -60,13 +71,24 @@ fn machine(run: &RunDocument) -> impl PartialEq + use<> {
     (host.kernel_release.clone(), host.cpu_model.clone(), host.logical_cpus, host.memory_bytes)
 }
 
-/// The drives beneath, told apart by model and serial number.
-fn hardware(run: &RunDocument) -> impl PartialEq + use<> {
+/// The drives beneath and the filesystem on them; where no drive is seen, what was mounted. An imported run has what its tool or a person called the drive.
+fn storage(run: &RunDocument) -> impl PartialEq + use<> {
     let device = run.drive.as_ref().and_then(drive::Place::block_device);
-    device.map(|device| {
-        let drives = device.drives();
-        drives.iter().map(|drive| (drive.model.clone(), drive.serial.clone(), drive.size_bytes)).collect::<Vec<_>>()
-    })
+    let drives = device.map(|device| {
+        let identity = |drive: &&drive::BlockDevice| {
+            // A drive's kernel name tells it apart only where nothing else does, and a model's is what a person typed, seed and all.
+            let name = Some(drive.name.clone()).filter(|_| drive.serial.is_none() && !drive.is_modelled());
+            (drive.model.clone(), drive.serial.clone(), drive.size_bytes, name)
+        };
+        device.drives().iter().map(identity).collect::<Vec<_>>()
+    });
+    let mount = run.drive.as_ref().and_then(|place| place.mount.as_ref());
+    let mount = mount.map(|mount| {
+        let source = Some(mount.source.clone()).filter(|_| device.is_none());
+        (mount.fs_type.clone(), mount.options.clone(), mount.super_options.clone(), source)
+    });
+    let told = run.source.as_ref().and_then(|source| source.drive.clone());
+    (drives, mount, told)
 }
 
 fn source(runs: &[RunDocument]) -> Option<Source> {

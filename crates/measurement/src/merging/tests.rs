@@ -223,3 +223,30 @@ fn runs_of_different_kinds_are_refused() {
     insta::assert_snapshot!(refused(&|run| run.results[0].workload.depth = 4), @"`write + fsync` is not one workload in all of them: `depth` is 1 in one and 4 in another");
     assert_eq!(RunDocument::merged(std::slice::from_ref(&one)), Err(NotOfOneKind::TooFew));
 }
+
+#[test]
+fn one_storage_is_one_by_its_drives_its_filesystem_and_without_serial_numbers_by_its_machine() {
+    let one = document(vec![run(&[1000])]);
+    let with = |change: &dyn Fn(&mut RunDocument)| {
+        let mut other = one.clone();
+        change(&mut other);
+        let runs = [one.clone(), other];
+        let kept = RunDocument::merged(&runs).unwrap().drive.is_some();
+        assert_eq!(kept, RunDocument::of_one_storage(&runs));
+        kept
+    };
+    fn device(run: &mut RunDocument) -> &mut drive::BlockDevice {
+        match &mut run.drive.as_mut().unwrap().backing {
+            drive::Backing::BlockDevice(device) => device,
+            drive::Backing::NoBlockDevice(_) => panic!("the document has a device"),
+        }
+    }
+    assert!(with(&|_| ()));
+    // A model's name is what a person typed.
+    assert!(with(&|run| device(run).name += ",seed=2"));
+    assert!(!with(&|run| device(run).model = Some("another".to_owned())));
+    assert!(!with(&|run| device(run).serial = Some("S1".to_owned())));
+    assert!(!with(&|run| run.host.memory_bytes = Some(1)));
+    let mount = drive::MountTable::parse(b"1 0 0:0 / / rw,relatime - ext4 /dev/vda rw\n").unwrap().mounts()[0].clone();
+    assert!(!with(&|run| run.drive.as_mut().unwrap().mount = Some(mount.clone())));
+}

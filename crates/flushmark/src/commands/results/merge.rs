@@ -7,7 +7,7 @@ use store::{Inserted, Origin};
 use crate::args::comparison::MergeArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::print;
-use crate::exit::{Verdict, WrongUse};
+use crate::exit::{Verdict, WrongUse, complain};
 use crate::{keeping, selection, session};
 
 /// Adds the runs up, judges the sum anew, and prints or writes the document.
@@ -20,8 +20,9 @@ pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
     let runs: Vec<RunDocument> = selected.into_iter().flat_map(|selected| selected.documents).collect();
     let mut merged = RunDocument::merged(&runs)
         .map_err(|error| WrongUse(format!("{} do not merge: {error}", args.results.join(", "))))?;
-    // Where a suite switched caches, nobody knows any more which setting was found.
-    session::judge(&mut merged, None);
+    if let Err(sentence) = session::judge_merged(&mut merged, &runs) {
+        complain(sentence);
+    }
     let json = report::json(&merged);
     match &args.output {
         Some(path) => {

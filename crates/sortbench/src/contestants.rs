@@ -1,0 +1,208 @@
+//! Everything that sorts byte strings in the comparison, behind one signature.
+//!
+//! The peers are std's two sorts, the published crates that sort byte strings by more than comparisons, and Arrow's two ways. Looked at and left out:
+//!
+//! - `rdst`, `voracious_radix_sort`, `radsort`, `rdxsort`: they sort numbers and arrays of a fixed length, which they move about whole; none takes keys of any length
+//!   by reference.
+//! - `glidesort`: a comparison sort for every type. What it does for byte strings std's sorts, which came after it, do as well.
+//! - `algorithms_fourth`: a textbook's exercises, for `&str` alone.
+//! - `stringsort`: sorts the characters within one string.
+//! - `lazysort`: an iterator that sorts by comparisons as it goes; it gives no byte string a treatment of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use afsort::AFSortable as _;
+use arrow_array::{ArrayRef, LargeBinaryArray};
+use arrow_row::{RowConverter, SortField};
+
+use crate::reference;
+use crate::stopwatch::Stopwatch;
+
+/// Something that sorts.
+#[derive(Debug)]
+pub struct Contestant {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// What it is.
+    pub what: &'static str,
+    run: Run,
+}
+
+/// What takes its own copy of the keys outside the timed part and gives them back in order.
+type Run = for<'k> fn(&[&'k [u8]], &mut Stopwatch) -> Vec<&'k [u8]>;
+
+/// afsort goes down one level of recursion for each byte that keys share.
+const STACK_BYTES: usize = 256 << 20;
+
+impl Contestant {
+    /// Whichever has that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PEERS.iter().chain([&OURS]).find(|contestant| contestant.name == name)
+    }
+
+    /// The keys in order, and the time that the sort took. It gets a copy of its own, and a thread with stack enough for the worst of them.
+    ///
+    /// # Panics
+    ///
+    /// If the contestant does, or no thread can be had.
+    pub fn sort<'k>(&self, keys: &[&'k [u8]]) -> (Vec<&'k [u8]>, Duration) {
+        std::thread::scope(|scope| {
+            let sort = || {
+                let mut watch = Stopwatch::default();
+                let sorted = (self.run)(keys, &mut watch);
+                (sorted, watch.elapsed())
+            };
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, sort);
+            let thread = thread.expect("a thread for a contestant");
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// The sort that all this is about.
+pub const OURS: Contestant =
+    Contestant { name: "prefixsort", what: "ours", run: |keys, watch| in_place(keys, watch, prefixsort::sort) };
+
+/// Whom ours is compared to. std's `sort_unstable` comes first: every data set has a target against it.
+pub const PEERS: [Contestant; 10] = [
+    Contestant {
+        name: STD_UNSTABLE,
+        what: "std's slice::sort_unstable (ipnsort)",
+        run: |keys, watch| in_place(keys, watch, <[_]>::sort_unstable),
+    },
+    Contestant {
+        name: "std",
+        what: "std's slice::sort (driftsort)",
+        run: |keys, watch| in_place(keys, watch, <[_]>::sort),
+    },
+    Contestant {
+        name: "orasort",
+        what: "crate orasort: common-prefix-skipping adaptive sort, first published",
+        run: |keys, watch| in_place(keys, watch, orasort::orasort_mut),
+    },
+    Contestant {
+        name: "afsort",
+        what: "crate afsort: American flag sort",
+        run: |keys, watch| in_place(keys, watch, <[_]>::af_sort_unstable),
+    },
+    Contestant {
+        name: "brainsort",
+        what: "crate brainsort: radix sort on eight cached bytes, stable",
+        run: |keys, watch| in_place(keys, watch, brainsort::sort),
+    },
+    Contestant { name: "arrow-row", what: "Arrow's row format: encoding, then sort_unstable of rows", run: arrow_row },
+    Contestant { name: "arrow-ord", what: "Arrow's sort_to_indices on the column itself", run: arrow_ord },
+    Contestant {
+        name: "mkqs-8",
+        what: "reference: caching multikey quicksort, eight bytes",
+        run: |keys, watch| in_place(keys, watch, reference::caching_multikey_quicksort),
+    },
+    Contestant {
+        name: "sketch",
+        what: "reference: sort_unstable on (eight bytes, row), then on the next eight",
+        run: |keys, watch| in_place(keys, watch, reference::sketch),
+    },
+    Contestant {
+        name: "published",
+        what: "reference: the algorithm as it was published, with nothing added",
+        run: |keys, watch| in_place(keys, watch, reference::published),
+    },
+];
+
+/// The peer that has a target of its own.
+pub const STD_UNSTABLE: &str = "std-unstable";
+
+fn in_place<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch, sort: impl FnOnce(&mut [&'k [u8]])) -> Vec<&'k [u8]> {
+    let mut keys = keys.to_vec();
+    watch.time(|| sort(&mut keys));
+    keys
+}
+
+/// The column is there before, as it is in a program that uses Arrow; the rows are not.
+fn arrow_row<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch) -> Vec<&'k [u8]> {
+    let column = column(keys);
+    let order = watch.time(|| {
+        let field = SortField::new(column.data_type().clone());
+        let converter = RowConverter::new(vec![field]).expect("a row format for binary columns");
+        let rows = converter.convert_columns(&[column]).expect("rows of a binary column");
+        let mut rows: Vec<_> = rows.iter().enumerate().collect();
+        rows.sort_unstable_by_key(|&(_, row)| row);
+        rows.into_iter().map(|(row, _)| row).collect::<Vec<_>>()
+    });
+    order.into_iter().map(|row| keys[row]).collect()
+}
+
+fn arrow_ord<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch) -> Vec<&'k [u8]> {
+    let column = column(keys);
+    let order = watch.time(|| arrow_ord::sort::sort_to_indices(&column, None, None).expect("the order of a column"));
+    order.values().iter().map(|&row| keys[row as usize]).collect()
+}
+
+/// With offsets of 64 bits: ten million long keys are more than 2 GiB.
+fn column(keys: &[&[u8]]) -> ArrayRef {
+    Arc::new(LargeBinaryArray::from_iter_values(keys))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::data::{DATA_SETS, SEED};
+
+    /// Every contestant, over the same keys, against std's stable sort.
+    fn all_sort(keys: &[&[u8]]) {
+        let mut expected = keys.to_vec();
+        expected.sort();
+        for contestant in PEERS.iter().chain([&OURS]) {
+            let (sorted, _) = contestant.sort(keys);
+            assert!(sorted == expected, "{} does not sort {} keys", contestant.name, keys.len());
+        }
+    }
+
+    #[test]
+    fn every_data_set_is_sorted_by_all() {
+        for set in &DATA_SETS {
+            eprintln!("{}", set.name);
+            // More than any contestant's threshold between its small and its large way.
+            for count in [0, 1, 2, 100, 20_000] {
+                all_sort(&set.keys(count, SEED).slices());
+            }
+        }
+    }
+
+    #[test]
+    fn a_contestant_is_timed() {
+        let keys = DATA_SETS[0].keys(10_000, SEED);
+        for contestant in PEERS.iter().chain([&OURS]) {
+            let (_, elapsed) = contestant.sort(&keys.slices());
+            assert!(!elapsed.is_zero(), "{}", contestant.name);
+        }
+    }
+
+    /// Keys out of so few bytes that they are prefixes of one another, NULs and 0xFF among them, behind prefixes that cross a window or two.
+    fn key() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![Just(0u8), Just(0), Just(1), Just(b'a'), Just(0xff)];
+        (prop_oneof![Just(0usize), Just(1), Just(7), Just(8), Just(20)], prop::collection::vec(byte, 0..20)).prop_map(
+            |(prefix, tail)| {
+                let mut key = vec![b'p'; prefix];
+                key.extend(tail);
+                key
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn keys_of_any_kind_are_sorted_by_all(
+            short in prop::collection::vec(key(), 0..400),
+            random in prop::collection::vec(any::<Vec<u8>>(), 0..40),
+        ) {
+            let keys: Vec<&[u8]> = short.iter().chain(&random).map(Vec::as_slice).collect();
+            all_sort(&keys);
+        }
+    }
+}

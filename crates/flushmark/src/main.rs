@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod browser;
 mod c_states;
 mod commands;
 mod exit;

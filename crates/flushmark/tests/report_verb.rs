@@ -6,7 +6,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{flushmark, run};
+use common::{Run, flushmark, run};
 
 /// A result of `check` on a modelled drive.
 fn result(directory: &Path, name: &str) -> String {
@@ -37,6 +37,35 @@ fn without_a_name_the_page_is_report_html() {
     result(directory.path(), "check.json");
     let status = flushmark().args(["report", "check.json"]).current_dir(directory.path()).status().unwrap();
     assert!(status.success() && directory.path().join("report.html").is_file());
+}
+
+#[test]
+fn the_browser_is_opened_at_the_page_and_where_there_is_none_that_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = result(directory.path(), "check.json");
+    let page = directory.path().join("a page.html");
+    let page_text = page.to_str().unwrap();
+    let script = directory.path().join("browser");
+    std::fs::write(&script, "printf %s \"$2\" > \"$1\"").unwrap();
+    let opened = directory.path().join("opened");
+    let browser = format!("false:sh {} {}", script.display(), opened.display());
+    let report = |environment: &[(&str, &str)]| {
+        let mut command = flushmark();
+        command.args(["report", &json, "--open", "-o", page_text]).env_remove("BROWSER");
+        Run::of(command.envs(environment.iter().copied()).output().unwrap())
+    };
+    let shown = report(&[("BROWSER", &browser)]);
+    assert_eq!((shown.code, shown.words().as_str()), (Some(0), ""), "the second works");
+    let address = format!("file://{}/a%20page.html", directory.path().display());
+    assert_eq!(std::fs::read_to_string(&opened).unwrap(), address);
+    let none = report(&[("PATH", "")]);
+    assert_eq!(none.code, Some(0), "the page is made all the same");
+    insta::assert_snapshot!(none.said(directory.path(), "/DIR"), @"flushmark: no browser was opened: `xdg-open` is not installed; open file:///DIR/a%20page.html yourself, or name a browser in BROWSER");
+    let failed = report(&[("BROWSER", "false:no-such-browser %s")]);
+    insta::assert_snapshot!(failed.said(directory.path(), "/DIR"), @"flushmark: no browser was opened: `false` failed (exit status: 1), `no-such-browser %s` is not installed; open file:///DIR/a%20page.html yourself, or name a browser in BROWSER");
+    let nothing = run(&["report", &json, "--open", "-o", "-"]);
+    assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(2), ""));
+    insta::assert_snapshot!(nothing.words(), @"flushmark: --open shows a file, and --output - makes none; name a file, or leave --open out");
 }
 
 #[test]

@@ -39,6 +39,37 @@ fn it_says_where_it_is_and_ends_cleanly() {
 }
 
 #[test]
+fn the_browser_is_opened_at_its_address_and_where_there_is_none_that_is_said() {
+    let place = tempfile::tempdir().unwrap();
+    let store = place.path().join("results.db");
+    let script = place.path().join("browser");
+    // Moved into its place, so that it is whole when it is there.
+    std::fs::write(&script, "printf %s \"$2\" > \"$1.new\" && mv \"$1.new\" \"$1\"").unwrap();
+    let opened = place.path().join("opened");
+    let web = |name: &str, value: &str| {
+        let mut command = flushmark();
+        command.args(["web", "--open", "--listen", "0", "--store"]).arg(&store).env_remove("BROWSER").env(name, value);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
+        (child, url.trim().to_owned())
+    };
+    let (child, url) = web("BROWSER", &format!("sh {} {}", script.display(), opened.display()));
+    let begun = Instant::now();
+    while !opened.exists() {
+        assert!(begun.elapsed() < SOON, "no browser was opened");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(std::fs::read_to_string(&opened).unwrap(), url);
+    assert_eq!(interrupt(child, "-INT", SOON).code, Some(0));
+    let (mut child, url) = web("PATH", "");
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let sentence = said.find(|line| line.contains("browser")).unwrap().replace(&url, "URL");
+    insta::assert_snapshot!(sentence, @"flushmark: no browser was opened: `xdg-open` is not installed; open URL yourself, or name a browser in BROWSER");
+    assert_eq!(interrupt(child, "-INT", SOON).code, Some(0), "it serves all the same, and ends as ever");
+}
+
+#[test]
 fn on_another_address_it_prints_a_token() {
     let place = tempfile::tempdir().unwrap();
     let store = place.path().join("results.db");

@@ -10,7 +10,7 @@ use super::store::StoreArgs;
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
-  flushmark check /srv && flushmark report last
+  flushmark check /srv && flushmark report last --open
   flushmark report before.json after.json -o comparison.html
   flushmark report check.json -o - | ssh www.example.org 'cat > report.html'
 
@@ -23,6 +23,10 @@ pub struct ReportArgs {
     /// The file to write; - is stdout
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
+
+    /// Open the page in a browser: the one that BROWSER names, else the desktop's
+    #[arg(long)]
+    pub open: bool,
 
     /// Write over the file even if it is not a report of ours
     #[arg(long)]

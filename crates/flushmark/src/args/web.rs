@@ -27,7 +27,7 @@ pub struct WebArgs {
     #[command(flatten)]
     pub store: StoreArgs,
 
-    /// Open the page in a browser
+    /// Open the page in a browser: the one that BROWSER names, else the desktop's
     #[arg(long)]
     pub open: bool,
 }

@@ -9,7 +9,8 @@ use pages::Run;
 
 use super::print;
 use crate::args::report::ReportArgs;
-use crate::exit::{Refused, Verdict, WrongUse};
+use crate::browser;
+use crate::exit::{self, Refused, Verdict, WrongUse};
 use crate::selection::{self, Selected};
 
 /// How much of a file tells whether it is a report.
@@ -21,6 +22,12 @@ const HEAD_BYTES: u64 = 4096;
 /// When a word names no result, or the file is not ours to write.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Verdict> {
     let to_stdout = args.output == Path::new("-");
+    if to_stdout && args.open {
+        return Err(WrongUse(
+            "--open shows a file, and --output - makes none; name a file, or leave --open out".to_owned(),
+        )
+        .into());
+    }
     if !to_stdout && !args.force {
         expect_ours(&args.output)?;
     }
@@ -37,6 +44,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Verdict> {
     let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
     let size = report::number::about_bytes(page.len() as u64);
     print(&format!("{}: {}, {}, {size}\n", args.output.display(), counted(runs.len(), "run"), counted(tests, "test")))?;
+    if args.open {
+        // The report is made; that nobody shows it is no failure.
+        browser::open_file(&args.output).unwrap_or_else(|why| exit::complain(&why));
+    }
     Ok(Verdict::Done)
 }
 

@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use web::{Access, Server};
@@ -11,7 +10,7 @@ use super::print;
 use crate::args::web::WebArgs;
 use crate::exit::{self, Verdict, WrongUse};
 use crate::signals::{self, STOP};
-use crate::{keeping, live};
+use crate::{browser, keeping, live};
 
 /// Serves until a signal comes.
 ///
@@ -27,7 +26,8 @@ pub fn run(args: &WebArgs) -> anyhow::Result<Verdict> {
     print(&format!("{url}\n"))?;
     exit::complain(&format!("shows the runs in {location}; Ctrl-C ends it"));
     if args.open {
-        open(&url);
+        // Beside the server, which the browser asks.
+        std::thread::spawn(move || browser::open(&url).unwrap_or_else(|why| exit::complain(&why)));
     }
     Server::new(access, location, live::running).serve(listener, || STOP.is_requested()).context("cannot serve")?;
     // Its end is what the person asked for.
@@ -59,13 +59,4 @@ fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
         .into(),
         _ => anyhow::Error::new(error).context(format!("cannot listen to {address}")),
     })
-}
-
-/// Opens the person's browser. Without one the address that was printed is enough.
-fn open(url: &str) {
-    let started =
-        Command::new("xdg-open").arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    if let Err(error) = started {
-        exit::complain(&format!("no browser was opened (xdg-open: {error}); open the address above"));
-    }
 }

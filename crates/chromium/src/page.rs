@@ -42,6 +42,7 @@ impl Page {
         for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
             page.tell(&format!("{domain}.enable"), &json!({}))?;
         }
+        page.tell("Page.setLifecycleEventsEnabled", &json!({"enabled": true}))?;
         Ok(page)
     }
 
@@ -94,7 +95,14 @@ impl Page {
         if let Some(message) = answer["errorText"].as_str() {
             return Err(ChromiumError::Refused { method: address.to_owned(), message: message.to_owned() });
         }
-        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+        // Its own load: that of a page which was left may still be told of.
+        let is_loaded = |event: &Value| {
+            let params = &event["params"];
+            event["method"] == "Page.lifecycleEvent"
+                && params["name"] == "load"
+                && params["loaderId"] == answer["loaderId"]
+        };
+        while !self.events.iter().any(is_loaded) {
             self.hear()?;
         }
         Ok(())

@@ -175,8 +175,22 @@ fn runs_are_filtered_compared_and_tagged_by_click() {
     shown.click("form.compare button");
     shown.until("location.pathname === '/compare' && document.querySelector('#overlay') !== null && globalThis.flushmark !== undefined");
     assert_eq!(shown.value("location.search"), json!("?run=2&run=1"));
-    let compared = shown.value("document.querySelector('pre.compared').textContent");
-    assert!(compared.as_str().unwrap().contains("B against A"), "{compared}");
+    // It says first what it comes to, in the words of `results compare`.
+    let deciding = shown.value("document.querySelector('#overlay .deciding').textContent");
+    let deciding = deciding.as_str().unwrap().to_owned();
+    assert!(deciding.contains("“#2 Micron") && deciding.contains(" times as fast as “#1 Samsung"), "{deciding}");
+    let store = shown.store.to_string_lossy().into_owned();
+    let said = run(&["results", "compare", "1", "2", "--store", &store]).stdout;
+    let said = said.trim_end().rsplit("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let lettered = |part: &str| match part.split_once('”') {
+        Some((name, rest)) => format!("{}{rest}", if name.starts_with("#1 ") { "A" } else { "B" }),
+        None => part.to_owned(),
+    };
+    assert_eq!(deciding.split('“').map(lettered).collect::<String>(), said);
+    assert_eq!(
+        shown.value("document.title.endsWith(' · flushmark') && document.title.includes('Micron')"),
+        json!(true)
+    );
     // What was measured before is what the other is compared with.
     assert_eq!(shown.value("document.querySelector('h1').textContent.startsWith('#1 ')"), json!(true));
     shown.picture("compare.png", 1280);

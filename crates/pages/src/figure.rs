@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use crate::charts::Chart;
+use crate::heading::{Level, Look};
 use crate::table::Table;
 
 /// A chart and what makes it readable without being seen.
@@ -29,14 +30,14 @@ pub struct Figure {
 pub struct Figures(BTreeMap<String, Chart>);
 
 impl Figures {
-    /// Keeps a figure's data and gives its place on the page.
-    pub fn place(&mut self, figure: Figure) -> Markup {
+    /// Keeps a figure's data and gives its place on the page, with a heading of this level.
+    pub fn place(&mut self, figure: Figure, level: Level) -> Markup {
         let Figure { id, title, summary, chart, table } = figure;
         let rows = chart.rows();
         self.0.insert(id.clone(), chart);
         html! {
             figure.wide[rows.is_some()] id=(id) {
-                figcaption { h4 { (title) } p { (summary) } }
+                figcaption { (level.heading(Look::Title, None, &html! { (title) })) p { (summary) } }
                 div.chart data-figure=(id) data-rows=[rows] role="img" aria-label={ (title) ". " (summary) } {}
                 details {
                     summary { "Data" span.of { " of “" (title) "”" } }

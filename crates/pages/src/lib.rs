@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`shell`] | the frame of a page: head, content security policy, assets within the page or linked |
 //! | [`assets`] | style sheet, script and the chart library, each with its digest |
+//! | [`heading`] | headings in their order |
 //! | [`figure`] | a chart with its caption, its summary in words and its data table |
 //! | [`table`] | tables of numbers |
 //! | [`charts`] | what is drawn, as data: one file a kind of chart |
@@ -24,6 +25,7 @@
 pub mod assets;
 pub mod charts;
 pub mod figure;
+pub mod heading;
 pub mod sections;
 pub mod shell;
 pub mod table;
@@ -78,7 +80,7 @@ pub fn content_after(lead: &Markup, runs: &[Run<'_>]) -> Content {
 /// The report: one file with everything in it.
 pub fn report(runs: &[Run<'_>]) -> String {
     let Content { markup, figures } = content(runs);
-    let title = sections::title(runs);
+    let title = format!("{} · flushmark", sections::tab_title(runs));
     shell::html(&Page { title: &title, above: maud::html! {}, main: markup, figures: &figures, assets: Assets::Inline })
 }
 

@@ -14,8 +14,23 @@ use crate::Run;
 use crate::charts::block_sizes::{self, Named};
 use crate::charts::{scaling, write_cache};
 use crate::figure::{Figure, Figures};
+use crate::heading::{Level, Look};
 
-/// What the page is about, for its heading and a browser's tab.
+/// What the page is about, for a browser's tab and its history, where no heading stands near: what was measured, and how.
+pub fn tab_title(runs: &[Run<'_>]) -> String {
+    let heading = title(runs);
+    match runs {
+        [] => heading,
+        [run] => format!("{heading}, {}", run.document.suite),
+        [first, rest @ ..] => {
+            let subject = subject(first.document);
+            let is_one_drive = rest.iter().all(|run| self::subject(run.document) == subject);
+            if is_one_drive && !heading.contains(&subject) { format!("{heading}: {subject}") } else { heading }
+        }
+    }
+}
+
+/// What the page is about, for its heading.
 pub fn title(runs: &[Run<'_>]) -> String {
     match runs {
         [] => "No results".to_owned(),
@@ -45,8 +60,9 @@ fn subject(document: &RunDocument) -> String {
 /// All runs: the head of the page, comparison where there are several, and each run.
 pub fn runs(runs: &[Run<'_>], lead: &Markup, figures: &mut Figures) -> Markup {
     // In the order of the page, so that what is said first can lead to what follows.
-    let places: Vec<Place<'_>> = runs.iter().enumerate().map(|(index, run)| Place::new(index, run)).collect();
-    let sections: Vec<Markup> = places.iter().map(|place| run(place, figures, runs.len() > 1)).collect();
+    let places: Vec<Place<'_>> =
+        runs.iter().enumerate().map(|(index, run)| Place::new(index, run, runs.len() > 1)).collect();
+    let sections: Vec<Markup> = places.iter().map(|place| run(place, figures)).collect();
     let overlay = overlay::section(&places, figures);
     html! {
         header.page {
@@ -72,11 +88,23 @@ pub(crate) struct Place<'a> {
     anchor: String,
     label: &'a str,
     document: &'a RunDocument,
+    /// Whether it has a heading of its own.
+    of_several: bool,
 }
 
 impl<'a> Place<'a> {
-    fn new(index: usize, run: &'a Run<'_>) -> Place<'a> {
-        Place { anchor: format!("run-{}", index + 1), label: &run.label, document: run.document }
+    fn new(index: usize, run: &'a Run<'_>, of_several: bool) -> Place<'a> {
+        Place { anchor: format!("run-{}", index + 1), label: &run.label, document: run.document, of_several }
+    }
+
+    /// Of its parts' headings.
+    fn level(&self) -> Level {
+        if self.of_several { Level::TOP.below() } else { Level::TOP }
+    }
+
+    /// The heading of a part, which names the section around it.
+    fn part(&self, part: &str, name: &str) -> Markup {
+        self.level().heading(Look::Part, Some(&self.within(part)), &html! { (name) })
     }
 
     fn within(&self, part: &str) -> String {
@@ -145,15 +173,16 @@ fn meta(document: &RunDocument) -> Markup {
 }
 
 /// One run: verdict, numbers, pictures, findings, facts.
-fn run(place: &Place<'_>, figures: &mut Figures, of_several: bool) -> Markup {
+fn run(place: &Place<'_>, figures: &mut Figures) -> Markup {
     let document = place.document;
     let overview = overview::section(place, figures);
     let suite = suite_charts(place, figures);
     let tests = tests::section(place, figures);
     html! {
         section.run id=(place.anchor) aria-label=(place.label) {
-            @if of_several {
-                h2 { (place.label) @if subject(document) != place.label { span.subject { " " (subject(document)) } } }
+            @if place.of_several {
+                @let subject = subject(document);
+                (Level::TOP.heading(Look::Run, None, &html! { (place.label) @if subject != place.label { span.subject { " " (subject) } } }))
                 (meta(document))
             }
             (verdict::section(place))
@@ -179,8 +208,8 @@ fn suite_charts(place: &Place<'_>, figures: &mut Figures) -> Markup {
     }
     html! {
         section aria-labelledby=(place.within("together")) {
-            h3 id=(place.within("together")) { "What the tests show together" }
-            div.figures { @for figure in all { (figures.place(figure)) } }
+            (place.part("together", "What the tests show together"))
+            div.figures { @for figure in all { (figures.place(figure, place.level().below())) } }
         }
     }
 }
@@ -256,6 +285,63 @@ mod golden {
         let twice = samples::quick().into_iter().flat_map(|result| [result.clone(), result]).collect();
         let text = text(&samples::document(twice));
         assert!(text.contains("write + fsync (1 of 2)") && text.contains("write + fsync (2 of 2)"));
+    }
+
+    /// The levels of a page's headings, in order.
+    fn levels(html: &str) -> Vec<u32> {
+        let after = |piece: &str| piece.chars().next()?.to_digit(10).filter(|level| *level <= 6);
+        html.split("<h").skip(1).filter_map(after).collect()
+    }
+
+    #[test]
+    fn headings_leave_out_no_level() {
+        let mut documents: Vec<RunDocument> = ["quick", "fsync-study", "write-cache", "slog"]
+            .map(|suite| samples::document(samples::suite(suite, 15.0, 1700.0)))
+            .into();
+        for result in documents.iter_mut().flat_map(|document| &mut document.results) {
+            result.series.iops = vec![1.0; 5];
+            result.series.commit_bins = vec![vec![(60, 1)]; 5];
+        }
+        let runs: Vec<Run<'_>> =
+            documents.iter().map(|document| Run { label: document.started_at.clone(), document }).collect();
+        for count in 0..=runs.len() {
+            let levels = levels(&crate::report(&runs[..count]));
+            assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1, "one heading is the page's");
+            assert_eq!(levels[0], 1);
+            assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{count} runs: {levels:?}");
+            assert!(count == 0 || levels.contains(&4), "{levels:?}");
+        }
+        let same = &runs[..1];
+        assert_eq!(levels(&crate::report(same))[..3], [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_tab_names_the_drive_or_what_is_compared() {
+        let (one, other) = (samples::document(samples::quick()), samples::document(samples::quick()));
+        let run = |label: &str, document| Run { label: label.to_owned(), document };
+        insta::assert_snapshot!(tab_title(&[run("check", &one)]), @"/var/lib/db, quick");
+        insta::assert_snapshot!(tab_title(&[run("before", &one), run("after", &other)]), @"before and after: /var/lib/db");
+        insta::assert_snapshot!(tab_title(&[run("#1 /var/lib/db", &one), run("#2 /var/lib/db", &other)]), @"#1 /var/lib/db and #2 /var/lib/db");
+        let page = crate::report(&[run("check", &one)]);
+        assert!(page.contains("<title>/var/lib/db, quick · flushmark</title>"), "{}", &page[..2000]);
+    }
+
+    #[test]
+    fn a_comparison_says_what_it_comes_to_before_its_charts() {
+        let (one, other) = (
+            samples::document(samples::suite("quick", 15.0, 1700.0)),
+            samples::document(samples::suite("quick", 15.0, 850.0)),
+        );
+        let runs = [("before <b>", &one), ("after", &other)]
+            .map(|(label, document)| Run { label: label.to_owned(), document });
+        let html = content(&runs).markup.into_string();
+        let deciding = html.split("<p class=\"deciding\">").nth(1).unwrap().split("</p>").next().unwrap();
+        insta::assert_snapshot!(deciding, @"Nothing is sure in any of 8 tests: too little tells how much they vary. “after” was seen 1.00 to 1.98 times as fast as “before &lt;b&gt;”. Longer tests, or several runs a side joined by commas, would tell.");
+        let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("no {text}"));
+        let order =
+            [at("Side by side</h2>"), at(deciding), at("after against before &lt;b&gt;</h3>"), at("id=\"overlay-1\"")];
+        assert!(order.is_sorted(), "{order:?}");
+        assert!(html.contains("<td class=\"better\">") || html.contains(": no verdict, "), "{html}");
     }
 
     #[test]

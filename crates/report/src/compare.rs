@@ -2,11 +2,9 @@
 
 mod markdown;
 mod sentence;
+mod told;
 
-use compare::{
-    Against, Comparison, Direction, GroupRecord, Metric, MetricComparison, Operation, Point, TestComparison, Undecided,
-    UnpairedReason, Verdict,
-};
+use compare::{Comparison, Direction, GroupRecord, Metric, MetricComparison, Verdict};
 
 use crate::columns::{Cell, Column, Columns, NONE};
 use crate::look::{Look, paint};
@@ -14,6 +12,7 @@ use crate::number::{latency, rate, throughput};
 use crate::prose::hanging;
 
 pub use markdown::compare_markdown;
+pub use told::{Told, ToldFigure};
 
 /// Which figures of each test are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +27,13 @@ pub enum Figures {
 pub fn compare_page(comparison: &Comparison, figures: Figures, look: &Look) -> String {
     let mut text = look.heading("Compared") + &legend(comparison, look);
     for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
-        text += &section(against, letter, figures, look);
+        let letter = letter.to_string();
+        text += &section(&Told { against, names: ["A", &letter], figures }, look);
     }
     for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
+        let letter = letter.to_string();
         text.push('\n');
-        text += &hanging("", 0, &sentence::sentence(against, letter), look.columns());
+        text += &hanging("", 0, &Told { against, names: ["A", &letter], figures }.sentence(), look.columns());
     }
     look.finish(text)
 }
@@ -73,24 +74,26 @@ fn described(group: &GroupRecord) -> String {
     format!("{runs} of {} on {}{when}{smoke}", group.suites.join(", "), group.targets.join(", "))
 }
 
-fn section(against: &Against, letter: char, figures: Figures, look: &Look) -> String {
+fn section(told: &Told<'_>, look: &Look) -> String {
+    let letter = told.names[1];
     let mut text = format!("\n{}", look.heading(&format!("{letter} against A")));
-    text += &tests(against, letter, figures, look);
-    let remarks = remarks(against, figures);
-    let said: String = remarks.iter().map(|line| hanging("  ", 2, line, look.columns())).collect();
+    text += &tests(told, look);
+    let said: String = told.remarks().iter().map(|line| hanging("  ", 2, line, look.columns())).collect();
     if !said.is_empty() {
         text += &format!("\n{}\n", paint(look.palette.faint, said.trim_end()));
     }
-    if !against.unpaired.is_empty() {
+    let unpaired = told.unpaired();
+    if !unpaired.is_empty() {
         text += &format!("\n{}", look.heading("Not compared"));
-        for (test, why) in unpaired(against, letter) {
+        for (test, why) in unpaired {
             text += &hanging("  ", 2, &format!("{test}: {why}"), look.columns());
         }
     }
-    if !against.differences.is_empty() {
+    let differences = told.differences();
+    if !differences.is_empty() {
         text += &format!("\n{}", look.heading("What else differs"));
-        let mut table = Columns::new([Column::left(""), Column::left("A"), Column::prose(&letter.to_string())]);
-        for (fact, baseline, candidate) in differences(against) {
+        let mut table = Columns::new([Column::left(""), Column::left("A"), Column::prose(letter)]);
+        for (fact, baseline, candidate) in differences {
             table.row([Cell::styled(fact, look.palette.faint), baseline.into(), candidate.into()]);
         }
         text += &table.render(look);
@@ -98,85 +101,37 @@ fn section(against: &Against, letter: char, figures: Figures, look: &Look) -> St
     text
 }
 
-fn tests(against: &Against, letter: char, figures: Figures, look: &Look) -> String {
+fn tests(told: &Told<'_>, look: &Look) -> String {
     let mut table = Columns::new([
         Column::left(""),
         Column::right("A"),
-        Column::right(&letter.to_string()),
+        Column::right(told.names[1]),
         Column::right("ratio"),
         Column::right("95 % interval"),
         Column::left(""),
     ]);
-    for test in &against.tests {
-        table.group(title(test));
-        for figure in shown(test, figures) {
-            let style = match figure.verdict {
-                Verdict::Different { direction: Direction::Better } => look.palette.good,
-                Verdict::Different { direction: Direction::Worse } => look.palette.bad,
-                Verdict::Open { .. } => look.palette.faint,
+    for (test, figures) in told.tests() {
+        table.group(test);
+        for figure in figures {
+            let style = match figure.direction {
+                Some(Direction::Better) => look.palette.good,
+                Some(Direction::Worse) => look.palette.bad,
+                None => look.palette.faint,
             };
             table.row([
-                Cell::from(format!("  {}", figure_name(figure.metric))),
-                Cell::from(value(figure.metric, figure.baseline)),
-                Cell::from(value(figure.metric, figure.candidate)),
-                Cell::maybe(figure.ratio, ratio),
-                Cell::from(interval(figure)),
-                Cell::styled(verdict(figure), style),
+                Cell::from(format!("  {}", figure.name)),
+                Cell::from(figure.baseline),
+                Cell::from(figure.candidate),
+                Cell::from(figure.ratio),
+                Cell::from(figure.interval),
+                Cell::styled(figure.verdict, style),
             ]);
         }
     }
-    if against.tests.is_empty() {
+    if told.against.tests.is_empty() {
         return hanging("  ", 2, "Both sides have no test in common.", look.columns());
     }
     table.render(look)
-}
-
-/// What is not said in the table: why figures have no verdict, and what to know of single tests. Each remark is made once.
-fn remarks(against: &Against, figures: Figures) -> Vec<String> {
-    let mut reasons: Vec<(Undecided, Vec<String>)> = Vec::new();
-    for test in &against.tests {
-        for figure in shown(test, figures) {
-            let Verdict::Open { because } = figure.verdict else { continue };
-            let name = figure_name(figure.metric);
-            match reasons.iter_mut().find(|(known, _)| *known == because) {
-                Some((_, names)) if names.contains(&name) => {}
-                Some((_, names)) => names.push(name),
-                None => reasons.push((because, vec![name])),
-            }
-        }
-    }
-    // That an interval includes 1 is seen.
-    reasons.retain(|(because, _)| *because != Undecided::Noise);
-    let mut lines: Vec<String> =
-        reasons.into_iter().map(|(because, names)| format!("{}: no verdict, {because}.", names.join(", "))).collect();
-    for test in &against.tests {
-        lines.extend(test.notes.iter().map(|note| format!("{}: {note}.", test.test)));
-    }
-    lines
-}
-
-/// The test, and how it is called on the other side.
-fn title(test: &TestComparison) -> String {
-    match &test.candidate_test {
-        Some(other) => format!("{} (there: {other})", test.test),
-        None => test.test.clone(),
-    }
-}
-
-/// The figures of a test that are shown.
-fn shown(test: &TestComparison, figures: Figures) -> impl Iterator<Item = &MetricComparison> {
-    let of = |operation: Operation| {
-        let median = Metric::Latency(operation, Point::P50);
-        test.metric(median).is_some()
-    };
-    let waited_for =
-        [Operation::Commit, Operation::Write, Operation::Read].into_iter().find(|&operation| of(operation));
-    let leads = move |figure: &&MetricComparison| match (figures, figure.metric) {
-        (Figures::All, _) => true,
-        (Figures::Leading, Metric::Latency(operation, point)) => Some(operation) == waited_for && point != Point::Mean,
-        (Figures::Leading, rate) => rate.name() == test.leading,
-    };
-    test.metrics.iter().filter(leads)
 }
 
 fn figure_name(metric: Metric) -> String {
@@ -237,23 +192,6 @@ pub fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
         figure.metric.name(),
         condition.text
     )
-}
-
-fn unpaired(against: &Against, letter: char) -> Vec<(String, String)> {
-    let why = |reason: &UnpairedReason| match reason {
-        UnpairedReason::OnlyInBaseline => "only in A".to_owned(),
-        UnpairedReason::OnlyInCandidate => format!("only in {letter}"),
-        UnpairedReason::DifferentWorkload { fields } => {
-            format!("it is not the same workload in both: {}", fields.join("; "))
-        }
-    };
-    against.unpaired.iter().map(|test| (test.test.clone(), why(&test.reason))).collect()
-}
-
-fn differences(against: &Against) -> Vec<(String, String, String)> {
-    let said = |answers: &[String]| if answers.is_empty() { NONE.to_owned() } else { answers.join(", ") };
-    let row = |it: &compare::FactDifference| (it.fact.clone(), said(&it.baseline), said(&it.candidate));
-    against.differences.iter().map(row).collect()
 }
 
 #[cfg(test)]

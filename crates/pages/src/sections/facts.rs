@@ -11,7 +11,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
     let document = place.document;
     html! {
         section.facts aria-labelledby=(place.within("facts")) {
-            h3 id=(place.within("facts")) { "Drive and host" }
+            (place.part("facts", "Drive and host"))
             @match &document.source {
                 Some(source) => p.notice {
                     "Imported from the output of " (source.tool) ", which does not say what lies beneath."

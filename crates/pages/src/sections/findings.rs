@@ -6,6 +6,7 @@ use measurement::{Evidence, Finding};
 use super::Place;
 use super::overview::names;
 use crate::evidence::test_of;
+use crate::heading::Look;
 use crate::prose::prose;
 
 /// Every finding in full.
@@ -14,7 +15,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
     let names = names(&place.document.results);
     html! {
         section.findings aria-labelledby=(place.within("findings")) {
-            h3 id=(place.within("findings")) { "Findings" }
+            (place.part("findings", "Findings"))
             @if findings.is_empty() { p.notice { "None: nothing in the numbers or facts stands out." } }
             @for (index, finding) in findings.iter().enumerate() { (one(place, index, finding, &names)) }
         }
@@ -24,7 +25,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
 fn one(place: &Place<'_>, index: usize, finding: &Finding, names: &[String]) -> Markup {
     html! {
         article.finding id=(place.within(&format!("finding-{}", index + 1))) {
-            h4 { (index + 1) ". " (prose(&finding.title)) }
+            (place.level().below().heading(Look::Title, None, &html! { (index + 1) ". " (prose(&finding.title)) }))
             dl {
                 dt { "because" }
                 dd { ul { @for evidence in &finding.evidence { li { (piece(place, evidence, names)) } } } }

@@ -1,41 +1,63 @@
-//! Several runs side by side, where their tests pair.
+//! Several runs side by side: what it comes to, what differs, and distributions where their tests pair.
 
+use compare::{Comparison, Direction, Group};
 use maud::{Markup, html};
 use measurement::{TestResult, Use};
+use report::Told;
 use report::number::latency;
 
 use super::Place;
 use crate::charts::block_sizes::{self, Named};
 use crate::charts::percentiles;
-use crate::figure::Figures;
+use crate::figure::{Figure, Figures};
+use crate::heading::{Level, Look};
 use crate::table::{Table, or_dash};
 
-/// Grades, medians and distributions of the runs; nothing for a single one.
+/// The sentences, grades, differences and distributions of the runs; nothing for a single one. The first is what the others are compared with.
 pub(super) fn section(places: &[Place<'_>], figures: &mut Figures) -> Markup {
-    if places.len() < 2 {
+    let [first, others @ ..] = places else { return html! {} };
+    if others.is_empty() {
         return html! {};
     }
+    let candidates: Vec<Group<'_>> = others.iter().map(group).collect();
+    let comparison = Comparison::of(&group(first), &candidates, "");
     let pairs = pairs(places);
-    let drawn: Vec<Markup> =
-        pairs.iter().enumerate().filter_map(|(index, pair)| overlaid(index, pair, figures)).collect();
-    let runs: Vec<Named<'_>> =
-        places.iter().map(|place| Named { name: place.label.to_owned(), results: &place.document.results }).collect();
-    let sizes = block_sizes::figures("overlay", &runs);
+    let told: Vec<Told<'_>> = comparison
+        .candidates
+        .iter()
+        .map(|against| Told {
+            against,
+            names: [&comparison.baseline.label, &against.candidate.label],
+            figures: report::Figures::Leading,
+        })
+        .collect();
+    let charts = charts(places, &pairs);
     html! {
         section.run #overlay aria-label="Side by side" {
-            h2 { "Side by side" }
+            (Level::TOP.heading(Look::Run, None, &html! { "Side by side" }))
+            @for told in &told { p.deciding { (sentence(told)) } }
             (grades(places))
             @if pairs.is_empty() {
                 p.notice { "These runs have no test in common, so nothing is drawn side by side; a test pairs with one of the same name." }
-            } @else {
+            } @else if others.len() > 1 {
                 (medians(places, &pairs))
-                div.figures {
-                    @for figure in sizes { (figures.place(figure)) }
-                    @for figure in &drawn { (figure) }
+            }
+            @for told in &told { (differences(told)) }
+            @if !charts.is_empty() {
+                section aria-labelledby="overlay-charts" {
+                    (PART.heading(Look::Part, Some("overlay-charts"), &html! { "Distributions" }))
+                    div.figures { @for figure in charts { (figures.place(figure, PART.below())) } }
                 }
             }
         }
     }
+}
+
+/// Of the parts of the comparison.
+const PART: Level = Level::TOP.below();
+
+fn group<'a>(place: &Place<'a>) -> Group<'a> {
+    Group { label: place.label.to_owned(), runs: vec![place.document] }
 }
 
 /// A test that more than one run has.
@@ -62,14 +84,98 @@ fn pairs<'a>(places: &'a [Place<'a>]) -> Vec<Pair<'a>> {
     tests.into_iter().map(pair).filter(|pair| pair.results.len() > 1).collect()
 }
 
-fn overlaid(index: usize, pair: &Pair<'_>, figures: &mut Figures) -> Option<Markup> {
+/// Times by block size, and a distribution for each test. None without a test in common: what only one run has is drawn with that run.
+fn charts(places: &[Place<'_>], pairs: &[Pair<'_>]) -> Vec<Figure> {
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let runs: Vec<Named<'_>> =
+        places.iter().map(|place| Named { name: place.label.to_owned(), results: &place.document.results }).collect();
+    let mut charts = block_sizes::figures("overlay", &runs);
+    charts.extend(pairs.iter().enumerate().filter_map(|(index, pair)| overlaid(index, pair)));
+    charts
+}
+
+fn overlaid(index: usize, pair: &Pair<'_>) -> Option<Figure> {
     let named = pair.results.iter().filter_map(|(place, result)| {
         Some(percentiles::Named { name: place.label.to_owned(), histogram: percentiles::headline(result)? })
     });
     let named: Vec<percentiles::Named<'_>> = named.collect();
     let title = format!("Latency by percentile: {}", pair.test);
-    let figure = percentiles::overlay(format!("overlay-{}", index + 1), title, &named)?;
-    Some(figures.place(figure))
+    percentiles::overlay(format!("overlay-{}", index + 1), title, &named)
+}
+
+/// What a run comes to against the first, the same sentence that `results compare` ends with.
+fn sentence(told: &Told<'_>) -> String {
+    let [baseline, candidate] = told.names.map(|name| format!("“{name}”"));
+    Told { names: [&baseline, &candidate], ..*told }.sentence()
+}
+
+/// A run against the first: every test's figures, what is to be known of them, and what else differs.
+fn differences(told: &Told<'_>) -> Markup {
+    let [baseline, candidate] = told.names;
+    let title = format!("{candidate} against {baseline}");
+    let (remarks, unpaired, facts) = (told.remarks(), told.unpaired(), told.differences());
+    html! {
+        section aria-label=(title) {
+            (PART.heading(Look::Part, None, &html! { (title) }))
+            @if !told.against.tests.is_empty() {
+                div.scroll role="region" aria-label={ "Figures of " (title) } tabindex="0" {
+                    table.compared {
+                        thead {
+                            tr {
+                                th scope="col" { "test" } th scope="col" { "figure" }
+                                th scope="col" { (baseline) } th scope="col" { (candidate) }
+                                th scope="col" { "ratio" } th scope="col" { "95 % interval" } th scope="col" { "verdict" }
+                            }
+                        }
+                        @for (test, figures) in told.tests() {
+                            tbody {
+                                @for (index, figure) in figures.iter().enumerate() {
+                                    tr {
+                                        @if index == 0 { th scope="rowgroup" rowspan=(figures.len()) { (test) } }
+                                        th scope="row" { (figure.name) }
+                                        td { (figure.baseline) } td { (figure.candidate) }
+                                        td { (dashed(&figure.ratio)) } td { (dashed(&figure.interval)) }
+                                        td class=[class(figure.direction)] { (figure.verdict) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !remarks.is_empty() || !unpaired.is_empty() {
+                ul.notes {
+                    @for remark in &remarks { li { (remark) } }
+                    @for (test, why) in &unpaired { li { b { (test) } ": not compared, " (why) } }
+                }
+            }
+            @if !facts.is_empty() {
+                (PART.below().heading(Look::Title, None, &html! { "What else differs" }))
+                (facts_table(told.names, facts).markup(&format!("What else differs: {title}")))
+            }
+        }
+    }
+}
+
+fn facts_table(names: [&str; 2], facts: Vec<(String, String, String)>) -> Table {
+    let [baseline, candidate] = names.map(str::to_owned);
+    let rows = facts.into_iter().map(|(fact, baseline, candidate)| vec![fact, baseline, candidate]).collect();
+    Table { columns: vec!["fact".to_owned(), baseline, candidate], rows }
+}
+
+/// What stands nowhere has the dash of all tables here, and not the terminal's.
+fn dashed(cell: &str) -> &str {
+    if cell == "-" { "–" } else { cell }
+}
+
+/// Of a verdict's cell.
+fn class(direction: Option<Direction>) -> Option<&'static str> {
+    direction.map(|direction| match direction {
+        Direction::Better => "better",
+        Direction::Worse => "worse",
+    })
 }
 
 fn grades(places: &[Place<'_>]) -> Markup {

@@ -25,8 +25,8 @@ pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
     let glance = glance::figure(place.within("glance"), spreads, table);
     html! {
         section aria-labelledby=(place.within("overview")) {
-            h3 id=(place.within("overview")) { "Numbers" }
-            @if let Some(figure) = glance { (figures.place(figure)) }
+            (place.part("overview", "Numbers"))
+            @if let Some(figure) = glance { (figures.place(figure, place.level().below())) }
             @if results.is_empty() { p.notice { "No test was measured." } } @else { (numbers(place, &names)) }
             @if !place.document.skipped.is_empty() {
                 ul.notes {

@@ -8,6 +8,7 @@ use super::Place;
 use super::overview::names;
 use crate::charts::{heat_map, percentiles, rate_over_time};
 use crate::figure::{Figure, Figures};
+use crate::heading::Look;
 
 /// A section for each test.
 pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
@@ -17,7 +18,7 @@ pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
     let nothing_over_time = nothing_over_time(place);
     html! {
         section aria-labelledby=(place.within("tests")) {
-            h3 id=(place.within("tests")) { "Tests" }
+            (place.part("tests", "Tests"))
             @if let Some(why) = &nothing_over_time { p.notice { (why) } }
             // With a single picture each, two tests have room side by side.
             div.tests.compact[nothing_over_time.is_some()] { @for test in &tests { (test) } }
@@ -34,6 +35,7 @@ fn test(place: &Place<'_>, index: usize, name: &str, figures: &mut Figures) -> M
     // A chart's name has to tell which of many it is, also where only its name is heard.
     let called = |what: &str| format!("{what}: {name}");
     let parts = percentiles::parts(result);
+    let level = place.level().below();
     let pictures = [
         percentiles::figure(within("latency"), called("Latency by percentile"), &parts, published),
         heat_map::figure(within("heat"), called("Latency over time"), result),
@@ -41,12 +43,12 @@ fn test(place: &Place<'_>, index: usize, name: &str, figures: &mut Figures) -> M
     ];
     html! {
         article.test id=(anchor) aria-labelledby=(within("name")) {
-            h4 id=(within("name")) { (name) }
+            (level.heading(Look::Title, Some(&within("name")), &html! { (name) }))
             p.key { (key_figures(result)) }
             @let notes = notes(result);
             @if !notes.is_empty() { ul.notes { @for note in &notes { li { (note) } } } }
             @let pictures: Vec<Figure> = pictures.into_iter().flatten().collect();
-            div.figures.beside[pictures.len() == 3] { @for figure in pictures { (figures.place(figure)) } }
+            div.figures.beside[pictures.len() == 3] { @for figure in pictures { (figures.place(figure, level.below())) } }
         }
     }
 }

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use measurement::{Fitness, Grade, Use};
 
 use super::Place;
+use crate::heading::Look;
 use crate::prose::prose;
 
 /// Steps of a grade's gauge.
@@ -17,7 +18,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
     let known = grades.iter().any(|(_, fitness)| fitness.grade != Grade::Unknown);
     html! {
         section.verdict aria-labelledby=(place.within("verdict")) {
-            h3 id=(place.within("verdict")) { "Verdict" }
+            (place.part("verdict", "Verdict"))
             @if let Some(finding) = document.findings.first() {
                 p.deciding { (prose(&finding.title)) }
             }
@@ -35,7 +36,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
                 ul.grades {
                     @for (fit_for, Fitness { grade, because }) in grades {
                         li class={ "grade " (grade.name()) } {
-                            h4 { (fit_for.label()) }
+                            (place.level().below().heading(Look::Title, None, &html! { (fit_for.label()) }))
                             p.word { (gauge(*grade)) strong { (grade.name()) } }
                             p { (prose(because)) }
                         }

@@ -2,44 +2,44 @@
 
 use compare::Comparison;
 
-use super::{
-    Figures, described, differences, figure_name, interval, letters, ratio, sentence, shown, title, unpaired, value,
-};
-use crate::columns::NONE;
+use super::{Figures, Told, described, letters};
 
 /// The page's content as Markdown: what it comes to first, then the tables.
 pub fn compare_markdown(comparison: &Comparison, figures: Figures) -> String {
     let mut text = String::new();
-    for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
-        text += &format!("**{}**\n\n", cell(&sentence::sentence(against, letter)));
+    let letters_there: Vec<String> = letters().skip(1).take(comparison.candidates.len()).map(String::from).collect();
+    let all = comparison.candidates.iter().zip(&letters_there);
+    let all = all.map(|(against, letter)| Told { against, names: ["A", letter], figures });
+    for told in all.clone() {
+        text += &format!("**{}**\n\n", cell(&told.sentence()));
     }
     let groups = std::iter::once(&comparison.baseline).chain(comparison.candidates.iter().map(|one| &one.candidate));
     for (letter, group) in letters().zip(groups) {
         text += &format!("- {letter}: `{}`, {}\n", group.label.replace('`', "'"), cell(&described(group)));
     }
-    for (against, letter) in comparison.candidates.iter().zip(letters().skip(1)) {
+    for told in all {
+        let letter = told.names[1];
         text += &format!("\n| {letter} against A | A | {letter} | ratio | 95 % interval | |\n");
         text += "| --- | ---: | ---: | ---: | ---: | --- |\n";
-        for test in &against.tests {
-            for figure in shown(test, figures) {
+        for (test, figures) in told.tests() {
+            for figure in figures {
                 text += &row(&[
-                    format!("{}, {}", title(test), figure_name(figure.metric)),
-                    value(figure.metric, figure.baseline),
-                    value(figure.metric, figure.candidate),
-                    figure.ratio.map_or(NONE.to_owned(), ratio),
-                    interval(figure),
-                    super::verdict(figure).to_owned(),
+                    format!("{test}, {}", figure.name),
+                    figure.baseline,
+                    figure.candidate,
+                    figure.ratio,
+                    figure.interval,
+                    figure.verdict.to_owned(),
                 ]);
             }
         }
-        let remarks = super::remarks(against, figures);
-        let unpaired = unpaired(against, letter).into_iter().map(|(test, why)| format!("{test}: not compared, {why}"));
+        let unpaired = told.unpaired().into_iter().map(|(test, why)| format!("{test}: not compared, {why}"));
         let lines: Vec<String> =
-            remarks.into_iter().chain(unpaired).map(|line| format!("- {}\n", cell(&line))).collect();
+            told.remarks().into_iter().chain(unpaired).map(|line| format!("- {}\n", cell(&line))).collect();
         if !lines.is_empty() {
             text += &format!("\n{}", lines.concat());
         }
-        let differences = differences(against);
+        let differences = told.differences();
         if !differences.is_empty() {
             text += &format!("\n| what else differs | A | {letter} |\n| --- | --- | --- |\n");
             for (fact, baseline, candidate) in differences {

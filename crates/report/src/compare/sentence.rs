@@ -12,10 +12,11 @@ struct Count {
 }
 
 /// `B commits 2.1 times as fast as A in 7 of 9 tests; 2 are within noise.`
-pub(super) fn sentence(against: &Against, letter: char) -> String {
+pub(super) fn sentence(against: &Against, names: [&str; 2]) -> String {
+    let [baseline, candidate] = names;
     let leading: Vec<&MetricComparison> = against.tests.iter().filter_map(TestComparison::leading).collect();
     if leading.is_empty() {
-        return format!("{letter} and A have no test in common, so nothing can be said.");
+        return format!("{candidate} and {baseline} have no test in common, so nothing can be said.");
     }
     let mut count = Count::default();
     for figure in &leading {
@@ -32,13 +33,13 @@ pub(super) fn sentence(against: &Against, letter: char) -> String {
     let mut parts = Vec::new();
     for ratios in [&count.faster, &count.slower] {
         if !ratios.is_empty() {
-            let subject = if parts.is_empty() { format!("{letter} {does} ") } else { String::new() };
+            let subject = if parts.is_empty() { format!("{candidate} {does} ") } else { String::new() };
             let which = of_tests(ratios.len(), tests, parts.is_empty());
-            parts.push(format!("{subject}{} times as fast as A {which}", span(ratios)));
+            parts.push(format!("{subject}{} times as fast as {baseline} {which}", span(ratios)));
         }
     }
     if parts.is_empty() {
-        return nothing_certain(&count, tests, letter, &leading);
+        return nothing_certain(&count, tests, names, &leading);
     }
     if count.noise > 0 {
         parts.push(format!("{} within noise", are(count.noise)));
@@ -50,19 +51,20 @@ pub(super) fn sentence(against: &Against, letter: char) -> String {
 }
 
 /// No test shows a difference: because there is none to be seen, or because nothing could tell.
-fn nothing_certain(count: &Count, tests: usize, letter: char, leading: &[&MetricComparison]) -> String {
+fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&MetricComparison]) -> String {
+    let [baseline, candidate] = names;
     if count.open == 0 {
         let which = match tests {
             1 => "the one test".to_owned(),
             _ => format!("all {tests} tests"),
         };
-        return format!("No difference between {letter} and A that is more than noise, in {which}.");
+        return format!("No difference between {candidate} and {baseline} that is more than noise, in {which}.");
     }
     let ratios: Vec<f64> = leading.iter().filter_map(|figure| figure.ratio).filter(|ratio| *ratio > 0.0).collect();
     let seen = if ratios.is_empty() {
         String::new()
     } else {
-        format!(" {letter} was seen {} times as fast as A.", span(&ratios))
+        format!(" {candidate} was seen {} times as fast as {baseline}.", span(&ratios))
     };
     let which = match (count.open, tests) {
         (1, 1) => "in the one test".to_owned(),
@@ -73,7 +75,7 @@ fn nothing_certain(count: &Count, tests: usize, letter: char, leading: &[&Metric
         ),
     };
     format!(
-        "Nothing is sure {which}: too little tells how much they vary (see above).{seen} Longer tests, or several runs a side joined by commas, would tell."
+        "Nothing is sure {which}: too little tells how much they vary.{seen} Longer tests, or several runs a side joined by commas, would tell."
     )
 }
 

@@ -33,7 +33,7 @@ fn compared(baseline: &[RunDocument], candidates: &[(&str, &[RunDocument])]) -> 
 }
 
 fn last_sentence(baseline: &[RunDocument], candidate: &[RunDocument]) -> String {
-    sentence::sentence(&compared(baseline, &[("after.json", candidate)]).candidates[0], 'B')
+    sentence::sentence(&compared(baseline, &[("after.json", candidate)]).candidates[0], ["A", "B"])
 }
 
 #[test]
@@ -154,8 +154,8 @@ fn two_candidates_and_every_figure_of_one_test() {
       sync mean, sync p50, sync p90, sync p99, sync p99.9: no verdict, the series does not have this
       figure, so nothing tells how much it varied.
 
-    Nothing is sure in the one test: too little tells how much they vary (see above). B was seen 1.88
-    times as fast as A. Longer tests, or several runs a side joined by commas, would tell.
+    Nothing is sure in the one test: too little tells how much they vary. B was seen 1.88 times as fast
+    as A. Longer tests, or several runs a side joined by commas, would tell.
 
     No difference between C and A that is more than noise, in the one test.
     ");
@@ -174,7 +174,7 @@ fn what_it_comes_to() {
     insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 30, 1.0)]), @"B commits 2.10 to 2.11 times as fast as A in 3 of 4 tests; 1 is within noise.");
     insta::assert_snapshot!(last_sentence(&[run(800.0, 30, 0.0)], &[run(1700.0, 30, 1.0)]), @"B commits 0.474 to 0.476 times as fast as A in 3 of 4 tests; 1 is within noise.");
     insta::assert_snapshot!(last_sentence(&before, &[run(1700.0, 30, 1.0)]), @"No difference between B and A that is more than noise, in all 4 tests.");
-    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 5, 1.0)]), @"Nothing is sure in any of 4 tests: too little tells how much they vary (see above). B was seen 1.00 to 2.11 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
+    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 5, 1.0)]), @"Nothing is sure in any of 4 tests: too little tells how much they vary. B was seen 1.00 to 2.11 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
     let mut mixed = run(800.0, 30, 1.0);
     mixed.results[1] = lasting(samples::suite("quick", 15.0, 2500.0).remove(1), 30, 1.0);
     mixed.results[2] = lasting(mixed.results[2].clone(), 5, 1.0);
@@ -185,7 +185,7 @@ fn what_it_comes_to() {
     };
     let fast = run(800.0, 30, 1.0);
     insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 1..2)]), @"B commits 2.11 times as fast as A in the one test.");
-    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&run(800.0, 5, 1.0), 1..2)]), @"Nothing is sure in the one test: too little tells how much they vary (see above). B was seen 2.11 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
+    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&run(800.0, 5, 1.0), 1..2)]), @"Nothing is sure in the one test: too little tells how much they vary. B was seen 2.11 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
     insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 2..3)]), @"B and A have no test in common, so nothing can be said.");
 }
 

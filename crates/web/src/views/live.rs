@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use pages::charts::Chart;
 use pages::charts::rate_over_time::RateOverTime;
 use pages::figure::Figure;
+use pages::heading::Level;
 use pages::table::Table;
 use pages::{Content, Figures};
 use report::number::{latency, rate, span};
@@ -62,7 +63,7 @@ fn section(run: &Running, here: &Location, figures: &mut Figures) -> Markup {
     let is_here = run.store.as_ref().is_some_and(|store| *store == here.to_string());
     html! {
         section.running id=(id) aria-labelledby={ (id) "-name" } {
-            h2 id={ (id) "-name" } { (run.test) }
+            h2.run-name id={ (id) "-name" } { (run.test) }
             p.meta {
                 "Test " (run.position) " of " (run.tests) " of " b { (run.suite) } " on " b { (run.target) } " · process " (run.process)
                 " · begun " time datetime=(run.started_at) { (run.started_at.replace('T', " ").replace('Z', " UTC")) }
@@ -113,11 +114,12 @@ fn chart(run: &Running, id: &str, figures: &mut Figures) -> Markup {
         table.rows.push(vec![from, rate(*per_s), p99.map_or_else(|| "–".to_owned(), latency)]);
     }
     let chart = RateOverTime { interval_s: history.interval_s, per_s: history.iops.clone(), steady_from_s: None };
-    figures.place(Figure {
+    let figure = Figure {
         id: format!("{id}-chart"),
         title: "Operations per second, so far".to_owned(),
         summary: format!("Between {} and {} a second.", rate(least), rate(most)),
         chart: Chart::RateOverTime(chart),
         table,
-    })
+    };
+    figures.place(figure, Level::TOP.below())
 }

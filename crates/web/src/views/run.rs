@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use measurement::RunDocument;
-use pages::{Content, Run};
+use pages::Run;
 use store::{Kept, State, Summary};
 
 use super::frame::{Here, with_charts};
@@ -13,9 +13,13 @@ use crate::assets::Needs;
 pub fn page(kept: &Kept, form_word: &str) -> String {
     let Kept { summary, document } = kept;
     let runs = [Run { label: label(summary), document }];
-    let Content { markup, figures } = pages::content(&runs);
-    let content = Content { markup: html! { (of_store(summary, form_word)) (markup) }, figures };
-    with_charts(&format!("Run {}", summary.id), Here::Runs, &content, Needs::Plain)
+    let content = pages::content_after(&of_store(summary, form_word), &runs);
+    with_charts(
+        &format!("Run {}: {}", summary.id, pages::sections::tab_title(&runs)),
+        Here::Runs,
+        &content,
+        Needs::Plain,
+    )
 }
 
 /// What a run is called where several stand side by side.

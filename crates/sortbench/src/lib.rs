@@ -2,5 +2,6 @@
 
 pub mod contestants;
 pub mod data;
+pub mod measure;
 pub mod reference;
 pub mod stopwatch;

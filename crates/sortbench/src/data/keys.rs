@@ -27,6 +27,12 @@ impl Keys {
         self.arena.len()
     }
 
+    /// Where in memory the keys lie, for tools that watch what is read.
+    pub fn addresses(&self) -> std::ops::Range<usize> {
+        let range = self.arena.as_ptr_range();
+        range.start.addr()..range.end.addr()
+    }
+
     fn key(&self, span: Span) -> &[u8] {
         &self.arena[span.start..span.start + span.length]
     }

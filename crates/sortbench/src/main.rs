@@ -1,0 +1,96 @@
+//! One measurement in a process of its own, which `cargo xtask versus sort` starts pinned to one processor. Results are JSON on standard output.
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use serde_json::json;
+use sortbench::contestants::{Contestant, OURS, PEERS};
+use sortbench::data::{DATA_SETS, DataSet, SEED};
+use sortbench::measure;
+
+/// Measures sorts of byte strings.
+#[derive(Debug, Parser)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, clap::Args)]
+struct Input {
+    /// The data set
+    #[arg(long)]
+    data: String,
+    /// How many keys
+    #[arg(long, default_value_t = 1_000_000)]
+    keys: usize,
+    /// What the keys are made from
+    #[arg(long, default_value_t = SEED)]
+    seed: u64,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Every contestant in turn, so many times over
+    Compare {
+        #[command(flatten)]
+        input: Input,
+        #[arg(long, default_value_t = 7)]
+        repeat: usize,
+        /// Only these
+        contestants: Vec<String>,
+    },
+    /// The first hundredth out of the sorting iterator, beside the whole sort
+    First {
+        #[command(flatten)]
+        input: Input,
+        #[arg(long, default_value_t = 7)]
+        repeat: usize,
+    },
+    /// One sort and nothing else, for a tool that watches the process; prints where the keys lie
+    Once {
+        #[command(flatten)]
+        input: Input,
+        contestant: String,
+    },
+    /// The data sets
+    Data,
+}
+
+impl Input {
+    fn set(&self) -> anyhow::Result<&'static DataSet> {
+        DataSet::named(&self.data).with_context(|| {
+            let names: Vec<_> = DATA_SETS.iter().map(|set| set.name).collect();
+            format!("there is no data set {}; there are {}", self.data, names.join(", "))
+        })
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    match Args::parse().task {
+        Task::Compare { input, repeat, contestants } => {
+            let all = || std::iter::once(&OURS).chain(&PEERS).collect();
+            let named: Vec<_> = contestants.iter().map(|name| contestant(name)).collect::<Result<_, _>>()?;
+            let named = if named.is_empty() { all() } else { named };
+            let measured = measure::compare(input.set()?, input.keys, input.seed, repeat, &named)?;
+            println!("{}", serde_json::to_string(&measured)?);
+        }
+        Task::First { input, repeat } => {
+            let measured = measure::first_rows(input.set()?, input.keys, input.seed, repeat)?;
+            println!("{}", serde_json::to_string(&measured)?);
+        }
+        Task::Once { input, contestant: name } => {
+            let keys = input.set()?.keys(input.keys, input.seed);
+            let arena = keys.addresses();
+            println!("{}", json!({ "start": arena.start, "end": arena.end }));
+            std::hint::black_box(contestant(&name)?.sort(&keys.slices()));
+        }
+        Task::Data => DATA_SETS.iter().for_each(|set| println!("{:<18} {}", set.name, set.what)),
+    }
+    Ok(())
+}
+
+fn contestant(name: &str) -> anyhow::Result<&'static Contestant> {
+    Contestant::named(name).with_context(|| {
+        let names: Vec<_> = std::iter::once(&OURS).chain(&PEERS).map(|contestant| contestant.name).collect();
+        format!("nobody is called {name}; there are {}, and none, who only copies", names.join(", "))
+    })
+}

@@ -5,8 +5,13 @@
 //! Romano, A circular block-resampling procedure for stationary data, 1992). The block has n^(1/3) seconds, rounded up: the order that is best for a
 //! variance (Hall, Horowitz & Jing, On blocking rules for the bootstrap with dependent data, Biometrika 82, 1995).
 //!
-//! Several runs differ by more than their seconds do. Runs are drawn first, then blocks within each (Davison & Hinkley, Bootstrap Methods and their
-//! Application, 1997, section 3.8). A single run against several is taken to vary from run to run as those do.
+//! Blocks are too short for seconds that depend strongly on each other: what one remembers of the last block is lost between two. The memory from one second
+//! to the next is estimated, its bias taken off (Kendall, Note on bias in the estimation of autocorrelation, Biometrika 41, 1954), and deviations are
+//! widened by what blocks of that length lose of the noise of a first-order autoregression.
+//!
+//! Several runs differ by more than their seconds do, so whole runs are drawn, and nothing within them: how a run's mean lies off holds the noise of its seconds
+//! already, and to draw those, too, would count it twice (Davison & Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). A single run
+//! against several is taken to vary from run to run as those do, or as its own seconds make it, whichever is more.
 //!
 //! From few values a bootstrap interval comes out too narrow (Hesterberg, What teachers should know about the bootstrap, The American Statistician 69,
 //! 2015): deviations are widened by sqrt(k / (k - 1)) and by the ratio of Student's quantile to the normal one, k being the number of independent pieces:
@@ -27,15 +32,24 @@ const MISSES: f64 = 0.05;
 /// The normal distribution's two-sided 5 % point.
 const NORMAL: f64 = 1.959_964;
 /// Where each side is a single run, fewer seconds say nothing of its noise: there would be fewer than five blocks (`docs/compare.md` has the coverage by length).
+/// Against several runs, half of their length will do.
 pub const SECONDS_MIN: usize = 15;
+
+/// Where seconds resemble each other more than this, the run is about one state of the drive, however long it was.
+const MEMORY_MOST: f64 = 0.9;
 
 /// Why there is no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoInterval {
     /// A run, or all of a side, kept no series.
     NoSeries,
-    /// Both sides are single runs, and one has so few intervals.
-    TooShort(usize),
+    /// A single run has too few seconds.
+    TooShort {
+        /// How many it has.
+        seconds: usize,
+        /// How many it takes.
+        least: usize,
+    },
     /// So much of a run stood still that some resamples see no operation at all.
     Stalled,
 }
@@ -99,6 +113,25 @@ impl Run {
         self.sums[self.seconds]
     }
 
+    /// By how much resampled means vary too little, as a factor, because seconds remember those before them.
+    fn forgotten(&self) -> f64 {
+        let count = self.seconds as f64;
+        let off = |at: usize| self.sums[at + 1] - self.sums[at] - self.total() / count;
+        let squares: f64 = (0..self.seconds).map(|at| off(at).powi(2)).sum();
+        let products: f64 = (1..self.seconds).map(|at| off(at) * off(at - 1)).sum();
+        if squares <= 0.0 || self.seconds < SECONDS_MIN {
+            return 1.0;
+        }
+        // The estimate is too low by (1 + 3 memory) / count.
+        let memory = ((products / squares * count + 1.0) / (count - 3.0)).clamp(0.0, MEMORY_MOST);
+        let (mut kept, mut power) = (1.0, 1.0);
+        for lag in 1..self.block {
+            power *= memory;
+            kept += 2.0 * (1.0 - lag as f64 / self.block as f64) * power;
+        }
+        ((1.0 + memory) / (1.0 - memory) / kept).sqrt()
+    }
+
     fn resampled_total(&self, draw: &mut Draw) -> f64 {
         let mut left = self.seconds;
         let mut total = 0.0;
@@ -150,19 +183,36 @@ impl Side {
         }
     }
 
-    /// How far each run's level lies from that of all.
-    fn between(&self) -> Vec<f64> {
-        self.runs.iter().map(|run| self.level_of(std::iter::once((run.total(), run.seconds))) - self.level).collect()
+    /// How far a run's level lies from that of all, as a standard deviation.
+    fn between(&self) -> f64 {
+        let off = |run: &Run| self.level_of(std::iter::once((run.total(), run.seconds))) - self.level;
+        (self.runs.iter().map(|run| off(run).powi(2)).sum::<f64>() / (self.runs.len() - 1) as f64).sqrt()
     }
 
-    /// How far a resample's level lies from the side's.
-    fn deviation(&self, draw: &mut Draw) -> f64 {
-        let totals = (0..self.runs.len()).map(|_| {
-            // With a single run there is nothing to draw.
-            let run = &self.runs[if self.runs.len() > 1 { draw.below(self.runs.len()) } else { 0 }];
-            (run.resampled_total(draw), run.seconds)
-        });
-        self.level_of(totals) - self.level
+    /// Seconds of a run, on average.
+    fn length(&self) -> f64 {
+        self.runs.iter().map(|run| run.seconds).sum::<usize>() as f64 / self.runs.len() as f64
+    }
+
+    /// How far the levels of resamples lie from the side's.
+    fn deviations(&self, draw: &mut Draw) -> Vec<f64> {
+        let widened = widened(self.pieces());
+        match self.runs.as_slice() {
+            [run] => {
+                let widened = widened * run.forgotten();
+                let level = |draw: &mut Draw| self.level_of(std::iter::once((run.resampled_total(draw), run.seconds)));
+                (0..RESAMPLES).map(|_| widened * (level(draw) - self.level)).collect()
+            }
+            runs => {
+                let drawn = |draw: &mut Draw| {
+                    self.level_of((0..runs.len()).map(|_| {
+                        let run = &runs[draw.below(runs.len())];
+                        (run.total(), run.seconds)
+                    }))
+                };
+                (0..RESAMPLES).map(|_| widened * (drawn(draw) - self.level)).collect()
+            }
+        }
     }
 }
 
@@ -174,11 +224,40 @@ impl Draw {
     fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
     }
+
+    fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Of the standard normal distribution (Box & Muller, A note on the generation of random normal deviates, 1958).
+    fn normal(&mut self) -> f64 {
+        (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
 }
 
 /// A single piece never deviates from itself.
 fn widened(pieces: f64) -> f64 {
     if pieces > 1.0 { (pieces / (pieces - 1.0)).sqrt() } else { 0.0 }
+}
+
+/// A single run has to have seconds enough: for a noise of its own, or to be held against that of the other side's runs.
+fn long_enough(sides: &[Side; 2]) -> Result<(), NoInterval> {
+    for (own, other) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
+        let [run] = &own.runs[..] else { continue };
+        let half = if other.runs.len() > 1 { (other.length() / 2.0).ceil() as usize } else { SECONDS_MIN };
+        let least = half.min(SECONDS_MIN);
+        if run.seconds < least {
+            return Err(NoInterval::TooShort { seconds: run.seconds, least });
+        }
+    }
+    Ok(())
+}
+
+/// What a single run lacks, several of the other side lend: how much a run of its length varies from run to run, as a standard deviation. Shorter runs vary
+/// more, at worst as if all of it came from their seconds.
+fn lent_by(other: &Side, own: &Side) -> Option<f64> {
+    let lends = own.runs.len() == 1 && other.runs.len() > 1;
+    lends.then(|| other.between() * (other.length() / own.length()).max(1.0).sqrt())
 }
 
 /// How far the ratio of the means of `candidate` and `baseline` could be off by chance; each a list of runs.
@@ -187,25 +266,16 @@ fn widened(pieces: f64) -> f64 {
 /// When a side kept no series, is too short, or stood still.
 pub fn spread(baseline: &[Seconds], candidate: &[Seconds]) -> Result<Spread, NoInterval> {
     let sides = [Side::new(baseline)?, Side::new(candidate)?];
-    if let [[one], [other]] = [&sides[0].runs[..], &sides[1].runs[..]]
-        && one.seconds.min(other.seconds) < SECONDS_MIN
-    {
-        return Err(NoInterval::TooShort(one.seconds.min(other.seconds)));
-    }
-    // What a single run lacks, the other side lends.
-    let lent = |own: &Side, other: &Side| {
-        if own.runs.len() == 1 && other.runs.len() > 1 { other.between() } else { Vec::new() }
-    };
-    let lent = [lent(&sides[0], &sides[1]), lent(&sides[1], &sides[0])];
+    long_enough(&sides)?;
     let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(SEED));
-    let mut deviations = [Vec::with_capacity(RESAMPLES), Vec::with_capacity(RESAMPLES)];
-    for _ in 0..RESAMPLES {
-        for ((side, lent), deviations) in sides.iter().zip(&lent).zip(&mut deviations) {
-            let mut deviation = side.deviation(&mut draw) * widened(side.pieces());
-            if !lent.is_empty() {
-                deviation += lent[draw.below(lent.len())] * widened(lent.len() as f64);
-            }
-            deviations.push(deviation);
+    let mut deviations = sides.each_ref().map(|side| side.deviations(&mut draw));
+    let pieces = sides.each_ref().map(Side::pieces);
+    let mut lent = None;
+    for (own, other) in [(0, 1), (1, 0)] {
+        let Some(between) = lent_by(&sides[other], &sides[own]) else { continue };
+        lent = Some(pieces[other] - 1.0);
+        if between.powi(2) >= variance(&deviations[own]) {
+            deviations[own] = (0..RESAMPLES).map(|_| between * draw.normal()).collect();
         }
     }
     let [below, above] = &deviations;
@@ -215,9 +285,13 @@ pub fn spread(baseline: &[Seconds], candidate: &[Seconds]) -> Result<Spread, NoI
     }
     let variances = deviations.each_ref().map(|deviations| variance(deviations));
     let error = variances.iter().sum::<f64>().sqrt();
-    let pieces = [0, 1].map(|side| if lent[side].is_empty() { sides[side].pieces() } else { lent[side].len() as f64 });
     let joined: f64 = variances.iter().zip(pieces).map(|(variance, pieces)| variance * variance / (pieces - 1.0)).sum();
-    let freedom = if error > 0.0 { error.powi(4) / joined } else { f64::INFINITY };
+    let freedom = match lent {
+        _ if error <= 0.0 => f64::INFINITY,
+        // One estimate stands for both sides, and twice the same knows no more than once.
+        Some(freedom) => freedom,
+        None => error.powi(4) / joined,
+    };
     let factor = student::beyond(MISSES, freedom) / NORMAL;
     together.sort_by(f64::total_cmp);
     let quantile = |share: f64| together[((RESAMPLES - 1) as f64 * share).round() as usize];

@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use measurement::{Ended, TestResult};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -59,6 +60,11 @@ pub struct TestComparison {
     pub leading: String,
     /// Every figure that both have.
     pub metrics: Vec<MetricComparison>,
+    /// Figures that the candidate lacks.
+    #[schemars(with = "Vec<String>")]
+    pub only_in_baseline: Vec<Metric>,
+    /// Whether a run of it failed, or was interrupted before it said enough; it has no verdicts then.
+    pub broken_off: bool,
     /// What to know when reading them, one sentence each.
     pub notes: Vec<String>,
 }
@@ -136,10 +142,17 @@ pub enum Undecided {
     NoSeries,
     /// The series does not tell this figure.
     NotInSeries,
-    /// A single run of so few intervals.
+    /// A single run of so few seconds.
     TooShort {
         /// How many there are.
         seconds: usize,
+        /// How many it takes.
+        least: usize,
+    },
+    /// A run failed, or was interrupted, after so many seconds.
+    BrokenOff {
+        /// How many.
+        seconds: u64,
     },
     /// So much of a run stood still that chance may have made anything.
     Stalled,
@@ -167,10 +180,10 @@ impl fmt::Display for Undecided {
             Undecided::NotInSeries => {
                 write!(f, "the series does not have this figure, so nothing tells how much it varied")
             }
-            Undecided::TooShort { seconds } => write!(
-                f,
-                "{seconds} intervals of a single run are too few; it takes {SECONDS_MIN}, or several runs on a side"
-            ),
+            Undecided::TooShort { seconds, least } => {
+                write!(f, "a single run of {seconds} s is too short; it takes {least} s, or several runs on its side")
+            }
+            Undecided::BrokenOff { seconds } => write!(f, "a run broke off after {seconds} s"),
             Undecided::Stalled => write!(f, "a run stood still for so long that its rate is a matter of chance"),
             Undecided::FewSecondsDecide => write!(f, "a few seconds decide it: those of most say something else"),
             Undecided::Zero => write!(f, "a value is 0"),
@@ -233,9 +246,11 @@ impl TestComparison {
         let (ours, theirs) = (pair.baseline.first(), pair.candidate.first());
         // All rates move as one, so that their noise is estimated once.
         let rates = spread(pair, Metric::Iops);
+        let broken_off = broken_off(pair);
         let compared = |metric: Metric| {
             let (baseline, candidate) = (pair.baseline.value(metric)?, pair.candidate.value(metric)?);
             let spread = if metric.more_is_better() { rates } else { spread(pair, metric) };
+            let spread = broken_off.map_or(spread, |seconds| Err(Undecided::BrokenOff { seconds }));
             Some(MetricComparison::of(metric, baseline, candidate, spread))
         };
         TestComparison {
@@ -243,6 +258,8 @@ impl TestComparison {
             candidate_test: (ours.test != theirs.test).then(|| theirs.test.clone()),
             leading: Metric::leading(ours).name(),
             metrics: Metric::all().filter_map(compared).collect(),
+            only_in_baseline: lost(&pair.baseline.metrics(), &pair.candidate.metrics()),
+            broken_off: broken_off.is_some(),
             notes: notes(pair, runs),
         }
     }
@@ -258,11 +275,29 @@ impl TestComparison {
     }
 }
 
+fn lost(baseline: &[Metric], candidate: &[Metric]) -> Vec<Metric> {
+    baseline.iter().copied().filter(|metric| !candidate.contains(metric)).collect()
+}
+
+/// After how many seconds the first run broke off that is not to be judged: it failed, or was interrupted before half of what another run took, or before
+/// [`SECONDS_MIN`]. How long it should have taken it does not say.
+fn broken_off(pair: &Pair<'_>) -> Option<u64> {
+    let runs = || pair.baseline.runs.iter().chain(&pair.candidate.runs);
+    let longest_s = runs().map(|run| run.elapsed_s).fold(0.0, f64::max);
+    let least_s = (longest_s / 2.0).max(SECONDS_MIN as f64);
+    let broken = |run: &&&TestResult| match run.ended {
+        Ended::Limit => false,
+        Ended::Interrupted => run.elapsed_s < least_s,
+        Ended::Failed { .. } => true,
+    };
+    runs().find(broken).map(|run| run.elapsed_s.round() as u64)
+}
+
 fn spread(pair: &Pair<'_>, metric: Metric) -> Result<Spread, Undecided> {
     let seconds = |test: &GroupTest<'_>| test.seconds(metric).ok_or(Undecided::NotInSeries);
     bootstrap::spread(&seconds(&pair.baseline)?, &seconds(&pair.candidate)?).map_err(|none| match none {
         NoInterval::NoSeries => Undecided::NoSeries,
-        NoInterval::TooShort(seconds) => Undecided::TooShort { seconds },
+        NoInterval::TooShort { seconds, least } => Undecided::TooShort { seconds, least },
         NoInterval::Stalled => Undecided::Stalled,
     })
 }
@@ -323,6 +358,16 @@ fn guard_against_chance(tests: &mut [TestComparison], metric: Metric) {
     }
 }
 
+/// How a run ended before its time, if it did.
+fn broke_off(side: &str, run: &TestResult) -> Option<String> {
+    let after = format!("after {:.0} s", run.elapsed_s);
+    match &run.ended {
+        Ended::Limit => None,
+        Ended::Interrupted => Some(format!("{side} was interrupted {after}")),
+        Ended::Failed { error } => Some(format!("{side} failed {after}: {error}")),
+    }
+}
+
 fn notes(pair: &Pair<'_>, runs: [usize; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     let sides = [("the baseline", &pair.baseline), ("the candidate", &pair.candidate)];
@@ -334,6 +379,11 @@ fn notes(pair: &Pair<'_>, runs: [usize; 2]) -> Vec<String> {
             mib(ours.size_bytes),
             mib(theirs.size_bytes)
         ));
+    }
+    let lost = lost(&pair.baseline.metrics(), &pair.candidate.metrics());
+    if !lost.is_empty() && pair.candidate.not_added_up().is_none() {
+        let names: Vec<String> = lost.into_iter().map(Metric::name).collect();
+        notes.push(format!("the candidate does not tell {}", names.join(", ")));
     }
     for ((side, test), runs) in sides.into_iter().zip(runs) {
         if test.runs.len() < runs {
@@ -350,9 +400,7 @@ fn notes(pair: &Pair<'_>, runs: [usize; 2]) -> Vec<String> {
                 notes.push(format!("{count} of {} runs of {side} had not reached a steady state", test.runs.len()));
             }
         }
-        if test.runs.iter().any(|run| run.ended != measurement::Ended::Limit) {
-            notes.push(format!("{side} did not run to its end"));
-        }
+        notes.extend(test.runs.iter().filter_map(|run| broke_off(side, run)));
     }
     notes
 }

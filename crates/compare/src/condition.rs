@@ -2,12 +2,15 @@
 //!
 //! A condition says when a test has failed. With `%` it is about the change from the baseline, else about the candidate's own value. A change counts only
 //! where it is more than noise: the ratio lies beyond the limit *and* its interval excludes 1. Where there is no interval the ratio alone decides.
+//!
+//! A figure that the baseline has and that cannot be held against the limit fails, too: a test that vanished or broke off must not turn a gate green.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::comparison::{Comparison, MetricComparison};
 use crate::metric::Metric;
+use crate::pairing::UnpairedReason;
 
 /// Which side of a limit fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +81,44 @@ pub struct Exceeded<'a> {
     pub figure: &'a MetricComparison,
 }
 
-/// A limit that no test of the comparison has the figure for.
+/// A test of the baseline that a limit could not be held against.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unheld<'a> {
+    /// Which limit.
+    pub condition: &'a Condition,
+    /// Where the figure is missing.
+    pub candidate: &'a str,
+    /// Which test.
+    pub test: &'a str,
+    /// Why.
+    pub because: Missing<'a>,
+}
+
+/// Why a limit could not be held against a figure that the baseline has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Missing<'a> {
+    /// The candidate has no such test.
+    Test,
+    /// Its test of this name did something else, which differs in these fields.
+    OtherWork(&'a [String]),
+    /// Its test does not have the figure.
+    Figure,
+    /// A run of the test broke off, on either side.
+    BrokenOff,
+    /// The baseline's is 0, and nothing is a share of that.
+    Zero,
+}
+
+/// Why a limit was not kept.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Failure<'a> {
+    /// A test exceeds it.
+    Exceeded(Exceeded<'a>),
+    /// A test could not be held against it.
+    Unheld(Unheld<'a>),
+}
+
+/// A limit whose figure no test of the baseline has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` was held against nothing: no test that both sides have has `{metric}`{but}")]
 pub struct NothingToJudge {
@@ -182,27 +222,45 @@ impl Condition {
         matches!(self.limit, Limit::Change(_)) && figure.interval.is_none()
     }
 
-    /// The tests that exceed it.
+    /// The tests that exceed it, and those of the baseline that could not be held against it.
     ///
     /// # Errors
     /// When no test has the figure: a limit that nothing was held against has not been kept.
-    pub fn exceeded<'a>(&'a self, comparison: &'a Comparison) -> Result<Vec<Exceeded<'a>>, NothingToJudge> {
+    pub fn failures<'a>(&'a self, comparison: &'a Comparison) -> Result<Vec<Failure<'a>>, NothingToJudge> {
         let mut judged = 0;
-        let mut exceeded = Vec::new();
+        let mut failures = Vec::new();
         for against in &comparison.candidates {
+            let candidate = against.candidate.label.as_str();
+            let unheld = |test, because| Failure::Unheld(Unheld { condition: self, candidate, test, because });
             for test in &against.tests {
-                let Some(figure) = test.metric(self.metric) else { continue };
-                if matches!(self.limit, Limit::Change(_)) && figure.ratio.is_none() {
-                    continue;
-                }
-                judged += 1;
-                if self.exceeded_by(figure) {
-                    let candidate = &against.candidate.label;
-                    exceeded.push(Exceeded { condition: self, candidate, test: &test.test, figure });
+                let name = test.test.as_str();
+                match test.metric(self.metric) {
+                    Some(_) if test.broken_off => failures.push(unheld(name, Missing::BrokenOff)),
+                    Some(figure) if matches!(self.limit, Limit::Change(_)) && figure.ratio.is_none() => {
+                        failures.push(unheld(name, Missing::Zero));
+                    }
+                    Some(figure) => {
+                        judged += 1;
+                        if self.exceeded_by(figure) {
+                            let exceeded = Exceeded { condition: self, candidate, test: name, figure };
+                            failures.push(Failure::Exceeded(exceeded));
+                        }
+                    }
+                    None if test.only_in_baseline.contains(&self.metric) => {
+                        failures.push(unheld(name, Missing::Figure));
+                    }
+                    None => {}
                 }
             }
+            for test in against.unpaired.iter().filter(|test| test.lost.contains(&self.metric)) {
+                let because = match &test.reason {
+                    UnpairedReason::DifferentWorkload { fields } => Missing::OtherWork(fields),
+                    UnpairedReason::OnlyInBaseline | UnpairedReason::OnlyInCandidate => Missing::Test,
+                };
+                failures.push(unheld(&test.test, because));
+            }
         }
-        if judged > 0 { Ok(exceeded) } else { Err(self.nothing(comparison)) }
+        if judged > 0 || !failures.is_empty() { Ok(failures) } else { Err(self.nothing(comparison)) }
     }
 
     fn nothing(&self, comparison: &Comparison) -> NothingToJudge {

@@ -103,6 +103,11 @@ impl<'a> GroupTest<'a> {
         }
     }
 
+    /// The metrics that it has.
+    pub fn metrics(&self) -> Vec<Metric> {
+        Metric::all().filter(|metric| self.value(*metric).is_some()).collect()
+    }
+
     /// How the metric moved, run by run; `None` where one kept no such series.
     pub fn seconds(&self, metric: Metric) -> Option<Vec<Seconds>> {
         self.runs.iter().map(|run| metric.seconds(run)).collect()

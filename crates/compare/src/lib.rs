@@ -27,7 +27,7 @@ pub mod student;
 pub use comparison::{
     Against, Comparison, Direction, MetricComparison, TestComparison, Undecided, Verdict, json_schema,
 };
-pub use condition::{Condition, ConditionError, Exceeded, NothingToJudge};
+pub use condition::{Condition, ConditionError, Exceeded, Failure, Missing, NothingToJudge, Unheld};
 pub use facts::FactDifference;
 pub use group::{Group, GroupRecord};
 pub use metric::{Metric, Operation, Point};

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::group::{Group, GroupTest};
+use crate::metric::Metric;
 
 /// Two tests that are one.
 #[derive(Debug)]
@@ -24,6 +25,9 @@ pub struct Unpaired {
     /// Why.
     #[serde(flatten)]
     pub reason: UnpairedReason,
+    /// The figures that the baseline has of it, and that are compared with nothing.
+    #[schemars(with = "Vec<String>")]
+    pub lost: Vec<Metric>,
 }
 
 /// Why a test has no counterpart.
@@ -95,12 +99,10 @@ pub(crate) fn pair<'a>(baseline: &Group<'a>, candidate: &Group<'a>) -> (Vec<Pair
 }
 
 fn unpaired(ours: &[Option<GroupTest<'_>>], theirs: &[Option<GroupTest<'_>>]) -> Vec<Unpaired> {
-    let left = |tests: &[Option<GroupTest<'_>>]| -> Vec<TestResult> {
-        tests.iter().flatten().map(|test| test.first().clone()).collect()
-    };
-    let (ours, mut theirs) = (left(ours), left(theirs));
+    let mut theirs: Vec<&TestResult> = theirs.iter().flatten().map(GroupTest::first).collect();
     let mut unpaired = Vec::new();
-    for our in ours {
+    for test in ours.iter().flatten() {
+        let our = test.first();
         let reason = match theirs.iter().position(|their| their.test == our.test) {
             Some(position) => {
                 let their = theirs.remove(position);
@@ -109,9 +111,13 @@ fn unpaired(ours: &[Option<GroupTest<'_>>], theirs: &[Option<GroupTest<'_>>]) ->
             }
             None => UnpairedReason::OnlyInBaseline,
         };
-        unpaired.push(Unpaired { test: our.test, reason });
+        unpaired.push(Unpaired { test: our.test.clone(), reason, lost: test.metrics() });
     }
-    let only = |their: TestResult| Unpaired { test: their.test, reason: UnpairedReason::OnlyInCandidate };
+    let only = |their: &TestResult| Unpaired {
+        test: their.test.clone(),
+        reason: UnpairedReason::OnlyInCandidate,
+        lost: Vec::new(),
+    };
     unpaired.extend(theirs.into_iter().map(only));
     unpaired
 }

@@ -88,7 +88,7 @@ fn the_last_sentence_says_it() {
     assert!(last_line(&compared).contains("times as fast as A in"), "{}", compared.stdout);
     let turned = results.results(&["compare", "slow.json", "fast.json", "--baseline", "fast.json"]);
     assert!(turned.stdout.contains("fast.json"), "{}", turned.stdout);
-    assert!(turned.stdout.contains("slower"), "{}", turned.stdout);
+    assert!(last_line(&turned).contains("times as slow as A in"), "{}", turned.stdout);
     let same = results.results(&["compare", "slow.json", "slow.json"]);
     assert_eq!(last_line(&same), "No difference between B and A that is more than noise, in all 2 tests.");
 }
@@ -132,6 +132,25 @@ fn limits_decide_the_exit_code() {
         results.results(&["compare", "fast.json", "slow.json", "--test", "read", "--fail-if", "commit_p99 > +10%"]);
     assert_eq!(reads.code, Some(2), "{}", reads.stderr);
     insta::assert_snapshot!(reads.words(), @"flushmark: --fail-if `commit_p99 > +10%` was held against nothing: no test that both sides have has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
+}
+
+#[test]
+fn a_test_that_is_gone_keeps_no_limit() {
+    let results = two();
+    results.changed("fast.json", "lost.json", |document| {
+        document["results"].as_array_mut().unwrap().remove(0);
+    });
+    results.changed("fast.json", "broken.json", |document| {
+        document["results"][0]["ended"] = serde_json::json!({"why": "interrupted"});
+        document["results"][0]["elapsed_s"] = 1.0.into();
+    });
+    let held = |candidate: &str| {
+        let run = results.results(&["compare", "fast.json", candidate, "--fail-if", "iops < -50%"]);
+        assert_eq!(run.code, Some(1), "{}", run.stderr);
+        run.said(results.directory.path(), "DIR")
+    };
+    insta::assert_snapshot!(held("lost.json"), @"flushmark: DIR/lost.json, commit: the baseline has this test with its iops, and the candidate has no such test, so that `iops < -50%` fails");
+    insta::assert_snapshot!(held("broken.json"), @"flushmark: DIR/broken.json, commit: a run of it broke off before it said enough, so that `iops < -50%` fails");
 }
 
 #[test]
@@ -213,7 +232,16 @@ fn what_is_refused() {
     insta::assert_snapshot!(refused(&["compare", "slow.json", "nowhere.json"]), @"flushmark: `DIR/nowhere.json` names no result: there is no such file. Kept runs are named by their number, last, last~1 or @TAG");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "newer.json"]), @"flushmark: DIR/newer.json: this is a document `flushmark/run/2` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "cut.json"]), @"flushmark: DIR/cut.json: this is no result document: it does not read as JSON (EOF while parsing an object at line 1 column 28)");
-    insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--test", "nothing"]), @"flushmark: no test that both sides have is called like `nothing`");
+    let both = ["slow.json", "fast.json"].map(|name| std::fs::read_to_string(results.path(name)).unwrap());
+    std::fs::write(results.path("both.json"), both.concat()).unwrap();
+    std::fs::write(
+        results.path("disk.json"),
+        "Synchronous random writes:\n\t   4 kbytes:    158.2 usec/IO =     24.7 Mbytes/s\n",
+    )
+    .unwrap();
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "both.json"]), @"flushmark: DIR/both.json is 2 results in one file; `flushmark results import DIR/both.json` keeps it and says the number to name it by");
+    insta::assert_snapshot!(refused(&["export", "--format", "csv", "disk.json"]), @"flushmark: DIR/disk.json is the output of diskinfo -S; `flushmark results import DIR/disk.json` keeps it and says the number to name it by");
+    insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--test", "nothing"]), @"flushmark: no test that both sides have is called like `nothing`; they have `commit`, `read`");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--fail-if", "commit_p99 > fast"]), @"
     error: invalid value 'commit_p99 > fast' for '--fail-if <CONDITION>': a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)
       commit_p99 > fast

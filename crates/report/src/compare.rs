@@ -4,7 +4,7 @@ mod markdown;
 mod sentence;
 mod told;
 
-use compare::{Comparison, Direction, GroupRecord, Metric, MetricComparison, Verdict};
+use compare::{Comparison, Direction, GroupRecord, Metric, MetricComparison, Missing, Verdict};
 
 use crate::columns::{Cell, Column, Columns, NONE};
 use crate::look::{Look, paint};
@@ -165,33 +165,86 @@ fn interval(figure: &MetricComparison) -> String {
     figure.interval.map_or(NONE.to_owned(), |interval| format!("{} to {}", ratio(interval.low), ratio(interval.high)))
 }
 
-/// The verdict in a word; none where nothing is known.
-const fn verdict(figure: &MetricComparison) -> &'static str {
-    match (figure.verdict, figure.metric.more_is_better()) {
-        (Verdict::Different { direction: Direction::Better }, true) => "faster",
-        (Verdict::Different { direction: Direction::Better }, false) => "shorter",
-        (Verdict::Different { direction: Direction::Worse }, true) => "slower",
-        (Verdict::Different { direction: Direction::Worse }, false) => "longer",
-        (Verdict::Open { because }, _) if because.is_noise() => "noise",
-        (Verdict::Open { .. }, _) => "",
+/// The verdict in words: `2.1 times as fast`; none where nothing is known.
+fn verdict(figure: &MetricComparison) -> String {
+    match (figure.verdict, figure.ratio) {
+        (Verdict::Different { .. }, Some(ratio)) => times(ratio, figure.metric),
+        (Verdict::Open { because }, _) if because.is_noise() => "noise".to_owned(),
+        _ => String::new(),
     }
 }
 
-/// What a limit of `--fail-if` was exceeded by, one sentence.
-pub fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
+/// A ratio as one says it, never below 1: `2.1 times as fast`, `64 times as slow`, `1.3 times as long`.
+fn times(ratio: f64, metric: Metric) -> String {
+    let how = match (metric.more_is_better(), ratio < 1.0) {
+        (true, false) => "fast",
+        (true, true) => "slow",
+        (false, false) => "long",
+        (false, true) => "short",
+    };
+    format!("{} times as {how}", fold(ratio))
+}
+
+/// How many times, in either direction: `1.05`, `2.1`, `64`.
+fn fold(ratio: f64) -> String {
+    let fold = if ratio < 1.0 { 1.0 / ratio } else { ratio };
+    match fold {
+        fold if fold < 1.995 => format!("{fold:.2}"),
+        fold if fold < 9.95 => format!("{fold:.1}"),
+        fold => rate(fold),
+    }
+}
+
+/// Why a limit of `--fail-if` was not kept, one sentence.
+pub fn failure(failure: &compare::Failure<'_>) -> String {
+    match failure {
+        compare::Failure::Exceeded(it) => exceeded(it),
+        compare::Failure::Unheld(it) => unheld(it),
+    }
+}
+
+fn unheld(unheld: &compare::Unheld<'_>) -> String {
+    let compare::Unheld { condition, candidate, test, because } = unheld;
+    let metric = condition.metric.name();
+    let why = match because {
+        Missing::Test => format!("the baseline has this test with its {metric}, and the candidate has no such test"),
+        Missing::OtherWork(fields) => format!("it is not the same workload in both ({})", fields.join("; ")),
+        Missing::Figure => format!("the baseline tells its {metric}, and the candidate does not"),
+        Missing::BrokenOff => "a run of it broke off before it said enough".to_owned(),
+        Missing::Zero => format!("the baseline's {metric} is 0, and nothing is a share of that"),
+    };
+    format!("{candidate}, {test}: {why}, so that `{}` fails", condition.text)
+}
+
+fn exceeded(exceeded: &compare::Exceeded<'_>) -> String {
     let compare::Exceeded { condition, candidate, test, figure } = exceeded;
-    let change = figure.change().map_or(String::new(), |change| format!(" ({:+.1} %)", change * 100.0));
+    // Limits are written in percent, and so are changes, as far as anybody reads them.
+    let change = match figure.ratio {
+        Some(ratio) if (0.5..2.0).contains(&ratio) || ratio <= 0.0 => format!(" ({:+.1} %)", (ratio - 1.0) * 100.0),
+        Some(ratio) => format!(" ({})", times(ratio, figure.metric)),
+        None => String::new(),
+    };
     let blind = if condition.is_blind_to_noise(figure) {
         "; by its ratio alone, since nothing tells how much it varies"
     } else {
         ""
     };
-    let [before, after] = [figure.baseline, figure.candidate].map(|it| value(figure.metric, it));
+    let [before, after] = [figure.baseline, figure.candidate].map(|it| with_unit(figure.metric, it));
     format!(
         "{candidate}, {test}: {} went from {before} to {after}{change}, and `{}` fails{blind}",
         figure.metric.name(),
         condition.text
     )
+}
+
+/// A value that stands alone.
+fn with_unit(metric: Metric, number: f64) -> String {
+    let number = value(metric, number);
+    match metric {
+        Metric::Iops | Metric::CommitsPerS => format!("{number}/s"),
+        Metric::MibPerS => format!("{number} MiB/s"),
+        Metric::Latency(..) => number,
+    }
 }
 
 #[cfg(test)]

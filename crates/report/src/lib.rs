@@ -12,7 +12,7 @@
 //! | [`emulation_page`], [`emulation_status`], [`emulation_line`], [`cut_sentence`] | a drive that is being emulated |
 //! | [`crash_page`], [`crash_state`], [`crash_line`] | a crash test |
 //! | [`live_line`], [`done_line`] | a test while it runs, and when it is done |
-//! | [`compare_page`], [`compare_markdown`], [`Told`], [`exceeded`] | results against results, and limits that were not kept |
+//! | [`compare_page`], [`compare_markdown`], [`Told`], [`failure`] | results against results, and limits that were not kept |
 //! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
 //! | [`import_page`] | what came out of other tools' files |
 //! | [`markdown`] | a run for tickets and forum posts |
@@ -57,7 +57,7 @@ mod samples;
 pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};
 pub use check::check_page;
-pub use compare::{Figures, Told, ToldFigure, compare_markdown, compare_page, exceeded};
+pub use compare::{Figures, Told, ToldFigure, compare_markdown, compare_page, failure};
 pub use crash::{CrashReport, Failure, crash_line, crash_page, crash_state};
 pub use demo::{demo_cycle, demo_intro, demo_outro};
 pub use drives::{cache_status_page, drives_page};

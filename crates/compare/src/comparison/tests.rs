@@ -3,7 +3,7 @@
 use measurement::RunDocument;
 
 use super::*;
-use crate::condition::Condition;
+use crate::condition::{Condition, Failure};
 use crate::metric::{Operation, Point};
 use crate::pairing::UnpairedReason;
 use crate::samples::{imported, result, run};
@@ -69,7 +69,7 @@ fn no_verdict_where_nothing_speaks_for_one() {
         because(figure(&against(baseline, candidate), Metric::Iops))
     };
     insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(1001.0, 30, 2)), @"within noise: the interval includes 1");
-    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(500.0, 12, 2)), @"12 intervals of a single run are too few; it takes 15, or several runs on a side");
+    insta::assert_snapshot!(said(&of(1000.0, 30, 1), &of(500.0, 12, 2)), @"a single run of 12 s is too short; it takes 15 s, or several runs on its side");
     let fio = [imported("fio", vec![result(FSYNC, 500.0, 30, 2)])];
     insta::assert_snapshot!(said(&of(1000.0, 30, 1), &fio), @"a run kept no series, so nothing tells how much it varied");
     let mut stalled = result(FSYNC, 1000.0, 30, 2);
@@ -148,7 +148,7 @@ fn what_a_reader_has_to_know_is_noted() {
     the baseline worked on 256 MiB and the candidate on 128 MiB
     1 of 2 runs of the baseline have it
     the candidate had not reached a steady state
-    the candidate did not run to its end
+    the candidate was interrupted after 30 s
     ");
     let against = against(&[run(vec![whole.clone()])], &[run(vec![whole]), run(bare)]);
     insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"the runs of the candidate do not add up, so that it has rates and no percentiles: `write + fsync` has percentiles of its write latencies and no histogram of them, and percentiles do not add up");
@@ -189,7 +189,7 @@ fn a_pattern_takes_the_tests_whose_name_has_it() {
 fn limits_hold_changes_to_more_than_noise_and_values_to_themselves() {
     let of = |us: f64, seconds, seed| [run(vec![result(FSYNC, us, seconds, seed)])];
     let fails =
-        |comparison: &Comparison, text: &str| text.parse::<Condition>().unwrap().exceeded(comparison).unwrap().len();
+        |comparison: &Comparison, text: &str| text.parse::<Condition>().unwrap().failures(comparison).unwrap().len();
     let slower = compared(&of(1000.0, 30, 1), &of(1200.0, 30, 2));
     assert_eq!(fails(&slower, "commit_p99 > +10%"), 1);
     assert_eq!(fails(&slower, "commit_p99 > +50%"), 0);
@@ -205,7 +205,8 @@ fn limits_hold_changes_to_more_than_noise_and_values_to_themselves() {
     let short = compared(&of(1000.0, 5, 1), &of(1200.0, 5, 2));
     assert_eq!(fails(&short, "commit_p50 > +10%"), 1);
     let condition: Condition = "commit_p50 > +10%".parse().unwrap();
-    assert!(condition.is_blind_to_noise(condition.exceeded(&short).unwrap()[0].figure));
+    let failures = condition.failures(&short).unwrap();
+    assert!(matches!(&failures[..], [Failure::Exceeded(it)] if condition.is_blind_to_noise(it.figure)), "{failures:?}");
 }
 
 #[test]
@@ -213,7 +214,83 @@ fn a_limit_that_nothing_was_held_against_is_no_success() {
     let one = [run(vec![result("read", 100.0, 30, 1)])];
     let comparison = compared(&one, &one);
     let condition: Condition = "commit_p99 > +10%".parse().unwrap();
-    insta::assert_snapshot!(condition.exceeded(&comparison).unwrap_err(), @"`commit_p99 > +10%` was held against nothing: no test that both sides have has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
+    insta::assert_snapshot!(condition.failures(&comparison).unwrap_err(), @"`commit_p99 > +10%` was held against nothing: no test that both sides have has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
+}
+
+/// What the limit `commit_p99 > +10%` says of each test that it was not kept for.
+fn missing(baseline: &[RunDocument], candidate: &[RunDocument]) -> Vec<(String, String)> {
+    let comparison = compared(baseline, candidate);
+    let condition: Condition = "commit_p99 > +10%".parse().unwrap();
+    let said = |failure: &Failure<'_>| match failure {
+        Failure::Exceeded(exceeded) => (exceeded.test.to_owned(), "exceeded".to_owned()),
+        Failure::Unheld(unheld) => (unheld.test.to_owned(), format!("{:?}", unheld.because)),
+    };
+    condition.failures(&comparison).unwrap().iter().map(said).collect()
+}
+
+#[test]
+fn a_figure_that_is_lost_keeps_no_limit() {
+    let other = "write + fdatasync";
+    let both = [run(vec![result(FSYNC, 1000.0, 30, 1), result(other, 1000.0, 30, 2)])];
+    assert_eq!(missing(&both, &both), []);
+    let one = [run(vec![result(FSYNC, 1000.0, 30, 1)])];
+    let said = |because: &str| vec![(other.to_owned(), because.to_owned())];
+    assert_eq!(missing(&both, &one), said("Test"));
+    // What only the candidate has is nothing that could be lost.
+    assert_eq!(missing(&one, &both), []);
+    let mut changed = both.clone();
+    changed[0].results[1].workload.depth = 4;
+    assert_eq!(missing(&both, &changed), said(r#"OtherWork(["depth: 1 and 4"])"#));
+    let mut untimed = both.clone();
+    (untimed[0].results[1].commit_us, untimed[0].results[1].histograms.commit) = (None, None);
+    assert_eq!(missing(&both, &untimed), said("Figure"));
+    let mut dead = both.clone();
+    dead[0].results[1].commit_us.as_mut().unwrap().p99 = 0.0;
+    assert_eq!(missing(&dead, &both), said("Zero"));
+    // All that there was is gone: that is no question of a wrong name.
+    assert_eq!(missing(&both[..1], &[run(vec![])]).len(), 2);
+    let against = against(&both, &untimed);
+    assert!(against.tests[1].only_in_baseline.contains(&P99), "{:?}", against.tests[1].only_in_baseline);
+    assert!(
+        against.tests[1].notes[0].starts_with("the candidate does not tell commit_mean"),
+        "{:?}",
+        against.tests[1].notes
+    );
+}
+
+#[test]
+fn a_run_that_broke_off_is_not_judged() {
+    let of = |us: f64, seconds: usize, ended: Ended| {
+        let mut result = result(FSYNC, us, seconds, seconds as u64);
+        result.ended = ended;
+        [run(vec![result])]
+    };
+    let whole = of(1000.0, 40, Ended::Limit);
+    let failed = || Ended::Failed { error: "the drive is gone".to_owned() };
+    for (candidate, breaks_off) in [
+        (of(500.0, 1, Ended::Interrupted), true),
+        (of(500.0, 19, Ended::Interrupted), true),
+        (of(500.0, 21, Ended::Interrupted), false),
+        (of(500.0, 39, failed()), true),
+        (of(500.0, 20, Ended::Limit), false),
+    ] {
+        let against = against(&whole, &candidate);
+        assert_eq!(against.tests[0].broken_off, breaks_off, "{:?}", candidate[0].results[0].ended);
+        let is_open = matches!(figure(&against, Metric::Iops).verdict, Verdict::Open { .. });
+        assert_eq!(is_open, breaks_off);
+        // Half as long a latency is no excuse.
+        assert_eq!(missing(&whole, &candidate).len(), usize::from(breaks_off));
+    }
+    let against = against(&whole, &of(500.0, 3, failed()));
+    insta::assert_snapshot!(because(figure(&against, Metric::Iops)), @"a run broke off after 3 s");
+    assert_eq!(against.tests[0].notes, ["the candidate failed after 3 s: the drive is gone"]);
+    // Of several runs one is enough.
+    let several = [whole[0].clone(), of(1000.0, 1, Ended::Interrupted)[0].clone()];
+    assert_eq!(missing(&several, &whole), [(FSYNC.to_owned(), "BrokenOff".to_owned())]);
+    // Two of a few seconds each have nothing that they could be measured by.
+    assert!(
+        compared(&of(1000.0, 5, Ended::Interrupted), &of(500.0, 5, Ended::Limit)).candidates[0].tests[0].broken_off
+    );
 }
 
 #[test]

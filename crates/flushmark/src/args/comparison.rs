@@ -19,8 +19,8 @@ Examples:
 The first is the baseline, the others are compared with it. Several results joined by commas count
 as one side, and tell how much runs differ from each other.
 
-Exit codes: 0 done, 1 a test exceeded a limit of --fail-if, 2 wrong use, or a limit that no test
-could be held against. docs/compare.md has the statistics.")]
+Exit codes: 0 done, 1 a test exceeded a limit of --fail-if or was lost, 2 wrong use, or a limit
+that no test could be held against. docs/compare.md has the statistics.")]
 pub struct CompareArgs {
     /// Kept runs (12, last, last~1, @TAG) or result documents' files; several joined by commas are one side
     #[arg(value_name = "RESULT", required = true)]
@@ -54,8 +54,9 @@ p99 or p99_9. Latencies take ns, us, ms, s.
 
 A change fails when the ratio is beyond the limit and its confidence interval excludes 1. Where
 there is no interval (short single runs, other tools' results, p99_9), the ratio alone decides, and
-the sentence says so. A value fails by itself. A condition that no test can be held against is an
-error (2).")]
+the sentence says so. A value fails by itself. A test of the baseline fails as well where the other
+side lacks it or its figure, or where a run of it broke off. A condition that no test can be held
+against is an error (2).")]
     pub fail_if: Vec<Condition>,
 
     /// How to print it

@@ -224,6 +224,13 @@ fn runs_of_different_kinds_are_refused() {
     assert_eq!(RunDocument::merged(std::slice::from_ref(&one)), Err(NotOfOneKind::TooFew));
 }
 
+fn device(run: &mut RunDocument) -> &mut drive::BlockDevice {
+    match &mut run.drive.as_mut().unwrap().backing {
+        drive::Backing::BlockDevice(device) => device,
+        drive::Backing::NoBlockDevice(_) => panic!("the document has a device"),
+    }
+}
+
 #[test]
 fn one_storage_is_one_by_its_drives_its_filesystem_and_without_serial_numbers_by_its_machine() {
     let one = document(vec![run(&[1000])]);
@@ -235,12 +242,6 @@ fn one_storage_is_one_by_its_drives_its_filesystem_and_without_serial_numbers_by
         assert_eq!(kept, RunDocument::of_one_storage(&runs));
         kept
     };
-    fn device(run: &mut RunDocument) -> &mut drive::BlockDevice {
-        match &mut run.drive.as_mut().unwrap().backing {
-            drive::Backing::BlockDevice(device) => device,
-            drive::Backing::NoBlockDevice(_) => panic!("the document has a device"),
-        }
-    }
     assert!(with(&|_| ()));
     // A model's name is what a person typed.
     assert!(with(&|run| device(run).name += ",seed=2"));

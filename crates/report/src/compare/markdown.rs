@@ -29,7 +29,7 @@ pub fn compare_markdown(comparison: &Comparison, figures: Figures) -> String {
                     figure.candidate,
                     figure.ratio,
                     figure.interval,
-                    figure.verdict.to_owned(),
+                    figure.verdict,
                 ]);
             }
         }

@@ -1,14 +1,35 @@
 //! What a comparison comes to.
 
-use compare::{Against, Direction, Metric, MetricComparison, TestComparison, Verdict};
+use compare::{Against, Metric, MetricComparison, TestComparison, Undecided, Verdict};
+
+use super::fold;
 
 /// Tests by what became of the figure that stands for each.
 #[derive(Default)]
 struct Count {
+    /// Ratios of those that differ by more than noise, the faster ones apart from the slower ones.
     faster: Vec<f64>,
     slower: Vec<f64>,
     noise: usize,
+    broken_off: usize,
+    /// The rest: nothing tells how much they vary.
     open: usize,
+}
+
+impl Count {
+    fn of(leading: &[&MetricComparison]) -> Count {
+        let mut count = Count::default();
+        for figure in leading {
+            match (figure.verdict, figure.ratio) {
+                (Verdict::Different { .. }, Some(ratio)) if ratio < 1.0 => count.slower.push(ratio),
+                (Verdict::Different { .. }, Some(ratio)) => count.faster.push(ratio),
+                (Verdict::Open { because }, _) if because.is_noise() => count.noise += 1,
+                (Verdict::Open { because: Undecided::BrokenOff { .. } }, _) => count.broken_off += 1,
+                _ => count.open += 1,
+            }
+        }
+        count
+    }
 }
 
 /// `B commits 2.1 times as fast as A in 7 of 9 tests; 2 are within noise.`
@@ -18,31 +39,37 @@ pub(super) fn sentence(against: &Against, names: [&str; 2]) -> String {
     if leading.is_empty() {
         return format!("{candidate} and {baseline} have no test in common, so nothing can be said.");
     }
-    let mut count = Count::default();
-    for figure in &leading {
-        match (figure.verdict, figure.ratio) {
-            (Verdict::Different { direction: Direction::Better }, Some(ratio)) => count.faster.push(ratio),
-            (Verdict::Different { direction: Direction::Worse }, Some(ratio)) => count.slower.push(ratio),
-            (Verdict::Open { because }, _) if because.is_noise() => count.noise += 1,
-            _ => count.open += 1,
-        }
+    let said = judged(&leading, names);
+    match against.unpaired.len() {
+        0 => said,
+        1 => format!("{said} 1 test has no counterpart and is not compared."),
+        several => format!("{said} {several} tests have no counterpart and are not compared."),
     }
+}
+
+/// What is to be thought of those that both sides have; their leading figures are rates.
+fn judged(leading: &[&MetricComparison], names: [&str; 2]) -> String {
+    let [baseline, candidate] = names;
+    let count = Count::of(leading);
     let tests = leading.len();
     let mut different = leading.iter().filter(|figure| matches!(figure.verdict, Verdict::Different { .. }));
     let does = if different.all(|figure| figure.metric == Metric::CommitsPerS) { "commits" } else { "goes" };
     let mut parts = Vec::new();
-    for ratios in [&count.faster, &count.slower] {
+    for (ratios, how) in [(&count.faster, "fast"), (&count.slower, "slow")] {
         if !ratios.is_empty() {
-            let subject = if parts.is_empty() { format!("{candidate} {does} ") } else { String::new() };
             let which = of_tests(ratios.len(), tests, parts.is_empty());
-            parts.push(format!("{subject}{} times as fast as {baseline} {which}", span(ratios)));
+            let subject = if parts.is_empty() { format!("{candidate} {does} ") } else { String::new() };
+            parts.push(format!("{subject}{} times as {how} as {baseline} {which}", span(ratios)));
         }
     }
     if parts.is_empty() {
-        return nothing_certain(&count, tests, names, &leading);
+        return nothing_certain(&count, tests, names, leading);
     }
     if count.noise > 0 {
         parts.push(format!("{} within noise", are(count.noise)));
+    }
+    if count.broken_off > 0 {
+        parts.push(format!("{} broke off", count.broken_off));
     }
     if count.open > 0 {
         parts.push(format!("of {} nothing is sure", count.open));
@@ -53,29 +80,41 @@ pub(super) fn sentence(against: &Against, names: [&str; 2]) -> String {
 /// No test shows a difference: because there is none to be seen, or because nothing could tell.
 fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&MetricComparison]) -> String {
     let [baseline, candidate] = names;
-    if count.open == 0 {
+    let unsure = count.open + count.broken_off;
+    if unsure == 0 {
         let which = match tests {
             1 => "the one test".to_owned(),
             _ => format!("all {tests} tests"),
         };
         return format!("No difference between {candidate} and {baseline} that is more than noise, in {which}.");
     }
-    let ratios: Vec<f64> = leading.iter().filter_map(|figure| figure.ratio).filter(|ratio| *ratio > 0.0).collect();
+    let which = match (unsure, tests) {
+        (1, 1) => "in the one test".to_owned(),
+        (unsure, tests) if unsure == tests => format!("in any of {tests} tests"),
+        (unsure, tests) => format!("in {unsure} of {tests} tests"),
+    };
+    let rest = match count.noise {
+        0 => "",
+        1 => " The other one is within noise.",
+        _ => " The others are within noise.",
+    };
+    if count.open == 0 {
+        // What a piece of a run had shown would be read as what the whole would have.
+        let broke_off = if count.broken_off == 1 { "its run" } else { "their runs" };
+        return format!("Nothing is sure {which}: {broke_off} broke off.{rest}");
+    }
+    // Of a run that broke off, a ratio would be read as if it said something.
+    let seen = leading
+        .iter()
+        .filter(|figure| !matches!(figure.verdict, Verdict::Open { because: Undecided::BrokenOff { .. } }));
+    let ratios: Vec<f64> = seen.filter_map(|figure| figure.ratio).filter(|ratio| *ratio > 0.0).collect();
     let seen = if ratios.is_empty() {
         String::new()
     } else {
-        format!(" {candidate} was seen {} times as fast as {baseline}.", span(&ratios))
-    };
-    let which = match (count.open, tests) {
-        (1, 1) => "in the one test".to_owned(),
-        (open, tests) if open == tests => format!("in any of {tests} tests"),
-        (open, tests) => format!(
-            "in {open} of {tests} tests; the rest {} within noise",
-            if tests - open == 1 { "is" } else { "are" }
-        ),
+        format!(" {candidate} was seen {} as {baseline}.", range(&ratios))
     };
     format!(
-        "Nothing is sure {which}: too little tells how much they vary.{seen} Longer tests, or several runs a side joined by commas, would tell."
+        "Nothing is sure {which}: too little tells how much they vary.{seen} Longer tests, or several runs a side joined by commas, would tell.{rest}"
     )
 }
 
@@ -92,10 +131,24 @@ fn are(count: usize) -> String {
     if count == 1 { "1 is".to_owned() } else { format!("{count} are") }
 }
 
-/// One ratio, or the range of several: `2.1`, `1.3 to 2.4`.
+/// Ratios on one side of 1: `2.1`, `1.3 to 2.4`.
 fn span(ratios: &[f64]) -> String {
+    // The least is what is nearest to 1, whichever side they are on.
+    let mut ratios = ratios.to_vec();
+    ratios.sort_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()));
+    match [ratios.first(), ratios.last()].map(|ratio| ratio.map_or(String::new(), |ratio| fold(*ratio))) {
+        [least, most] if least == most => least,
+        [least, most] => format!("{least} to {most}"),
+    }
+}
+
+/// Rates that may lie on both sides of 1: `1.2 to 2.1 times as fast`, `between 1.1 times as slow and 1.3 times as fast`.
+fn range(ratios: &[f64]) -> String {
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);
-    let [least, most] = [least, most].map(super::ratio);
-    if least == most { least } else { format!("{least} to {most}") }
+    match (fold(least) != "1.00" && least < 1.0, fold(most) != "1.00" && most > 1.0) {
+        (true, true) => format!("between {} times as slow and {} times as fast", fold(least), fold(most)),
+        (true, false) => format!("{} times as slow", span(ratios)),
+        (false, _) => format!("{} times as fast", span(ratios)),
+    }
 }

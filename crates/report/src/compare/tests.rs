@@ -1,6 +1,6 @@
 //! Pages of comparisons.
 
-use ::compare::Group;
+use ::compare::{Group, Operation, Point};
 use measurement::{RunDocument, Series, Source, TestResult};
 
 use super::*;
@@ -32,6 +32,10 @@ fn compared(baseline: &[RunDocument], candidates: &[(&str, &[RunDocument])]) -> 
     Comparison::of(&group("before.json", baseline.iter().collect()), &candidates, "")
 }
 
+fn told(comparison: &Comparison) -> Told<'_> {
+    Told { against: &comparison.candidates[0], names: ["A", "B"], figures: Figures::Leading }
+}
+
 fn last_sentence(baseline: &[RunDocument], candidate: &[RunDocument]) -> String {
     sentence::sentence(&compared(baseline, &[("after.json", candidate)]).candidates[0], ["A", "B"])
 }
@@ -51,22 +55,22 @@ fn the_whole_page() {
     B against A
                             A        B  ratio   95 % interval
       write
-        operations/s   66,667   66,667   1.00   0.994 to 1.01  noise
+        operations/s   66,667   66,667   1.00   0.993 to 1.01  noise
         write p50       15 µs    15 µs   1.00   0.993 to 1.01  noise
         write p90     15.6 µs  15.6 µs   1.00               -
         write p99     15.6 µs  15.6 µs   1.00   0.993 to 1.01  noise
         write p99.9     24 µs    24 µs   1.00               -
       write + fsync
-        commits/s         487    1,026   2.11    2.09 to 2.12  faster
-        commit p50    2.06 ms   975 µs  0.475  0.471 to 0.478  shorter
+        commits/s         487    1,026   2.11    2.09 to 2.12  2.1 times as fast
+        commit p50    2.06 ms   975 µs  0.475  0.471 to 0.478  2.1 times as short
         commit p90    2.14 ms  1.01 ms  0.474               -
-        commit p99    2.14 ms  1.01 ms  0.474  0.471 to 0.477  shorter
+        commit p99    2.14 ms  1.01 ms  0.474  0.471 to 0.478  2.1 times as short
         commit p99.9  3.29 ms  1.56 ms  0.474               -
       write + fdatasync
-        commits/s         583    1,227   2.10    2.09 to 2.12  faster
-        commit p50    1.72 ms   815 µs  0.475  0.472 to 0.478  shorter
+        commits/s         583    1,227   2.10    2.09 to 2.12  2.1 times as fast
+        commit p50    1.72 ms   815 µs  0.475  0.472 to 0.478  2.1 times as short
         commit p90    1.78 ms   848 µs  0.475               -
-        commit p99    1.78 ms   848 µs  0.475  0.472 to 0.478  shorter
+        commit p99    1.78 ms   848 µs  0.475  0.472 to 0.479  2.1 times as short
         commit p99.9  2.74 ms   1.3 ms  0.475               -
 
       write p90, write p99.9, commit p90, commit p99.9: no verdict, the series does not have this
@@ -79,7 +83,8 @@ fn the_whole_page() {
               A  B
       kernel  -  6.12.9
 
-    B commits 2.10 to 2.11 times as fast as A in 2 of 3 tests; 1 is within noise.
+    B commits 2.1 times as fast as A in 2 of 3 tests; 1 is within noise. 1 test has no counterpart and
+    is not compared.
     ");
 }
 
@@ -122,8 +127,8 @@ fn two_candidates_and_every_figure_of_one_test() {
         sync p99      2.12 ms  1.12 ms  0.529              -
         sync p99.9    3.26 ms  1.73 ms  0.529              -
 
-      commits/s, operations/s, MiB/s, commit p50, commit p99: no verdict, 5 intervals of a single run
-      are too few; it takes 15, or several runs on a side.
+      commits/s, operations/s, MiB/s, commit p50, commit p99: no verdict, a single run of 5 s is too
+      short; it takes 15 s, or several runs on its side.
       commit mean, commit p90, commit p99.9, write mean, write p50, write p90, write p99, write p99.9,
       sync mean, sync p50, sync p90, sync p99, sync p99.9: no verdict, the series does not have this
       figure, so nothing tells how much it varied.
@@ -131,13 +136,13 @@ fn two_candidates_and_every_figure_of_one_test() {
     C against A
                             A        C  ratio  95 % interval
       write + fsync
-        commits/s         487      480  0.986  0.879 to 1.11  noise
-        operations/s      487      480  0.986  0.879 to 1.11  noise
-        MiB/s            1.90     1.87  0.986  0.879 to 1.11  noise
+        commits/s         487      480  0.986  0.727 to 1.33  noise
+        operations/s      487      480  0.986  0.727 to 1.33  noise
+        MiB/s            1.90     1.87  0.986  0.727 to 1.33  noise
         commit mean   2.06 ms  2.09 ms   1.01              -
-        commit p50    2.06 ms  2.06 ms   1.00  0.888 to 1.12  noise
+        commit p50    2.06 ms  2.06 ms   1.00  0.741 to 1.38  noise
         commit p90    2.14 ms   2.2 ms   1.03              -
-        commit p99    2.14 ms   2.2 ms   1.03  0.914 to 1.16  noise
+        commit p99    2.14 ms   2.2 ms   1.03  0.761 to 1.42  noise
         commit p99.9  3.29 ms  3.39 ms   1.03              -
         write mean      15 µs    15 µs   1.00              -
         write p50       15 µs    15 µs   1.00              -
@@ -171,22 +176,72 @@ fn an_ascii_page_is_ascii_throughout() {
 #[test]
 fn what_it_comes_to() {
     let before = [run(1700.0, 30, 0.0)];
-    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 30, 1.0)]), @"B commits 2.10 to 2.11 times as fast as A in 3 of 4 tests; 1 is within noise.");
-    insta::assert_snapshot!(last_sentence(&[run(800.0, 30, 0.0)], &[run(1700.0, 30, 1.0)]), @"B commits 0.474 to 0.476 times as fast as A in 3 of 4 tests; 1 is within noise.");
+    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 30, 1.0)]), @"B commits 2.1 times as fast as A in 3 of 4 tests; 1 is within noise.");
+    insta::assert_snapshot!(last_sentence(&[run(800.0, 30, 0.0)], &[run(1700.0, 30, 1.0)]), @"B commits 2.1 times as slow as A in 3 of 4 tests; 1 is within noise.");
     insta::assert_snapshot!(last_sentence(&before, &[run(1700.0, 30, 1.0)]), @"No difference between B and A that is more than noise, in all 4 tests.");
-    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 5, 1.0)]), @"Nothing is sure in any of 4 tests: too little tells how much they vary. B was seen 1.00 to 2.11 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
+    insta::assert_snapshot!(last_sentence(&before, &[run(800.0, 5, 1.0)]), @"Nothing is sure in any of 4 tests: too little tells how much they vary. B was seen 1.00 to 2.1 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
     let mut mixed = run(800.0, 30, 1.0);
     mixed.results[1] = lasting(samples::suite("quick", 15.0, 2500.0).remove(1), 30, 1.0);
     mixed.results[2] = lasting(mixed.results[2].clone(), 5, 1.0);
-    insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"B commits 2.10 times as fast as A in 1 of 4 tests; 0.682 times as fast as A in 1; 1 is within noise; of 1 nothing is sure.");
+    insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"B commits 2.1 times as fast as A in 1 of 4 tests; 1.47 times as slow as A in 1; 1 is within noise; of 1 nothing is sure.");
     let only = |run: &RunDocument, tests: std::ops::Range<usize>| RunDocument {
         results: run.results[tests].to_vec(),
         ..run.clone()
     };
     let fast = run(800.0, 30, 1.0);
-    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 1..2)]), @"B commits 2.11 times as fast as A in the one test.");
-    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&run(800.0, 5, 1.0), 1..2)]), @"Nothing is sure in the one test: too little tells how much they vary. B was seen 2.11 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
+    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 1..2)]), @"B commits 2.1 times as fast as A in the one test.");
+    insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&run(800.0, 5, 1.0), 1..2)]), @"Nothing is sure in the one test: too little tells how much they vary. B was seen 2.1 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
     insta::assert_snapshot!(last_sentence(&[only(&before[0], 1..2)], &[only(&fast, 2..3)]), @"B and A have no test in common, so nothing can be said.");
+}
+
+#[test]
+fn ratios_are_said_in_words_and_never_below_one() {
+    let rate = Metric::CommitsPerS;
+    let wait = Metric::Latency(Operation::Commit, Point::P99);
+    let said: Vec<String> =
+        [(64.3, rate), (1.0 / 64.3, rate), (1.0 / 1.2, rate), (1.0, rate), (2.13, wait), (0.4, wait), (4_321.0, wait)]
+            .map(|(ratio, metric)| times(ratio, metric))
+            .to_vec();
+    insta::assert_snapshot!(said.join("\n"), @"
+    64.3 times as fast
+    64.3 times as slow
+    1.20 times as slow
+    1.00 times as fast
+    2.1 times as long
+    2.5 times as short
+    4,321 times as long
+    ");
+    // On both sides of 1, without a verdict.
+    let before = [run(1700.0, 5, 0.0)];
+    let mut mixed = run(800.0, 5, 1.0);
+    mixed.results[1] = lasting(samples::suite("quick", 15.0, 2500.0).remove(1), 5, 1.0);
+    insta::assert_snapshot!(last_sentence(&before, &[mixed]), @"Nothing is sure in any of 4 tests: too little tells how much they vary. B was seen between 1.47 times as slow and 2.1 times as fast as A. Longer tests, or several runs a side joined by commas, would tell.");
+}
+
+#[test]
+fn a_run_that_broke_off_says_nothing_and_says_why() {
+    let mut broken = run(800.0, 30, 1.0);
+    broken.results.truncate(2);
+    (broken.results[1].ended, broken.results[1].elapsed_s) = (measurement::Ended::Interrupted, 2.0);
+    let comparison = compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[broken.clone()])]);
+    insta::assert_snapshot!(told(&comparison).sentence(), @"Nothing is sure in 1 of 2 tests: its run broke off. The other one is within noise. 2 tests have no counterpart and are not compared.");
+    let remarks = told(&comparison).remarks().join("\n");
+    assert!(remarks.contains("no verdict, a run broke off after 2 s."), "{remarks}");
+    assert!(remarks.contains("write + fsync: the candidate was interrupted after 2 s."), "{remarks}");
+    broken.results.remove(0);
+    insta::assert_snapshot!(last_sentence(&[run(1700.0, 30, 0.0)], &[broken]), @"Nothing is sure in the one test: its run broke off. 3 tests have no counterpart and are not compared.");
+}
+
+#[test]
+fn a_write_is_not_shown_as_the_wait_for_a_commit() {
+    let mut counted = run(800.0, 30, 1.0);
+    counted.results.truncate(2);
+    counted.results.remove(0);
+    counted.results[0].commit_us = None;
+    let comparison = compared(&[run(1700.0, 30, 0.0)], &[("fio.json", &[counted])]);
+    let (_, figures) = told(&comparison).tests().next().unwrap();
+    let names: Vec<String> = figures.into_iter().map(|figure| figure.name).collect();
+    assert_eq!(names, ["commits/s", "sync p50", "sync p90", "sync p99", "sync p99.9"]);
 }
 
 #[test]
@@ -197,22 +252,22 @@ fn markdown_for_a_ticket() {
     let markdown = compare_markdown(&compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[after])]), Figures::Leading);
     assert!(!markdown.contains("<b>"));
     insta::assert_snapshot!(markdown, @r"
-    **B commits 2.11 times as fast as A in 1 of 2 tests; 1 is within noise.**
+    **B commits 2.1 times as fast as A in 1 of 2 tests; 1 is within noise. 2 tests have no counterpart and are not compared.**
 
     - A: `before.json`, 1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
     - B: `after.json`, 1 run of quick on /var/lib/db, 2026-11-20 19:30:00 UTC
 
     | B against A | A | B | ratio | 95 % interval | |
     | --- | ---: | ---: | ---: | ---: | --- |
-    | write, operations/s | 66,667 | 66,667 | 1.00 | 0.994 to 1.01 | noise |
+    | write, operations/s | 66,667 | 66,667 | 1.00 | 0.993 to 1.01 | noise |
     | write, write p50 | 15 µs | 15 µs | 1.00 | 0.993 to 1.01 | noise |
     | write, write p90 | 15.6 µs | 15.6 µs | 1.00 | - |  |
     | write, write p99 | 15.6 µs | 15.6 µs | 1.00 | 0.993 to 1.01 | noise |
     | write, write p99.9 | 24 µs | 24 µs | 1.00 | - |  |
-    | write + fsync, commits/s | 487 | 1,026 | 2.11 | 2.09 to 2.12 | faster |
-    | write + fsync, commit p50 | 2.06 ms | 975 µs | 0.475 | 0.471 to 0.478 | shorter |
+    | write + fsync, commits/s | 487 | 1,026 | 2.11 | 2.09 to 2.12 | 2.1 times as fast |
+    | write + fsync, commit p50 | 2.06 ms | 975 µs | 0.475 | 0.471 to 0.478 | 2.1 times as short |
     | write + fsync, commit p90 | 2.14 ms | 1.01 ms | 0.474 | - |  |
-    | write + fsync, commit p99 | 2.14 ms | 1.01 ms | 0.474 | 0.471 to 0.477 | shorter |
+    | write + fsync, commit p99 | 2.14 ms | 1.01 ms | 0.474 | 0.471 to 0.478 | 2.1 times as short |
     | write + fsync, commit p99.9 | 3.29 ms | 1.56 ms | 0.474 | - |  |
 
     - write p90, write p99.9, commit p90, commit p99.9: no verdict, the series does not have this figure, so nothing tells how much it varied.
@@ -232,9 +287,27 @@ fn a_limit_that_was_not_kept() {
     let said = |seconds, text: &str| {
         let comparison = compared(&[run(1700.0, 30, 0.0)], &[("after.json", &[run(2000.0, seconds, 1.0)])]);
         let condition: compare::Condition = text.parse().unwrap();
-        condition.exceeded(&comparison).unwrap().iter().map(exceeded).next().unwrap_or_default()
+        condition.failures(&comparison).unwrap().iter().map(failure).next().unwrap_or_default()
     };
     insta::assert_snapshot!(said(30, "commit_p99 > +10%"), @"after.json, write + fsync: commit_p99 went from 2.14 ms to 2.51 ms (+17.5 %), and `commit_p99 > +10%` fails");
     insta::assert_snapshot!(said(5, "commit_p99 > +10%"), @"after.json, write + fsync: commit_p99 went from 2.14 ms to 2.51 ms (+17.5 %), and `commit_p99 > +10%` fails; by its ratio alone, since nothing tells how much it varies");
-    insta::assert_snapshot!(said(5, "commits_per_s < 1000"), @"after.json, write + fsync: commits_per_s went from 487 to 414 (-14.9 %), and `commits_per_s < 1000` fails");
+    insta::assert_snapshot!(said(5, "commits_per_s < 1000"), @"after.json, write + fsync: commits_per_s went from 487/s to 414/s (-14.9 %), and `commits_per_s < 1000` fails");
+}
+
+#[test]
+fn a_limit_that_a_test_of_the_baseline_could_not_be_held_against() {
+    let said = |change: &dyn Fn(&mut RunDocument, &mut RunDocument)| {
+        let [mut before, mut after] = [0.0, 1.0].map(|phase| run(1700.0, 30, phase));
+        change(&mut before, &mut after);
+        let comparison = compared(&[before], &[("after.json", &[after])]);
+        let condition: compare::Condition = "commit_p99 > +10%".parse().unwrap();
+        let failures = condition.failures(&comparison).unwrap();
+        failures.iter().map(failure).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(said(&|_, _| ()), "");
+    insta::assert_snapshot!(said(&|_, after| after.results.truncate(3)), @"after.json, write O_DSYNC: the baseline has this test with its commit_p99, and the candidate has no such test, so that `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(&|_, after| after.results[1].workload.depth = 4), @"after.json, write + fsync: it is not the same workload in both (depth: 1 and 4), so that `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(&|_, after| after.results[1].commit_us = None), @"after.json, write + fsync: the baseline tells its commit_p99, and the candidate does not, so that `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(&|before, _| before.results[1].commit_us.as_mut().unwrap().p99 = 0.0), @"after.json, write + fsync: the baseline's commit_p99 is 0, and nothing is a share of that, so that `commit_p99 > +10%` fails");
+    insta::assert_snapshot!(said(&|_, after| after.results[1].ended = measurement::Ended::Failed { error: "gone".to_owned() }), @"after.json, write + fsync: a run of it broke off before it said enough, so that `commit_p99 > +10%` fails");
 }

@@ -31,8 +31,8 @@ pub struct ToldFigure {
     pub ratio: String,
     /// What the ratio could be by chance.
     pub interval: String,
-    /// `faster`, `longer`, `noise`; empty where nothing is known.
-    pub verdict: &'static str,
+    /// `2.1 times as fast`, `noise`; empty where nothing is known.
+    pub verdict: String,
     /// Whether that is good; `None` where no difference is sure.
     pub direction: Option<Direction>,
 }
@@ -122,8 +122,12 @@ fn title(test: &TestComparison) -> String {
 /// The figures of a test that are shown.
 fn shown(test: &TestComparison, figures: Figures) -> impl Iterator<Item = &MetricComparison> {
     let of = |operation: Operation| test.metric(Metric::Latency(operation, Point::P50)).is_some();
-    let waited_for =
-        [Operation::Commit, Operation::Write, Operation::Read].into_iter().find(|&operation| of(operation));
+    // Where commits are counted and not timed, the sync is what is known of their wait, and the write alone would be mistaken for it.
+    let asked = match Metric::named(&test.leading) {
+        Some(Metric::CommitsPerS) => [Operation::Commit, Operation::Sync],
+        _ => [Operation::Write, Operation::Read],
+    };
+    let waited_for = asked.into_iter().find(|&operation| of(operation));
     let leads = move |figure: &&MetricComparison| match (figures, figure.metric) {
         (Figures::All, _) => true,
         (Figures::Leading, Metric::Latency(operation, point)) => Some(operation) == waited_for && point != Point::Mean,

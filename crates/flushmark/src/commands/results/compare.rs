@@ -19,7 +19,7 @@ pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
     let groups: Vec<Group<'_>> = candidates.iter().map(group).collect();
     let comparison = Comparison::of(&group(&baseline), &groups, &args.test);
     if !comparison.has_tests() && !args.test.is_empty() {
-        return Err(WrongUse(format!("no test that both sides have is called like `{}`", args.test)).into());
+        return Err(no_such_test(&args.test, &Comparison::of(&group(&baseline), &groups, "")).into());
     }
     let figures = if args.all { Figures::All } else { Figures::Leading };
     let printed = print(&match args.format {
@@ -32,6 +32,23 @@ pub fn run(args: &CompareArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
     // A reader that went away has seen what it wanted; a pipeline still wants the exit code.
     printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })?;
     judge(&args.fail_if, &comparison)
+}
+
+/// What could have been asked for instead.
+fn no_such_test(pattern: &str, all: &Comparison) -> WrongUse {
+    let mut names: Vec<String> = Vec::new();
+    for test in all.candidates.iter().flat_map(|against| &against.tests) {
+        let name = format!("`{}`", test.test);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let have = if names.is_empty() {
+        "they have none in common".to_owned()
+    } else {
+        format!("they have {}", names.join(", "))
+    };
+    WrongUse(format!("no test that both sides have is called like `{pattern}`; {have}"))
 }
 
 /// Every word selected once; the baseline apart from the others.
@@ -69,15 +86,15 @@ fn group(selected: &Selected) -> Group<'_> {
     Group { label: selected.word.clone(), runs: selected.documents.iter().collect() }
 }
 
-/// Says which test exceeds which limit. A limit that nothing was held against is no success, whatever the others say.
+/// Says which test exceeds which limit, or could not be held against it. A limit that nothing was held against is no success, whatever the others say.
 fn judge(conditions: &[Condition], comparison: &Comparison) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::Done;
     let mut unheld = None;
     for condition in conditions {
-        match condition.exceeded(comparison) {
-            Ok(exceeded) => {
-                for exceeded in &exceeded {
-                    complain(&report::exceeded(exceeded));
+        match condition.failures(comparison) {
+            Ok(failures) => {
+                for failure in &failures {
+                    complain(&report::failure(failure));
                     verdict = Verdict::Unfit;
                 }
             }

@@ -1,8 +1,5 @@
 //! Results as text that other programs read, and the file of metrics.
 
-use std::fs::Permissions;
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -11,6 +8,7 @@ use measurement::RunDocument;
 
 use crate::args::export::TextFormat;
 use crate::exit::WrongUse;
+use crate::whole_file;
 
 /// What a collector that runs as another user needs.
 const READABLE_BY_ALL: u32 = 0o644;
@@ -48,22 +46,6 @@ fn one(documents: &[RunDocument]) -> Result<&RunDocument, WrongUse> {
 /// When the file cannot be made there.
 pub fn write_metrics(document: &RunDocument, path: &Path) -> anyhow::Result<()> {
     let text = formats::openmetrics::text(std::slice::from_ref(document));
-    replace(path, text.as_bytes()).with_context(|| format!("cannot write the metrics to {}", path.display()))
-}
-
-/// A new file beside the old one that then takes its name; its own name does not end as the collector's files do. What is no file (`/dev/stdout`, a pipe) has
-/// none that could be replaced, and is written to.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return std::fs::write(path, bytes);
-    }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".flushmark-").suffix(".tmp").tempfile_in(parent)?;
-    file.write_all(bytes)?;
-    // Not when it is made: the process' umask would take from it there.
-    file.as_file().set_permissions(Permissions::from_mode(READABLE_BY_ALL))?;
-    // A rename may become durable before what the file holds.
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    whole_file::replace(path, text.as_bytes(), Some(READABLE_BY_ALL))
+        .with_context(|| format!("cannot write the metrics to {}", path.display()))
 }

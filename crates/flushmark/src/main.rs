@@ -14,6 +14,7 @@ mod progress;
 mod selection;
 mod session;
 mod signals;
+mod whole_file;
 mod write_cache;
 
 use std::process::ExitCode;

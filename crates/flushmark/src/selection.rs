@@ -195,7 +195,22 @@ fn document(word: &str, path: &Path) -> anyhow::Result<RunDocument> {
         .into());
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {word}"))?;
-    Ok(RunDocument::from_json(&text).map_err(|error| WrongUse(format!("{word}: {error}")))?)
+    Ok(RunDocument::from_json(&text).map_err(|error| match formats::import(word, &text, None) {
+        Ok(imported) => WrongUse(format!(
+            "{word} is {}; `flushmark results import {}` keeps it and says the number to name it by",
+            described(&imported),
+            judge::shell_word(word)
+        )),
+        Err(_) => WrongUse(format!("{word}: {error}")),
+    })?)
+}
+
+/// What a file is that is no single result: another tool's output, or several of our own.
+fn described(imported: &formats::Imported) -> String {
+    match (imported.origin, imported.documents.len()) {
+        (formats::Origin::Flushmark, count) => format!("{count} results in one file"),
+        (tool, _) => format!("the output of {tool}"),
+    }
 }
 
 #[cfg(test)]

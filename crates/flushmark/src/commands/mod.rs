@@ -27,6 +27,7 @@ use measurement::RunDocument;
 use crate::args::CommonArgs;
 use crate::exit::{WrongUse, is_broken_pipe};
 use crate::export;
+use crate::whole_file;
 
 /// Prints on stdout; a reader that went away comes back as an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -74,7 +75,8 @@ pub fn deliver(
 ) -> anyhow::Result<()> {
     let kept = common.output.as_deref().map_or(Ok(()), |path| {
         let json = ::report::json(document);
-        std::fs::write(path, json).with_context(|| format!("cannot write the result to {}", path.display()))
+        whole_file::replace(path, json.as_bytes(), None)
+            .with_context(|| format!("cannot write the result to {}", path.display()))
     });
     let counted = common.metrics_file.as_deref().map_or(Ok(()), |path| export::write_metrics(document, path));
     let printed = match common.format.exported() {

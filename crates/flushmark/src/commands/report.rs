@@ -12,6 +12,7 @@ use crate::args::report::ReportArgs;
 use crate::browser;
 use crate::exit::{self, Refused, Verdict, WrongUse};
 use crate::selection::{self, Selected};
+use crate::whole_file;
 
 /// How much of a file tells whether it is a report.
 const HEAD_BYTES: u64 = 4096;
@@ -39,7 +40,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Verdict> {
         print(&page)?;
         return Ok(Verdict::Done);
     }
-    std::fs::write(&args.output, &page)
+    whole_file::replace(&args.output, page.as_bytes(), None)
         .with_context(|| format!("cannot write the report to {}", args.output.display()))?;
     let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
     let size = report::number::about_bytes(page.len() as u64);

@@ -11,6 +11,7 @@ use crate::commands::print;
 use crate::exit::{Verdict, WrongUse};
 use crate::export;
 use crate::selection::select;
+use crate::whole_file;
 
 /// Writes the results.
 ///
@@ -28,7 +29,8 @@ pub fn run(args: &ExportArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
         (Some(format), None) => print(&export::text(&documents, format)?)?,
         (Some(format), Some(path)) => {
             let text = export::text(&documents, format)?;
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            whole_file::replace(path, text.as_bytes(), None)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         (None, Some(directory)) => write_parquet(&documents, directory)?,
         (None, None) => {
@@ -46,7 +48,7 @@ fn write_parquet(documents: &[RunDocument], directory: &Path) -> anyhow::Result<
     std::fs::create_dir_all(directory).with_context(|| format!("cannot make the directory {}", directory.display()))?;
     for (name, bytes) in files {
         let path = directory.join(name);
-        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        whole_file::replace(&path, &bytes, None).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::args::comparison::MergeArgs;
 use crate::args::store::StoreArgs;
 use crate::commands::print;
 use crate::exit::{Verdict, WrongUse, complain};
-use crate::{keeping, selection, session};
+use crate::{keeping, selection, session, whole_file};
 
 /// Adds the runs up, judges the sum anew, and prints or writes the document.
 ///
@@ -26,7 +26,8 @@ pub fn run(args: &MergeArgs, store: &StoreArgs) -> anyhow::Result<Verdict> {
     let json = report::json(&merged);
     match &args.output {
         Some(path) => {
-            std::fs::write(path, json).with_context(|| format!("cannot write the result to {}", path.display()))?;
+            whole_file::replace(path, json.as_bytes(), None)
+                .with_context(|| format!("cannot write the result to {}", path.display()))?;
         }
         None if args.keep => {}
         None => print(&json)?,

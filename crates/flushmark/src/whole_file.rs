@@ -1,0 +1,109 @@
+//! Files that are there whole or not at all: whoever reads one at any moment, and whatever ends the program, finds the old content or the new.
+
+use std::fs::{Metadata, OpenOptions, Permissions};
+use std::io::{ErrorKind, Result, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// Of a new file, before the process' umask takes from it.
+const NEW: u32 = 0o666;
+
+/// Puts this content in the place of the file's: a new file beside it takes its name. The old one's mode stays, unless another is wanted.
+///
+/// What is no file of its own (a device, a pipe, `/dev/stdout`, a second name of another file) has no name that could be taken, and is written to; so is a
+/// file in a directory where nothing can be made.
+///
+/// # Errors
+/// When neither can be done; a file that was there is as it was, then, if it was to be replaced.
+pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<()> {
+    // Behind a symbolic link, the file that it names is what is replaced, and the link stays.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let found = std::fs::metadata(&target).ok();
+    let leads_nowhere = found.is_none() && path.is_symlink();
+    if leads_nowhere || is_a_stream(path) || found.as_ref().is_some_and(|found| !found.is_file() || found.nlink() > 1) {
+        return std::fs::write(path, bytes);
+    }
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Its own name does not end as a collector's files do. Opened here, because an error would tell of that name, and not of the one that a person chose.
+    let open = |path: &Path| OpenOptions::new().write(true).create_new(true).mode(NEW).open(path);
+    let begun = tempfile::Builder::new().prefix(".flushmark-").suffix(".tmp").make_in(parent, open);
+    let mut file = match begun {
+        Ok(file) => file,
+        Err(error) if found.is_some() && error.kind() == ErrorKind::PermissionDenied => {
+            return std::fs::write(&target, bytes);
+        }
+        Err(error) => return Err(error),
+    };
+    file.write_all(bytes)?;
+    // Not when it is made: the process' umask would take from it there.
+    if let Some(mode) = mode.or(found.as_ref().map(Metadata::mode)) {
+        file.as_file().set_permissions(Permissions::from_mode(mode & 0o7777))?;
+    }
+    // A rename may become durable before what the file holds.
+    file.as_file().sync_all()?;
+    file.persist(&target).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// `/dev/stdout` may be a file that the shell has open, and goes on being written to after a new one has taken its name.
+fn is_a_stream(path: &Path) -> bool {
+    path.starts_with("/dev") || path.starts_with("/proc")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    fn text(path: &Path) -> String {
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn an_open_reader_keeps_the_old_content_and_the_mode_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("result.json");
+        replace(&path, b"old", None).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let mut open = std::fs::File::open(&path).unwrap();
+        replace(&path, b"new", None).unwrap();
+        let mut seen = String::new();
+        open.read_to_string(&mut seen).unwrap();
+        assert_eq!((seen.as_str(), text(&path).as_str(), mode(&path)), ("old", "new", 0o640));
+        replace(&path, b"new", Some(0o644)).unwrap();
+        assert_eq!(mode(&path), 0o644);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_link_stays_a_link_and_a_second_name_the_same_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link, second] = ["file", "link", "second"].map(|name| directory.path().join(name));
+        symlink(&file, &link).unwrap();
+        replace(&link, b"where the link leads", None).unwrap();
+        assert!(link.is_symlink() && text(&file) == "where the link leads");
+        replace(&link, b"through the link", None).unwrap();
+        assert!(link.is_symlink() && text(&file) == "through the link");
+        std::fs::hard_link(&file, &second).unwrap();
+        replace(&second, b"by both names", None).unwrap();
+        assert_eq!(text(&file), "by both names");
+    }
+
+    #[test]
+    fn what_cannot_be_made_leaves_what_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("no/result.json");
+        let error = replace(&missing, b"new", None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(!error.to_string().contains(".flushmark-"), "{error}");
+        assert!(replace(directory.path(), b"new", None).is_err());
+        replace(Path::new("/dev/null"), b"new", None).unwrap();
+        assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    }
+}

@@ -36,7 +36,7 @@ pub(crate) struct Split {
 /// Splits keys that share `depth` bytes.
 pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gather: Option<Gather>) -> Split {
     let mut places = [0_u32; SAMPLE];
-    let sampled = sample(entries, &mut places);
+    let sampled = spread(entries, &mut places);
     let prefix = longest_shared(keys, sampled, depth);
     let at = depth + prefix.len();
     let mut begin_with_it =
@@ -46,19 +46,19 @@ pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gath
     begin_with_it.for_each(|key| differences.add(key, at));
     let mut lens = Lens::over(&differences, gather);
 
-    let (mut less, mut more) = (0, entries.len());
+    let (mut below, mut above) = (0, entries.len());
     let mut apart = prefix;
     loop {
-        let middle = &mut entries[less..more];
-        let (below, above, better) = match lens.words() {
+        let middle = &mut entries[below..above];
+        let (first, last, better) = match lens.words() {
             1 => pass::<K, 1>(keys, middle, depth, apart, at, &lens),
             2 => pass::<K, 2>(keys, middle, depth, apart, at, &lens),
             3 => pass::<K, 3>(keys, middle, depth, apart, at, &lens),
             _ => pass::<K, 4>(keys, middle, depth, apart, at, &lens),
         };
-        more = less + above;
-        less += below;
-        let Some(better) = better else { return Split { less, more, depth: at + lens.span() } };
+        above = below + last;
+        below += first;
+        let Some(better) = better else { return Split { less: below, more: above, depth: at + lens.span() } };
         // They are apart now; only the windows are made again.
         apart = &[];
         lens = better;
@@ -67,7 +67,7 @@ pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gath
 
 /// Rows from evenly spaced places. A sample by chance would not be harder to fool than this one, since the order of
 /// entries within a partition is that of earlier partitioning; and being fooled costs one pass (see the engine).
-fn sample<'s>(entries: &[Entry], sampled: &'s mut [u32; SAMPLE]) -> &'s [u32] {
+fn spread<'s>(entries: &[Entry], sampled: &'s mut [u32; SAMPLE]) -> &'s [u32] {
     let many = if entries.len() < SAMPLED_FROM { SAMPLE / 2 } else { SAMPLE }.min(entries.len());
     for (index, row) in sampled.iter_mut().take(many).enumerate() {
         *row = entries[index * entries.len() / many].row;
@@ -106,14 +106,14 @@ fn pass<K: Keys, const N: usize>(
     lens: &Lens,
 ) -> (usize, usize, Option<Lens>) {
     let mut unseen = [0; N];
-    let (mut less, mut next, mut more) = (0, 0, entries.len());
+    let (mut below, mut next, mut above) = (0, 0, entries.len());
     for entry in entries.iter().take(2 * AHEAD) {
         keys.expect_row(entry.row);
     }
     for entry in entries.iter().take(AHEAD) {
         keys.expect_key(entry.row, at);
     }
-    while next < more {
+    while next < above {
         if let Some(entry) = entries.get(next + 2 * AHEAD) {
             keys.expect_row(entry.row);
             keys.expect_key(entries[next + AHEAD].row, at);
@@ -128,15 +128,15 @@ fn pass<K: Keys, const N: usize>(
                 next += 1;
             }
             Ordering::Less => {
-                entries.swap(less, next);
-                less += 1;
+                entries.swap(below, next);
+                below += 1;
                 next += 1;
             }
             Ordering::Greater => {
-                more -= 1;
-                entries.swap(next, more);
+                above -= 1;
+                entries.swap(next, above);
             }
         }
     }
-    (less, more, lens.with(&unseen))
+    (below, above, lens.with(&unseen))
 }

@@ -145,6 +145,7 @@ impl Pending {
     }
 
     /// Entries in the order of their windows: those with equal ones are told apart.
+    #[inline(never)]
     fn ties<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
         let mut to = end;
         while to > begin {

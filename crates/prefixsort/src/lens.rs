@@ -12,7 +12,7 @@
 //! second pass over keys that the first has brought into the cache, never a wrong order.
 
 use crate::bits::Gather;
-use crate::entry::GOES_ON;
+use crate::entry::{Entry, GOES_ON};
 use crate::keys::word;
 
 /// Words of eight key bytes that a window can reach over. Two cache lines' worth would be eight; past four, measured,
@@ -131,22 +131,59 @@ impl Lens {
         (window, held)
     }
 
-    /// A lens that also shows what this one missed; `None` if it missed nothing.
-    pub(crate) fn with<const N: usize>(&self, missed: &[u64; N]) -> Option<Self> {
-        if missed.iter().all(|&bits| bits == 0) {
-            return None;
+    /// What windows made by this lens tell, given the bits that it missed.
+    pub(crate) fn seen<const N: usize>(&self, missed: &[u64; N]) -> Seen {
+        let Some(word) = missed.iter().position(|&bits| bits != 0) else { return Seen::All };
+        // Up to the byte of the first missed bit, all that differs is shown.
+        let bytes = missed[word].leading_zeros() / 8;
+        let before = u64::MAX.checked_shl(64 - 8 * bytes).unwrap_or(0);
+        let total: u32 = self.bits[..self.words].iter().sum();
+        let kept: u32 = self.bits[..word].iter().sum::<u32>() + (self.shown[word] & before).count_ones();
+        if kept > 0 && 2 * kept >= total {
+            return Seen::UpTo(Cut { bits: total - kept, span: 8 * word as u32 + bytes });
         }
         let mut differences = Differences { first: self.first, differ: [0; WORDS] };
         for (index, missed) in missed.iter().enumerate() {
             differences.differ[index] = missed | self.shown[index];
         }
         // Beyond what this lens has read nothing is known: there every bit may differ.
-        for index in N..WORDS {
-            differences.differ[index] = u64::MAX;
+        differences.differ[N..].fill(u64::MAX);
+        differences.differ[N - 1] |= !(self.shown[N - 1] | self.alike[N - 1]);
+        Seen::TooLittle(Self::over(&differences, self.gather))
+    }
+}
+
+/// What the windows of a pass tell of their keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seen {
+    /// All that they were meant to.
+    All,
+    /// Enough, if they are cut to where keys differ in bits that are not shown.
+    UpTo(Cut),
+    /// They must be made again, by this lens.
+    TooLittle(Lens),
+}
+
+/// Windows that reach less far than they were made to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    /// Bits that each window loses at its end.
+    bits: u32,
+    span: u32,
+}
+
+impl Cut {
+    /// How many bytes of the key a window stands for now.
+    pub(crate) fn span(self) -> usize {
+        self.span as usize
+    }
+
+    pub(crate) fn shorten(self, entry: &mut Entry) {
+        // At most half of the bits go.
+        entry.window >>= self.bits;
+        if entry.held > self.span {
+            entry.held = GOES_ON;
         }
-        let beyond = !(self.shown[N - 1] | self.alike[N - 1]);
-        differences.differ[N - 1] |= beyond;
-        Some(Self::over(&differences, self.gather))
     }
 }
 
@@ -156,29 +193,22 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn windows<const N: usize>(lens: &Lens, keys: &[Vec<u8>]) -> (Vec<(u64, u32)>, [u64; N]) {
+    fn windows<const N: usize>(lens: &Lens, keys: &[Vec<u8>]) -> (Vec<Entry>, Seen) {
         let mut missed = [0; N];
-        (keys.iter().map(|key| lens.window::<N>(key, 0, &mut missed)).collect(), missed)
+        let mut entry = |key: &Vec<u8>| {
+            let (window, held) = lens.window::<N>(key, 0, &mut missed);
+            Entry { window, row: 0, held }
+        };
+        let entries = keys.iter().map(&mut entry).collect();
+        (entries, lens.seen(&missed))
     }
 
-    fn windows_of(lens: &Lens, keys: &[Vec<u8>]) -> (Vec<(u64, u32)>, Option<Lens>) {
+    fn windows_of(lens: &Lens, keys: &[Vec<u8>]) -> (Vec<Entry>, Seen) {
         match lens.words() {
-            1 => {
-                let (windows, missed) = windows::<1>(lens, keys);
-                (windows, lens.with(&missed))
-            }
-            2 => {
-                let (windows, missed) = windows::<2>(lens, keys);
-                (windows, lens.with(&missed))
-            }
-            3 => {
-                let (windows, missed) = windows::<3>(lens, keys);
-                (windows, lens.with(&missed))
-            }
-            _ => {
-                let (windows, missed) = windows::<4>(lens, keys);
-                (windows, lens.with(&missed))
-            }
+            1 => windows::<1>(lens, keys),
+            2 => windows::<2>(lens, keys),
+            3 => windows::<3>(lens, keys),
+            _ => windows::<4>(lens, keys),
         }
     }
 
@@ -192,18 +222,25 @@ mod tests {
             keys.iter().take(sampled).for_each(|key| differences.add(key, 0));
             let mut lens = Lens::over(&differences, Gather::here());
             let mut fills = 1;
-            let windows = loop {
-                let (windows, again) = windows_of(&lens, &keys);
-                let Some(better) = again else { break windows };
-                lens = better;
+            let (windows, span) = loop {
+                let (mut windows, seen) = windows_of(&lens, &keys);
+                match seen {
+                    Seen::All => break (windows, lens.span()),
+                    Seen::UpTo(cut) => {
+                        windows.iter_mut().for_each(|entry| cut.shorten(entry));
+                        break (windows, cut.span());
+                    }
+                    Seen::TooLittle(better) => lens = better,
+                }
                 fills += 1;
             };
             prop_assert!(fills <= 2, "{fills}");
-            let span = lens.span();
+            prop_assert!(span > 0);
             let shown = |key: &Vec<u8>| (key[..key.len().min(span)].to_vec(), key.len() > span);
-            for a in 0..keys.len() {
-                for b in 0..keys.len() {
-                    prop_assert_eq!(windows[a].cmp(&windows[b]), shown(&keys[a]).cmp(&shown(&keys[b])));
+            for (key, window) in keys.iter().zip(&windows) {
+                for (other, beside) in keys.iter().zip(&windows) {
+                    let order = (window.window, window.held).cmp(&(beside.window, beside.held));
+                    prop_assert_eq!(order, shown(key).cmp(&shown(other)));
                 }
             }
         }

@@ -54,7 +54,7 @@ mod iter;
 mod keys;
 mod lens;
 mod order;
-mod partition;
+pub mod partition;
 mod permute;
 mod radix;
 mod sort;

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use crate::bits::Gather;
 use crate::entry::Entry;
 use crate::keys::{Keys, against_prefix, beyond, shared};
-use crate::lens::{Differences, Lens};
+use crate::lens::{Differences, Lens, Seen};
 
 /// How far ahead of its use a key is asked for, and twice as far the row that it is found by. A miss costs about 100 ns
 /// and a window 5; the processor keeps some ten misses in flight, so that farther ahead gains nothing.
@@ -22,6 +22,10 @@ const SAMPLE: usize = 16;
 
 /// From so many keys on a sixteenfold sample is worth its reading; smaller partitions look at a few keys.
 const SAMPLED_FROM: usize = 257;
+
+/// One key in so many is looked at for the bits that differ, up to a number beyond which more find little.
+const SHARE: usize = 32;
+const MOST_SAMPLED: usize = 256;
 
 /// What a pass made of a partition: `..less` sorts before the prefix, `more..` after it, and what is between begins
 /// with it and has its windows.
@@ -34,23 +38,18 @@ pub(crate) struct Split {
 }
 
 /// Splits keys that share `depth` bytes.
+#[inline(never)]
 pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gather: Option<Gather>) -> Split {
     let mut places = [0_u32; SAMPLE];
     let sampled = spread(entries, &mut places);
     let prefix = longest_shared(keys, sampled, depth);
     let at = depth + prefix.len();
-    let mut begin_with_it =
-        sampled.iter().map(|&row| keys.key(row)).filter(|key| beyond(key, depth).starts_with(prefix));
-    // The prefix is that of a sampled key, so one is there; a key function that answers anew each time gets some order.
-    let mut differences = Differences::from(begin_with_it.next().unwrap_or_default(), at);
-    begin_with_it.for_each(|key| differences.add(key, at));
-    let mut lens = Lens::over(&differences, gather);
-
+    let mut lens = Lens::over(&differences(keys, entries, depth, prefix, sampled), gather);
     let (mut below, mut above) = (0, entries.len());
     let mut apart = prefix;
     loop {
         let middle = &mut entries[below..above];
-        let (first, last, better) = match lens.words() {
+        let (first, last, seen) = match lens.words() {
             1 => pass::<K, 1>(keys, middle, depth, apart, at, &lens),
             2 => pass::<K, 2>(keys, middle, depth, apart, at, &lens),
             3 => pass::<K, 3>(keys, middle, depth, apart, at, &lens),
@@ -58,10 +57,18 @@ pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gath
         };
         above = below + last;
         below += first;
-        let Some(better) = better else { return Split { less: below, more: above, depth: at + lens.span() } };
-        // They are apart now; only the windows are made again.
-        apart = &[];
-        lens = better;
+        match seen {
+            Seen::All => return Split { less: below, more: above, depth: at + lens.span() },
+            Seen::UpTo(cut) => {
+                entries[below..above].iter_mut().for_each(|entry| cut.shorten(entry));
+                return Split { less: below, more: above, depth: at + cut.span() };
+            }
+            // They are apart now; only the windows are made again.
+            Seen::TooLittle(better) => {
+                apart = &[];
+                lens = better;
+            }
+        }
     }
 }
 
@@ -73,6 +80,24 @@ fn spread<'s>(entries: &[Entry], sampled: &'s mut [u32; SAMPLE]) -> &'s [u32] {
         *row = entries[index * entries.len() / many].row;
     }
     &sampled[..many]
+}
+
+/// In which bits the keys that begin with `prefix` differ after it, as far as a sample tells: a larger one than for the
+/// prefix, because a bit that it misses can cost a second pass.
+fn differences<K: Keys>(keys: &K, entries: &[Entry], depth: usize, prefix: &[u8], sampled: &[u32]) -> Differences {
+    let at = depth + prefix.len();
+    let more = (entries.len() / SHARE).min(MOST_SAMPLED);
+    let row = |index: usize| entries[index * entries.len() / more].row;
+    (0..more).for_each(|index| keys.expect_row(row(index)));
+    (0..more).for_each(|index| keys.expect_key(row(index), at));
+    let mut begin_with_it = (sampled.iter().copied())
+        .chain((0..more).map(row))
+        .map(|row| keys.key(row))
+        .filter(|key| against_prefix(key, depth, prefix).is_eq());
+    // The prefix is that of a sampled key, so one is there; a key function that answers anew each time gets some order.
+    let mut differences = Differences::from(begin_with_it.next().unwrap_or_default(), at);
+    begin_with_it.for_each(|key| differences.add(key, at));
+    differences
 }
 
 /// The longest prefix beyond `depth` that seven eighths of the rows begin with.
@@ -95,8 +120,8 @@ fn longest_shared<'k, K: Keys>(keys: &'k K, rows: &[u32], depth: usize) -> &'k [
     sorted.windows(most.max(1)).map(window).max_by_key(|prefix| prefix.len()).unwrap_or_default()
 }
 
-/// Splits by the prefix and makes windows at `at`. Says where the middle begins and ends, and whether it must be done
-/// again with a better lens.
+/// Splits by the prefix and makes windows at `at`. Says where the middle begins and ends, and what the windows tell.
+#[inline(never)]
 fn pass<K: Keys, const N: usize>(
     keys: &K,
     entries: &mut [Entry],
@@ -104,7 +129,7 @@ fn pass<K: Keys, const N: usize>(
     prefix: &[u8],
     at: usize,
     lens: &Lens,
-) -> (usize, usize, Option<Lens>) {
+) -> (usize, usize, Seen) {
     let mut unseen = [0; N];
     let (mut below, mut next, mut above) = (0, 0, entries.len());
     for entry in entries.iter().take(2 * AHEAD) {
@@ -138,5 +163,5 @@ fn pass<K: Keys, const N: usize>(
             }
         }
     }
-    (below, above, lens.with(&unseen))
+    (below, above, lens.seen(&unseen))
 }

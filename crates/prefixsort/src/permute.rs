@@ -37,6 +37,7 @@ pub(crate) unsafe fn permute<T>(rows: &mut [T], entries: &mut [Entry]) {
 /// # Safety
 ///
 /// As [`permute`].
+#[inline(never)]
 unsafe fn gather<T>(rows: &mut [T], entries: &mut [Entry]) {
     const WINDOW: usize = 8;
     const WHOLE: usize = size_of::<Entry>();

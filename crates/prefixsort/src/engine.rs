@@ -147,6 +147,10 @@ impl Pending {
     /// Entries in the order of their windows: those with equal ones are told apart.
     #[inline(never)]
     fn ties<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
+        let part = &entries[begin..end];
+        let tied = || part.windows(2).filter(|pair| pair[0].window == pair[1].window);
+        tied().for_each(|pair| pair.iter().for_each(|entry| keys.expect_row(entry.row)));
+        tied().for_each(|pair| pair.iter().for_each(|entry| keys.expect_key(entry.row, depth)));
         let mut to = end;
         while to > begin {
             let window = entries[to - 1].window;

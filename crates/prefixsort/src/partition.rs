@@ -135,15 +135,19 @@ fn pass<K: Keys, const N: usize>(
     for entry in entries.iter().take(2 * AHEAD) {
         keys.expect_row(entry.row);
     }
+    let last = at + 8 * N - 1;
     for entry in entries.iter().take(AHEAD) {
         keys.expect_key(entry.row, at);
+        keys.expect_key(entry.row, last);
     }
     while next < above {
         if let Some(entry) = entries.get(next + 2 * AHEAD) {
             keys.expect_row(entry.row);
             keys.expect_key(entries[next + AHEAD].row, at);
+            keys.expect_key(entries[next + AHEAD].row, last);
         } else if let Some(entry) = entries.get(next + AHEAD) {
             keys.expect_key(entry.row, at);
+            keys.expect_key(entry.row, last);
         }
         let key = keys.key(entries[next].row);
         match against_prefix(key, depth, prefix) {

@@ -4,7 +4,7 @@ use std::iter::FusedIterator;
 
 use crate::engine::Engine;
 use crate::entry::Entry;
-use crate::keys::Rows;
+use crate::keys::{Rows, Within};
 
 /// An iterator over rows in the order of their bytes, which sorts only as far as it is asked: the first rows come long
 /// before a whole sort would have ended. Rows with equal bytes come in the order that they have.
@@ -17,7 +17,7 @@ use crate::keys::Rows;
 /// assert_eq!(first, [&"a", &"b"]);
 /// ```
 pub struct SortedIter<'a, T, F = fn(&T) -> &[u8]> {
-    keys: Rows<'a, T, F>,
+    keys: Rows<'a, T, Within<F>>,
     engine: Engine,
     entries: Vec<Entry>,
     given: usize,
@@ -46,7 +46,7 @@ impl<'a, T, F: Fn(&T) -> &[u8]> SortedIter<'a, T, F> {
         let mut engine = Engine::default();
         engine.start(count, true);
         Self {
-            keys: Rows { rows, key },
+            keys: Rows { rows, key: Within(key) },
             engine,
             entries: (0..count).map(Entry::of_row).collect(),
             given: 0,

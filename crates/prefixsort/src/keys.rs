@@ -1,6 +1,7 @@
 //! The caller's keys, and the few ways in which they are read.
 
 use std::cmp::Ordering;
+use std::marker::PhantomData;
 
 use crate::bits::prefetch;
 
@@ -16,16 +17,53 @@ pub(crate) trait Keys {
     fn expect_key(&self, row: u32, depth: usize);
 }
 
-/// Rows with a function that gives each one's key.
-pub(crate) struct Rows<'a, T, F> {
-    pub(crate) rows: &'a [T],
-    pub(crate) key: F,
+/// How a row's key is found.
+pub(crate) trait KeyOf<T> {
+    fn of<'a>(&'a self, row: &'a T) -> &'a [u8];
 }
 
-impl<T, F: Fn(&T) -> &[u8]> Keys for Rows<'_, T, F> {
+/// The key is part of the row, or what the row refers to.
+pub(crate) struct Within<F>(pub(crate) F);
+
+impl<T, F: Fn(&T) -> &[u8]> KeyOf<T> for Within<F> {
+    #[inline(always)]
+    fn of<'a>(&'a self, row: &'a T) -> &'a [u8] {
+        (self.0)(row)
+    }
+}
+
+/// The row says where in other memory its key is.
+pub(crate) struct Elsewhere<'k, F> {
+    key: F,
+    memory: PhantomData<&'k [u8]>,
+}
+
+impl<'k, F> Elsewhere<'k, F> {
+    pub(crate) fn new<T>(key: F) -> Self
+    where
+        F: Fn(&T) -> &'k [u8],
+    {
+        Self { key, memory: PhantomData }
+    }
+}
+
+impl<'k, T, F: Fn(&T) -> &'k [u8]> KeyOf<T> for Elsewhere<'k, F> {
+    #[inline(always)]
+    fn of<'a>(&'a self, row: &'a T) -> &'a [u8] {
+        (self.key)(row)
+    }
+}
+
+/// Rows with a way to find each one's key.
+pub(crate) struct Rows<'a, T, K> {
+    pub(crate) rows: &'a [T],
+    pub(crate) key: K,
+}
+
+impl<T, K: KeyOf<T>> Keys for Rows<'_, T, K> {
     #[inline(always)]
     fn key(&self, row: u32) -> &[u8] {
-        (self.key)(&self.rows[row as usize])
+        self.key.of(&self.rows[row as usize])
     }
 
     #[inline(always)]

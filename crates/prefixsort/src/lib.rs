@@ -24,6 +24,7 @@
 //! | module | its one job |
 //! | --- | --- |
 //! | `sort` | the functions that sort a slice or give its order; `iter` gives rows while it sorts |
+//! | `external` | more than memory holds: runs on disk, and their merge |
 //! | `order` | slices that are in order already |
 //! | `engine` | the stack of partitions: which is next, and what is done with it |
 //! | `partition` | one pass over a partition's keys: apart from the prefix, and windows |
@@ -50,6 +51,7 @@
 mod bits;
 mod engine;
 mod entry;
+mod external;
 mod iter;
 mod keys;
 mod lens;
@@ -59,8 +61,9 @@ mod permute;
 mod radix;
 mod sort;
 
+pub use external::{ExternalOptions, ExternalSorter, Figures, Record, Sorted, SpillError};
 pub use iter::{SortedIter, top_k};
 pub use sort::{
-    Cancelled, Options, Scratch, sort, sort_by_key_bytes, sort_indices, sort_stable, sort_stable_by_key_bytes,
-    sort_with,
+    Cancelled, Options, Scratch, sort, sort_by_key_bytes, sort_in_arena, sort_indices, sort_stable,
+    sort_stable_by_key_bytes, sort_with,
 };

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::engine::Engine;
 use crate::entry::Entry;
-use crate::keys::{Keys, Rows};
+use crate::keys::{Elsewhere, KeyOf, Keys, Rows, Within};
 use crate::order::settle;
 use crate::permute::permute;
 
@@ -107,15 +107,47 @@ pub fn sort_with<T, F: Fn(&T) -> &[u8]>(
     options: Options<'_>,
     scratch: &mut Scratch,
 ) -> Result<(), Cancelled> {
+    sort_rows(rows, Within(key), options, scratch)
+}
+
+/// Sorts rows that say where their keys are in memory that is not part of them.
+///
+/// # Errors
+///
+/// [`Cancelled`] if the options' check said so.
+///
+/// ```
+/// let arena = b"pearapplefig";
+/// let mut fruit = [0..4, 4..9, 9..12];
+/// let mut scratch = prefixsort::Scratch::default();
+/// prefixsort::sort_in_arena(&mut fruit, |range| &arena[range.clone()], Default::default(), &mut scratch)?;
+/// assert_eq!(fruit, [4..9, 9..12, 0..4]);
+/// # Ok::<(), prefixsort::Cancelled>(())
+/// ```
+pub fn sort_in_arena<'k, T, F: Fn(&T) -> &'k [u8]>(
+    rows: &mut [T],
+    key: F,
+    options: Options<'_>,
+    scratch: &mut Scratch,
+) -> Result<(), Cancelled> {
+    sort_rows(rows, Elsewhere::new(key), options, scratch)
+}
+
+fn sort_rows<T, K: KeyOf<T>>(
+    rows: &mut [T],
+    key: K,
+    options: Options<'_>,
+    scratch: &mut Scratch,
+) -> Result<(), Cancelled> {
     if settle(rows, &key) {
         return Ok(());
     }
     if u32::try_from(rows.len()).is_err() {
         // An entry numbers its row with 32 bits: beyond 64 GiB of entries other sorts are as good.
         if options.stable {
-            rows.sort_by(|a, b| key(a).cmp(key(b)));
+            rows.sort_by(|a, b| key.of(a).cmp(key.of(b)));
         } else {
-            rows.sort_unstable_by(|a, b| key(a).cmp(key(b)));
+            rows.sort_unstable_by(|a, b| key.of(a).cmp(key.of(b)));
         }
         return Ok(());
     }
@@ -140,7 +172,7 @@ pub fn sort_with<T, F: Fn(&T) -> &[u8]>(
 pub fn sort_indices<T: AsRef<[u8]>>(rows: &[T]) -> Vec<u32> {
     let mut scratch = Scratch::default();
     let options = Options { stable: true, ..Options::default() };
-    let _ = order(&Rows { rows, key: T::as_ref }, rows.len(), options, &mut scratch);
+    let _ = order(&Rows { rows, key: Within(T::as_ref) }, rows.len(), options, &mut scratch);
     scratch.entries.iter().map(|entry| entry.row).collect()
 }
 

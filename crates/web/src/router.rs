@@ -6,9 +6,9 @@ use axum::Router;
 use axum::extract::{Form, Path, Query as Parameters, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE,
-    X_CONTENT_TYPE_OPTIONS,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
@@ -49,7 +49,7 @@ pub fn router(server: Server) -> Router {
         .route("/run/{run}/note", post(note))
         .route("/assets/{name}", get(asset))
         .fallback(unknown)
-        .method_not_allowed_fallback(unknown)
+        .method_not_allowed_fallback(not_so)
         .layer(from_fn_with_state(shared.clone(), guarded))
         .with_state(shared)
 }
@@ -76,8 +76,11 @@ impl IntoResponse for Refusal {
                 Problem::NoRun(_) => (StatusCode::NOT_FOUND, "No such run", sentence_of(&error)),
                 _ => (StatusCode::SERVICE_UNAVAILABLE, "The store cannot be read", sentence_of(&error)),
             },
-            Refusal::NoAnswer(silent) => {
+            Refusal::NoAnswer(silent @ NoAnswer::Silent(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "The store does not answer", sentence_of(&silent))
+            }
+            Refusal::NoAnswer(broken @ NoAnswer::Broken) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "A fault in flushmark", sentence_of(&broken))
             }
         };
         (status, Html(sentence::page(heading, &said))).into_response()
@@ -95,6 +98,33 @@ fn wrong(heading: &'static str, said: impl Into<String>) -> Refusal {
     Refusal::Wrong(StatusCode::BAD_REQUEST, heading, said.into())
 }
 
+/// A refusal of the machinery beneath, as a page: a person is not to read the words of a library, or nothing at all.
+fn in_words(response: Response) -> Response {
+    let status = response.status();
+    let is_page = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    if is_page || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let (heading, said) = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => (
+            "Too much at once",
+            "What was sent is larger than any note may be, and nothing was changed; shorten it and try again.",
+        ),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => (
+            "Not a form",
+            "What was sent is no form of these pages, and nothing was changed; use the forms of a run's page.",
+        ),
+        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => (
+            "Not to be read",
+            "This address, or the form that was sent, cannot be read; the list of runs leads to what there is.",
+        ),
+        _ => {
+            ("No answer", "The server could not answer this; the terminal in which `flushmark web` runs may say more.")
+        }
+    };
+    Refusal::Wrong(status, heading, said.to_owned()).into_response()
+}
+
 /// Lets in who may ask, and gives every answer the headers that keep it to itself.
 async fn guarded(State(shared): Site, request: Request, next: Next) -> Response {
     let headers = request.headers();
@@ -104,16 +134,19 @@ async fn guarded(State(shared): Site, request: Request, next: Next) -> Response 
     let asked = Asked { host: text(HOST), cookies: text(COOKIE), token };
     let access = &shared.server.access;
     let mut response = match access.admit(&asked) {
-        Entry::Admitted => next.run(request).await,
+        Entry::Admitted => in_words(next.run(request).await),
         Entry::Welcomed => welcome(&request, access.cookie()),
         // Styles are no secret, and the refusal has to look like something.
-        Entry::NoToken if request.uri().path().starts_with(BELOW) => next.run(request).await,
-        Entry::NoToken => Refusal::Wrong(
-            StatusCode::UNAUTHORIZED,
-            "This page needs its token",
-            "Open the whole address that `flushmark web` printed when it was started, with ?token= at its end; it changes with each start.".to_owned(),
-        )
-        .into_response(),
+        Entry::NoToken | Entry::StrangeHost if request.uri().path().starts_with(BELOW) => {
+            in_words(next.run(request).await)
+        }
+        Entry::NoToken => {
+            let said = "Open the whole address that `flushmark web` printed when it was started, with ?token= at its end; it changes with each start.";
+            // The status wants a scheme by name. Browsers know none of this one, and ask for no password.
+            let scheme = [(WWW_AUTHENTICATE, "Token realm=\"flushmark web\"")];
+            let refusal = Refusal::Wrong(StatusCode::UNAUTHORIZED, "This page needs its token", said.to_owned());
+            (scheme, refusal).into_response()
+        }
         Entry::StrangeHost => Refusal::Wrong(
             StatusCode::MISDIRECTED_REQUEST,
             "Not under this name",
@@ -292,6 +325,16 @@ fn run_id(text: &str) -> Result<RunId, Refusal> {
 fn tag_in(pairs: &Pairs) -> Result<Tag, Refusal> {
     let text = value(pairs, "tag").unwrap_or_default().trim();
     text.parse().map_err(|error| wrong("Not a tag", format!("{error}.")))
+}
+
+async fn not_so(method: Method) -> Response {
+    let said = match method {
+        Method::GET | Method::HEAD => {
+            "This address only takes a form of a run's page; open the run from the list.".to_owned()
+        }
+        other => format!("Nothing at this address is done by {other}; open it, or use the forms of a run's page."),
+    };
+    Refusal::Wrong(StatusCode::METHOD_NOT_ALLOWED, "Not to be asked so", said).into_response()
 }
 
 async fn unknown() -> Response {

@@ -22,6 +22,8 @@ pub enum NoAnswer {
     Store(StoreError),
     /// It says nothing.
     Silent(Location),
+    /// What was to be made of its answer went wrong within this program.
+    Broken,
 }
 
 impl std::fmt::Display for NoAnswer {
@@ -32,6 +34,10 @@ impl std::fmt::Display for NoAnswer {
                 f,
                 "the store {location} has not answered for {} s; its disk or server hangs. Reload this page when it answers again",
                 ANSWER_WAIT.as_secs()
+            ),
+            NoAnswer::Broken => f.write_str(
+                "this page could not be made, which is a fault of flushmark and not yours; the terminal in which `flushmark web` runs says where. \
+                 Please report it with those lines",
             ),
         }
     }
@@ -63,8 +69,27 @@ impl Shelf {
         });
         match tokio::time::timeout(ANSWER_WAIT, work).await {
             Ok(Ok(answer)) => answer.map_err(NoAnswer::Store),
-            // It hangs, or it panicked, which is a hang that has ended.
-            Err(_) | Ok(Err(_)) => Err(NoAnswer::Silent(self.location.clone())),
+            // It panicked.
+            Ok(Err(_)) => Err(NoAnswer::Broken),
+            Err(_) => Err(NoAnswer::Silent(self.location.clone())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_cannot_be_made_is_no_silence() {
+        let place = tempfile::tempdir().unwrap();
+        let location = Location::Sqlite(place.path().join("results.db"));
+        Store::open(&location).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let broken =
+            runtime.block_on(Shelf::new(location).ask(|_| -> Result<(), StoreError> { panic!("of the test") }));
+        let broken = broken.unwrap_err();
+        assert!(matches!(broken, NoAnswer::Broken));
+        insta::assert_snapshot!(broken, @"this page could not be made, which is a fault of flushmark and not yours; the terminal in which `flushmark web` runs says where. Please report it with those lines");
     }
 }

@@ -29,11 +29,15 @@ impl Site {
     }
 
     fn listening(address: &str, store: &Path, running: Vec<Running>) -> Site {
+        Site::of(address, Location::Sqlite(store.to_owned()), running)
+    }
+
+    fn of(address: &str, location: Location, running: Vec<Running>) -> Site {
         let listener = TcpListener::bind(address).unwrap();
         let bound = listener.local_addr().unwrap();
         let access = Access::new(bound, &bound.to_string()).unwrap();
         let url = access.address();
-        let server = Server::new(access, Location::Sqlite(store.to_owned()), move || running.clone());
+        let server = Server::new(access, location, move || running.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let wanted = Arc::clone(&stop);
         let thread = std::thread::spawn(move || server.serve(listener, || wanted.load(Ordering::Relaxed)).unwrap());
@@ -55,9 +59,11 @@ impl Site {
         for (name, value) in headers {
             text += &format!("{name}: {value}\r\n");
         }
-        if method == "POST" {
-            let length = body.len();
-            text += &format!("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n");
+        if !body.is_empty() || method == "POST" {
+            text += &format!("Content-Length: {}\r\n", body.len());
+            if !headers.iter().any(|(name, _)| *name == "Content-Type") {
+                text += "Content-Type: application/x-www-form-urlencoded\r\n";
+            }
         }
         stream.write_all(format!("{text}\r\n{body}").as_bytes()).unwrap();
         let mut answer = String::new();
@@ -119,7 +125,11 @@ fn document() -> RunDocument {
 
 /// A store with so many runs, a minute apart, the first of them the oldest.
 fn filled(path: &Path, count: u32) -> Store {
-    let mut store = Store::open(&Location::Sqlite(path.to_owned())).unwrap();
+    filled_at(&Location::Sqlite(path.to_owned()), count)
+}
+
+fn filled_at(location: &Location, count: u32) -> Store {
+    let mut store = Store::open(location).unwrap();
     for minute in 0..count {
         let mut document = document();
         document.started_at = format!("2026-11-{:02}T10:{:02}:00Z", 1 + minute / 60, minute % 60);
@@ -240,11 +250,92 @@ fn tags_and_notes_are_changed_by_our_own_forms_only() {
         let headers: Vec<(&str, &str)> = origin.map(|origin| ("Origin", origin)).into_iter().collect();
         assert_eq!(site.ask("POST", "/run/1/tag", &headers, body).status, 403, "{origin:?} {body}");
     }
-    assert_eq!(site.get("/run/1/tag?tag=evil").status, 404);
+    assert_eq!(site.get("/run/1/tag?tag=evil").status, 405);
     assert_eq!(marks().0, ["before-update"]);
     assert_eq!(site.post("/run/1/untag", "tag=before-update").status, 303);
     assert_eq!(marks().0, [""; 0]);
     assert_eq!(site.post("/run/5/note", "note=x").status, 404);
+}
+
+#[test]
+fn every_fault_has_its_page_with_a_sentence() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    filled(&path, 1);
+    let site = Site::over(&path);
+    let json = [("Content-Type", "application/json")];
+    let large = format!("note={}", "x".repeat(3 << 20));
+    let mut said = Vec::new();
+    for (method, path, headers, body, status) in [
+        ("GET", "/run/%FF", &[][..], "", 400),
+        ("GET", "/run/%FF.json", &[], "", 400),
+        ("GET", "/run/77.json", &[], "", 404),
+        ("GET", "/run/77/report.html", &[], "", 404),
+        ("GET", "/run/-1", &[], "", 404),
+        ("GET", "/run/", &[], "", 404),
+        ("GET", "/%FF", &[], "", 404),
+        ("GET", "/run/1/tag", &[], "", 405),
+        ("POST", "/", &[], "a=b", 405),
+        ("DELETE", "/run/1", &[], "", 405),
+        ("BREW", "/live", &[], "", 405),
+        ("POST", "/run/1/tag", &json, "{}", 415),
+        ("POST", "/run/1/note", &[], &large, 413),
+        ("POST", "/run/1/note", &[], "", 403),
+        ("GET", "/", &[("Host", "evil.example")], "", 421),
+    ] {
+        let answer = site.ask(method, path, headers, body);
+        let kind = answer.header("content-type").unwrap_or_default();
+        assert_eq!((answer.status, kind), (status, "text/html; charset=utf-8"), "{method} {path}");
+        assert!(answer.body.contains("<h1>") && answer.body.contains("href=\"/\""), "{method} {path}: {}", answer.body);
+        assert_eq!(answer.header("allow").is_some(), status == 405, "{method} {path}");
+        said.push(format!("{method} {path}: {}", answer.said()));
+    }
+    let said = said.join("\n").replace(&*path.to_string_lossy(), "results.db").replace(&site.host(), "HOST");
+    insta::assert_snapshot!(said, @"
+    GET /run/%FF: This address, or the form that was sent, cannot be read; the list of runs leads to what there is.
+    GET /run/%FF.json: This address, or the form that was sent, cannot be read; the list of runs leads to what there is.
+    GET /run/77.json: The store results.db holds no run 77; `flushmark results list` shows what it holds.
+    GET /run/77/report.html: The store results.db holds no run 77; `flushmark results list` shows what it holds.
+    GET /run/-1: “-1” is no run's number; the list shows them.
+    GET /run/: There is no page at this address.
+    GET /%FF: There is no page at this address.
+    GET /run/1/tag: This address only takes a form of a run's page; open the run from the list.
+    POST /: Nothing at this address is done by POST; open it, or use the forms of a run's page.
+    DELETE /run/1: Nothing at this address is done by DELETE; open it, or use the forms of a run's page.
+    BREW /live: Nothing at this address is done by BREW; open it, or use the forms of a run's page.
+    POST /run/1/tag: What was sent is no form of these pages, and nothing was changed; use the forms of a run's page.
+    POST /run/1/note: What was sent is larger than any note may be, and nothing was changed; shorten it and try again.
+    POST /run/1/note: Tags and notes are changed from this server's own pages. If you were on one, the server has been started anew since: reload the run's page and try again.
+    GET /: This server answers this machine only, under its own name. Open http://HOST/
+    ");
+}
+
+#[test]
+fn a_store_of_postgresql_is_shown_like_any_other_and_its_absence_is_said() {
+    let Some(mut server) =
+        postgresql::Server::start("a_store_of_postgresql_is_shown_like_any_other_and_its_absence_is_said")
+    else {
+        return;
+    };
+    let location = Location::Postgres(server.database("fleet"));
+    filled_at(&location, 60);
+    let site = Site::of("127.0.0.1:0", location, Vec::new());
+    assert_eq!(site.get("/").runs(), (11..=60).rev().collect::<Vec<_>>());
+    assert_eq!(site.get("/?suite=suite-1&host=DB1").runs(), [59, 53, 47, 41, 35, 29, 23, 17, 11, 5]);
+    assert!(site.get("/run/3").body.contains("data-figure="));
+    assert!(RunDocument::from_json(&site.get("/run/3.json").body).is_ok());
+    assert!(site.get("/compare?run=3&run=5").body.contains("class=\"deciding\""));
+    assert_eq!(site.post("/run/1/tag", "tag=fleet").status, 303);
+    assert_eq!(site.get("/?tag=fleet").runs(), [1]);
+    assert_eq!(site.get("/run/77").status, 404);
+    server.down();
+    let gone = site.get("/run/3");
+    assert_eq!(gone.status, 503);
+    let said = gone.said().replace(&server.directory().to_string_lossy().replace('/', "%2F"), "DIR");
+    assert!(!gone.body.contains(postgresql::PASSWORD) && !gone.body.contains("p%40ss"), "{}", gone.body);
+    insta::assert_snapshot!(said, @"The store postgres://postgres@DIR/fleet cannot be reached: No such file or directory (os error 2).");
+    server.up();
+    assert_eq!(site.get("/run/3").status, 200, "what is in order again is shown again");
 }
 
 #[test]
@@ -274,6 +365,7 @@ fn a_server_that_others_reach_wants_its_token() {
     for path in ["/", "/run/1", "/run/1.json", "/live", "/?token=0123", "/nowhere"] {
         let refused = site.get(path);
         assert_eq!(refused.status, 401, "{path}");
+        assert!(refused.header("www-authenticate").is_some_and(|scheme| scheme.starts_with("token ")), "{path}");
         assert!(
             refused.said().starts_with("Open the whole address that `flushmark web` printed"),
             "{}",

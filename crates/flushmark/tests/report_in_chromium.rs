@@ -6,6 +6,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use chromium::{Browser, Page};
 use common::{browser, run};
@@ -146,7 +147,8 @@ fn every_chart_shows_as_many_points_as_were_measured() {
             let bins = result["series"]["commit_bins"].as_array().cloned().unwrap_or_default();
             if bins.len() >= 3 {
                 let cells: usize = bins.iter().map(|second| second.as_array().unwrap().len()).sum();
-                assert_eq!(shown.points(&format!("{anchor}-heat")), [cells as u64], "{anchor}");
+                let stalls = bins.iter().filter(|second| second.as_array().unwrap().is_empty()).count();
+                assert_eq!(shown.points(&format!("{anchor}-heat")), [cells as u64, stalls as u64], "{anchor}");
                 let drawn = shown.number(&format!("document.querySelectorAll('#{anchor}-heat svg path').length"));
                 assert!(drawn as usize >= cells, "{anchor}: {drawn} shapes for {cells} cells");
                 maps += 1;
@@ -159,6 +161,74 @@ fn every_chart_shows_as_many_points_as_were_measured() {
         }
     }
     assert!(maps > 0, "no heat map was looked at");
+}
+
+#[test]
+fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
+    /// Where nothing completed for three seconds.
+    const STALL: usize = 50_000;
+    let a_day = |document: &mut Value| {
+        for result in document["results"].as_array_mut().unwrap() {
+            let of_day = |value: Value, stalled: Value| {
+                let mut day = vec![value; 86_400];
+                day[STALL..STALL + 3].fill(stalled);
+                json!(day)
+            };
+            result["series"] = json!({
+                "interval_s": 1.0,
+                "iops": of_day(json!(1234.5), json!(0.0)),
+                "commit_p50_us": of_day(json!(85.1), Value::Null),
+                "commit_p99_us": of_day(json!(130.2), Value::Null),
+                "commit_bins": of_day(json!([[48, 9], [49, 1100], [50, 120], [51, 4]]), json!([])),
+            });
+        }
+    };
+    let Some(mut shown) = Shown::changed("a_day_of_seconds_opens_at_once_and_shows_its_stall", &[CHECK], a_day) else {
+        return;
+    };
+    let file = PathBuf::from(shown.address.trim_start_matches("file://"));
+    let bytes = std::fs::metadata(file).unwrap().len();
+    assert!(bytes < 3 << 20, "{bytes} bytes");
+    let address = shown.address.clone();
+    let begun = Instant::now();
+    shown.page.open(&address).unwrap();
+    shown.page.wait_for("document.querySelector('[data-figure] svg') !== null").unwrap();
+    // A second on a machine that is at rest (`cargo xtask bench report`); here others compile.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    shown.page.value(READ).unwrap();
+    let anchor = "run-1-test-2";
+    // Means and slowest seconds, each drawn to the end of its last step.
+    assert_eq!(shown.points(&format!("{anchor}-rate")), [481, 481]);
+    let slowest = format!("Math.min(...flushmark.figures['{anchor}-rate'].least_per_s)");
+    assert_eq!(shown.number(&slowest), 0.0);
+    assert_eq!(shown.points(&format!("{anchor}-heat")), [480, 1], "four cells a column, and a mark for the stall");
+    let rows = format!("document.querySelectorAll('#{anchor}-heat tbody tr').length");
+    assert_eq!(shown.number(&rows), 120.0);
+    let said = shown.value(&format!("document.querySelector('#{anchor}-heat').textContent"));
+    for sentence in ["For 3 s nothing completed at all.", "A row stands for 12 min; the result document has every 1 s."]
+    {
+        assert!(said.as_str().unwrap().contains(sentence), "{said}");
+    }
+    // And where one points at it, it says so.
+    let mark = format!(
+        "(() => {{ const place = document.querySelector('[data-figure=\"{anchor}-heat\"]'); place.scrollIntoView({{ block: 'center' }});
+         const box = place.getBoundingClientRect(); const x = echarts.getInstanceByDom(place).convertToPixel({{ xAxisIndex: 0 }}, {});
+         return [box.left + x, box.top + 7]; }})()",
+        STALL / 720
+    );
+    let at: [f64; 2] = serde_json::from_value(shown.value(&mark)).unwrap();
+    shown.page.point(at[0] - 1.0, at[1]).unwrap();
+    shown.page.point(at[0], at[1]).unwrap();
+    shown
+        .page
+        .wait_for(
+            "[...document.querySelectorAll('.tip')].some((tip) => tip.textContent.includes('nothing completed3 s'))",
+        )
+        .unwrap();
+    shown.picture("day-light.png", 1280);
+    shown.page.prefer("dark").unwrap();
+    shown.picture("day-dark.png", 1280);
+    assert_eq!(shown.page.complaints(), [""; 0]);
 }
 
 #[test]

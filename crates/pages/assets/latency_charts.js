@@ -5,6 +5,8 @@ const charts = {};
 // What the horizontal axis and its name take.
 const BELOW_PX = 44;
 
+const STALLS = "stalls";
+
 charts.percentiles = (data, theme, width, height) => {
   const narrow = width < 500;
   const all = data.lines.flatMap((line) => line.points.map((point) => point[1]));
@@ -108,6 +110,7 @@ charts["heat-map"] = (data, theme, width) => {
     }),
     visualMap: {
       type: "continuous",
+      seriesIndex: 0,
       min: 0,
       max: Math.max(1, Math.log10(most)),
       orient: "horizontal",
@@ -132,15 +135,29 @@ charts["heat-map"] = (data, theme, width) => {
         markArea: {
           silent: true,
           itemStyle: { color: theme.stall },
-          data: data.stalls.map((column) => [{ xAxis: column }, { xAxis: column }]),
+          data: data.stalls.map(([column]) => [{ xAxis: column }, { xAxis: column }]),
         },
+      },
+      // A shade alone is overlooked, and in a long test a stall is a part of its column: a mark above it says that there is one.
+      {
+        name: STALLS,
+        type: "custom",
+        renderItem: (params, api) => {
+          const [x] = api.coord([api.value(0), 0]);
+          const y = params.coordSys.y;
+          return { type: "polygon", shape: { points: [[x - 4, y - 9], [x + 4, y - 9], [x, y - 2]] }, style: { fill: theme.stalled } };
+        },
+        data: data.stalls.map(([column, stood]) => [column, 0, stood]),
+        encode: { x: 0, y: 1 },
+        clip: false,
       },
     ],
     tooltip: {
       ...base(theme).tooltip,
-      formatter: ({ value }) => {
+      formatter: ({ seriesName, value }) => {
         const [column, bin, logarithm] = value;
         const heading = `${seconds(column * data.column_s)} to ${seconds((column + 1) * data.column_s)}`;
+        if (seriesName === STALLS) return tip(heading, [{ colour: theme.stalled, name: "nothing completed", value: seconds(value[2]) }]);
         const count = Math.round(10 ** logarithm);
         return tip(heading, [{ name: `${latency(from(bin))} to ${latency(from(bin + 1))}`, value: rate(count) }]);
       },
@@ -187,7 +204,7 @@ charts.glance = (data, theme, width) => {
           return {
             type: "line",
             shape: { x1: left[0], y1: left[1], x2: right[0], y2: right[1] },
-            style: { stroke: theme.line, lineWidth: 3, lineCap: "round" },
+            style: { stroke: theme.span, lineWidth: 3, lineCap: "round" },
           };
         },
         data: data.tests.map((test, index) => [Math.log10(test.p50_us), Math.log10(test.max_us), index]),

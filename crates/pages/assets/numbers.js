@@ -25,7 +25,10 @@ const short = (value) => {
   return threeDigits(value);
 };
 
-const seconds = (value) => (value < 120 ? `${threeDigits(value)} s` : `${threeDigits(value / 60)} min`);
+const seconds = (value) => {
+  if (value < 120) return `${threeDigits(value)} s`;
+  return value < 7200 ? `${threeDigits(value / 60)} min` : `${threeDigits(value / 3600)} h`;
+};
 
 // How many nines as the share that they are: 2 is 99 %.
 const share = (nines) => {

@@ -1,14 +1,28 @@
 // Charts of rates: over time, by depth, jobs or size, and under both settings of the write cache.
 
-charts["rate-over-time"] = (data, theme) => {
-  const end = data.per_s.length * data.interval_s;
+charts["rate-over-time"] = (data, theme, width) => {
+  const end = data.end_s;
   // Each value stands for its whole interval, so the last is drawn to the end.
-  const steps = data.per_s.map((perSecond, index) => [index * data.interval_s, perSecond]);
-  steps.push([end, data.per_s[data.per_s.length - 1]]);
+  const stepsOf = (values) => [...values.map((perSecond, index) => [index * data.interval_s, perSecond]), [end, values[values.length - 1]]];
+  // Of a long test a value is the mean of many seconds: the slowest of them stands below, where a stall is a spike.
+  const slowest = data.least_per_s.length > 0 ? [{
+    name: "slowest second of each",
+    type: "line",
+    step: "end",
+    showSymbol: false,
+    symbol: mark(1),
+    data: stepsOf(data.least_per_s),
+    color: colour(theme, 1),
+    lineStyle: { width: 1, color: colour(theme, 1) },
+    emphasis: { disabled: true },
+  }] : [];
+  const mean = slowest.length > 0 ? `mean of ${seconds(data.interval_s)}` : "per second";
+  const names = [mean, ...slowest.map((series) => series.name)];
   const steady = data.steady_from_s === null ? [] : [[{ xAxis: data.steady_from_s, name: "steady" }, { xAxis: end }]];
   return {
     ...base(theme),
-    grid: grid({ top: 26 }),
+    legend: legend(theme, names, width),
+    grid: grid({ top: 26 + legendHeight(names, width) }),
     xAxis: axis(theme, {
       type: "value",
       min: 0,
@@ -32,12 +46,12 @@ charts["rate-over-time"] = (data, theme) => {
     }),
     series: [
       {
-        name: "per second",
+        name: mean,
         type: "line",
         step: "end",
         showSymbol: false,
         symbol: "circle",
-        data: steps,
+        data: stepsOf(data.per_s),
         color: colour(theme, 0),
         lineStyle: { width: 2 },
         areaStyle: { opacity: 0.08 },
@@ -49,6 +63,7 @@ charts["rate-over-time"] = (data, theme) => {
           data: steady,
         },
       },
+      ...slowest,
     ],
     tooltip: {
       ...base(theme).tooltip,
@@ -56,8 +71,9 @@ charts["rate-over-time"] = (data, theme) => {
       formatter: (under) => {
         if (under.length === 0) return "";
         const from = Math.min(under[0].value[0], end - data.interval_s);
-        const heading = `${seconds(from)} to ${seconds(from + data.interval_s)}`;
-        return tip(heading, [{ colour: colour(theme, 0), name: "per second", value: rate(under[0].value[1]) }]);
+        const heading = `${seconds(from)} to ${seconds(Math.min(from + data.interval_s, end))}`;
+        const line = ({ value }, index) => ({ colour: colour(theme, index), name: names[index], value: rate(value[1]) });
+        return tip(heading, under.map(line));
       },
     },
   };

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 pub mod block_sizes;
+mod folding;
 pub mod glance;
 pub mod heat_map;
 pub mod percentiles;
@@ -101,7 +102,11 @@ impl Curve {
             let cells = lines().map(|line| crate::table::or_dash(line.values.get(index).copied().flatten(), show));
             std::iter::once(step.clone()).chain(cells).collect()
         };
-        crate::table::Table { columns, rows: self.steps.iter().enumerate().map(row).collect() }
+        crate::table::Table {
+            columns,
+            rows: self.steps.iter().enumerate().map(row).collect(),
+            ..crate::table::Table::default()
+        }
     }
 }
 

@@ -316,6 +316,22 @@ mod golden {
     }
 
     #[test]
+    fn hours_in_every_test_make_no_page_that_is_too_large() {
+        let mut document = samples::document(samples::suite("fsync-study", 15.0, 1700.0));
+        document.results.truncate(36);
+        assert_eq!(document.results.len(), 36);
+        for result in &mut document.results {
+            result.series.iops = (0..9_600).map(|second| 20_000.0 + f64::from(second % 977) / 3.0).collect();
+            result.series.commit_p50_us = vec![Some(85.125); 9_600];
+            result.series.commit_p99_us = vec![Some(130.123_456); 9_600];
+            result.series.commit_bins =
+                (0..9_600).map(|second| (45..53 + second % 3).map(|bin| (bin, 1234)).collect()).collect();
+        }
+        let page = crate::report(&[Run { label: "hours".to_owned(), document: &document }]);
+        assert!(page.len() < 3 << 20, "{} bytes", page.len());
+    }
+
+    #[test]
     fn a_tab_names_the_drive_or_what_is_compared() {
         let (one, other) = (samples::document(samples::quick()), samples::document(samples::quick()));
         let run = |label: &str, document| Run { label: label.to_owned(), document };

@@ -9,17 +9,20 @@ pub struct Table {
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<String>>,
+    /// What is to be known of them, a sentence; empty where they are everything.
+    pub note: String,
 }
 
 impl Table {
     /// A table with these columns.
     pub fn new<const N: usize>(columns: [&str; N]) -> Table {
-        Table { columns: columns.map(str::to_owned).to_vec(), rows: Vec::new() }
+        Table { columns: columns.map(str::to_owned).to_vec(), ..Table::default() }
     }
 
     /// As HTML, in a region of its own that scrolls where the page is narrow, also by keyboard.
     pub fn markup(&self, label: &str) -> Markup {
         html! {
+            @if !self.note.is_empty() { p.meta { (self.note) } }
             div.scroll role="region" aria-label=(label) tabindex="0" {
                 table {
                     thead { tr { @for column in &self.columns { th scope="col" { (column) } } } }

@@ -1,21 +1,19 @@
 //! How latencies were spread, second by second: a stall is seen, and not averaged away.
 
-use std::time::Duration;
-
 use measurement::TestResult;
 use measurement::histogram::HIGHEST_NS;
 use measurement::series::{BINS_PER_DECADE, bin_from_ns, bin_of};
 use report::number::{latency, rate};
 use serde::Serialize;
 
-use super::Chart;
+use super::{Chart, folding};
 use crate::figure::Figure;
 use crate::table::{Table, or_dash};
 
 /// Fewer intervals show nothing over time.
 pub(crate) const INTERVALS_LEAST: usize = 3;
-/// Columns of a map; a longer test has several intervals to one.
-const COLUMNS_MOST: usize = 120;
+/// Columns of a map, and rows of its table; a longer test has several intervals to one.
+const COLUMNS_MOST: usize = folding::ROWS_MOST;
 
 /// Cells, each with a count.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,8 +28,8 @@ pub struct HeatMap {
     pub bins: u32,
     /// Column, bin above the lowest, count.
     pub cells: Vec<(usize, u32, u64)>,
-    /// Columns in which nothing completed at all.
-    pub stalls: Vec<usize>,
+    /// Columns with intervals in which nothing completed at all, and the seconds of them.
+    pub stalls: Vec<(usize, f64)>,
 }
 
 /// The figure, or `None` where the spread was not kept or the test was too short.
@@ -41,7 +39,7 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
     if intervals < INTERVALS_LEAST {
         return None;
     }
-    let per_column = intervals.div_ceil(COLUMNS_MOST);
+    let per_column = folding::width(intervals, COLUMNS_MOST);
     let columns: Vec<Vec<(u32, u64)>> = series.commit_bins.chunks(per_column).map(summed).collect();
     let bins = || columns.iter().flatten().map(|(bin, _)| *bin);
     let (highest_filled, (lowest_bin, highest)) = (bins().max()?, scale(bins().min()?, bins().max()?));
@@ -49,18 +47,27 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
         .iter()
         .enumerate()
         .flat_map(|(column, counts)| counts.iter().map(move |(bin, count)| (column, bin - lowest_bin, *count)));
-    let stalls: Vec<usize> =
-        columns.iter().enumerate().filter(|(_, counts)| counts.is_empty()).map(|(column, _)| column).collect();
+    let stalled: Vec<usize> = series.commit_bins.chunks(per_column).map(stalled).collect();
+    let stalls = stalled.iter().enumerate().filter(|(_, intervals)| **intervals > 0);
     let map = HeatMap {
         column_s: series.interval_s * per_column as f64,
         columns: columns.len(),
         lowest_bin,
         bins: highest - lowest_bin + 1,
         cells: cells.collect(),
-        stalls,
+        stalls: stalls.map(|(column, intervals)| (column, *intervals as f64 * series.interval_s)).collect(),
     };
-    let summary = summary(&map, &columns, highest_filled);
+    let mut summary = summary(&map, &columns, highest_filled);
+    let stood_still = stalled.iter().sum();
+    if stood_still > 0 {
+        summary += &format!(" For {} nothing completed at all.", folding::span(stood_still, series.interval_s));
+    }
     Some(Figure { id, title, summary, table: table(result, per_column), chart: Chart::HeatMap(map) })
+}
+
+/// Intervals in which nothing completed.
+fn stalled(intervals: &[Vec<(u32, u64)>]) -> usize {
+    intervals.iter().filter(|counts| counts.is_empty()).count()
 }
 
 /// The bins that the map shows: at least a factor of ten, so that latencies that hardly differ look as if they hardly differed.
@@ -87,37 +94,42 @@ fn bin_us(bin: u32) -> f64 {
 
 fn summary(map: &HeatMap, columns: &[Vec<(u32, u64)>], highest: u32) -> String {
     let slowest = columns.iter().filter(|counts| counts.iter().any(|(bin, _)| *bin == highest)).count();
-    let seconds = |columns: usize| {
-        report::number::span(Duration::try_from_secs_f64(columns as f64 * map.column_s).unwrap_or_default())
-    };
-    let mut text = format!(
+    let seconds = |columns: usize| folding::span(columns, map.column_s);
+    format!(
         "The stronger the colour, the more. The slowest, {} to {}, fell into {} of {}.",
         latency(bin_us(highest)),
         latency(bin_us(highest + 1)),
         seconds(slowest),
         seconds(map.columns)
-    );
-    if !map.stalls.is_empty() {
-        text += &format!(" For {} nothing completed at all.", seconds(map.stalls.len()));
-    }
-    text
+    )
 }
 
 fn table(result: &TestResult, per_column: usize) -> Table {
     let series = &result.series;
-    let mut table = Table::new(["from", "completed", "half within", "99 % within", "slowest below"]);
-    for (column, bins) in series.commit_bins.chunks(per_column).enumerate() {
+    // Of several intervals at once the percentiles stand nowhere.
+    let of_several = per_column > 1;
+    let mut table = if of_several {
+        Table::new(["from", "completed", "stood still", "slowest below"])
+    } else {
+        Table::new(["from", "completed", "half within", "99 % within", "slowest below"])
+    };
+    table.note = folding::note(per_column, series.interval_s);
+    for (column, intervals) in series.commit_bins.chunks(per_column).enumerate() {
         let from = column * per_column;
-        let bins = summed(bins);
-        // Of several intervals at once the percentiles stand nowhere.
-        let alone = |values: &[Option<f64>]| values.get(from).copied().flatten().filter(|_| per_column == 1);
-        table.rows.push(vec![
+        let bins = summed(intervals);
+        let at = |values: &[Option<f64>]| or_dash(values.get(from).copied().flatten(), latency);
+        let mut row = vec![
             format!("{} s", from as f64 * series.interval_s),
             rate(bins.iter().map(|(_, count)| *count as f64).sum()),
-            or_dash(alone(&series.commit_p50_us), latency),
-            or_dash(alone(&series.commit_p99_us), latency),
-            or_dash(bins.last(), |(bin, _)| latency(bin_us(bin + 1))),
-        ]);
+        ];
+        if of_several {
+            let still = Some(stalled(intervals)).filter(|still| *still > 0);
+            row.push(or_dash(still, |still| folding::span(still, series.interval_s)));
+        } else {
+            row.extend([at(&series.commit_p50_us), at(&series.commit_p99_us)]);
+        }
+        row.push(or_dash(bins.last(), |(bin, _)| latency(bin_us(bin + 1))));
+        table.rows.push(row);
     }
     table
 }
@@ -139,7 +151,7 @@ mod tests {
         insta::assert_snapshot!(figure.summary, @"The stronger the colour, the more. The slowest, 100 ms to 126 ms, fell into 1 s of 4 s. For 1 s nothing completed at all.");
         let Chart::HeatMap(map) = figure.chart else { panic!() };
         assert_eq!(map.cells, [(0, 0, 500), (1, 0, 480), (1, 20, 1), (3, 1, 400)]);
-        assert_eq!(map.stalls, [2]);
+        assert_eq!(map.stalls, [(2, 1.0)]);
     }
 
     #[test]
@@ -158,6 +170,21 @@ mod tests {
         assert!(map.columns <= COLUMNS_MOST);
         assert_eq!(map.cells.iter().map(|cell| cell.2).sum::<u64>(), 1202);
         assert_eq!(figure.table.rows.len(), map.columns);
+    }
+
+    #[test]
+    fn a_stall_of_seconds_and_one_slow_commit_are_seen_in_a_day() {
+        let mut bins = vec![vec![(60, 900)]; 86_400];
+        bins[50_000..50_003].fill(Vec::new());
+        bins[70_000].push((95, 1));
+        let figure = of(bins).unwrap();
+        insta::assert_snapshot!(figure.summary, @"The stronger the colour, the more. The slowest, 3.16 s to 3.98 s, fell into 12 min of 24 h. For 3 s nothing completed at all.");
+        assert_eq!((figure.table.rows.len(), figure.table.columns.len()), (120, 4));
+        assert_eq!(figure.table.rows[50_000 / 720][2], "3 s");
+        assert!(figure.table.note.starts_with("A row stands for 12 min"), "{}", figure.table.note);
+        let Chart::HeatMap(map) = figure.chart else { panic!() };
+        assert_eq!(map.stalls, [(50_000 / 720, 3.0)]);
+        assert!(map.cells.contains(&(70_000 / 720, 35, 1)), "the one slow commit has its cell");
     }
 
     #[test]

@@ -170,7 +170,7 @@ fn three_decimals(value: f64) -> f64 {
 }
 
 fn table(named: &[Named<'_>], published: &[Published]) -> Table {
-    let mut table = Table { columns: vec!["share of all".to_owned()], rows: Vec::new() };
+    let mut table = Table { columns: vec!["share of all".to_owned()], ..Table::default() };
     table.columns.extend(named.iter().map(|named| named.name.clone()));
     let rows = ROWS.into_iter().filter(|(_, share)| {
         // A percentile that fewer than one latency lies beyond is the largest under another name.

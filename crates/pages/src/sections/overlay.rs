@@ -162,7 +162,7 @@ fn differences(told: &Told<'_>) -> Markup {
 fn facts_table(names: [&str; 2], facts: Vec<(String, String, String)>) -> Table {
     let [baseline, candidate] = names.map(str::to_owned);
     let rows = facts.into_iter().map(|(fact, baseline, candidate)| vec![fact, baseline, candidate]).collect();
-    Table { columns: vec!["fact".to_owned(), baseline, candidate], rows }
+    Table { columns: vec!["fact".to_owned(), baseline, candidate], rows, ..Table::default() }
 }
 
 /// What stands nowhere has the dash of all tables here, and not the terminal's.
@@ -186,7 +186,7 @@ fn grades(places: &[Place<'_>]) -> Markup {
     if uses.is_empty() {
         return html! {};
     }
-    let mut table = Table { columns: vec!["fit for".to_owned()], rows: Vec::new() };
+    let mut table = Table { columns: vec!["fit for".to_owned()], ..Table::default() };
     table.columns.extend(places.iter().map(|place| place.label.to_owned()));
     for fit_for in uses {
         let grade = |place: &Place<'_>| {
@@ -198,7 +198,7 @@ fn grades(places: &[Place<'_>]) -> Markup {
 }
 
 fn medians(places: &[Place<'_>], pairs: &[Pair<'_>]) -> Markup {
-    let mut table = Table { columns: vec!["p50 (p99)".to_owned()], rows: Vec::new() };
+    let mut table = Table { columns: vec!["p50 (p99)".to_owned()], ..Table::default() };
     table.columns.extend(places.iter().map(|place| place.label.to_owned()));
     for pair in pairs {
         let cell = |place: &Place<'_>| {

@@ -113,7 +113,7 @@ fn chart(run: &Running, id: &str, figures: &mut Figures) -> Markup {
         let from = format!("{} s", index as f64 * history.interval_s);
         table.rows.push(vec![from, rate(*per_s), p99.map_or_else(|| "–".to_owned(), latency)]);
     }
-    let chart = RateOverTime { interval_s: history.interval_s, per_s: history.iops.clone(), steady_from_s: None };
+    let chart = RateOverTime::of(history.interval_s, history.iops.clone());
     let figure = Figure {
         id: format!("{id}-chart"),
         title: "Operations per second, so far".to_owned(),

@@ -34,6 +34,8 @@ mod evidence;
 mod prose;
 
 #[cfg(test)]
+mod contrast;
+#[cfg(test)]
 mod samples;
 
 use maud::Markup;

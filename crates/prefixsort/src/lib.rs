@@ -24,6 +24,7 @@
 //! | module | its one job |
 //! | --- | --- |
 //! | `sort` | the functions that sort a slice or give its order; `iter` gives rows while it sorts |
+//! | `parallel` | the same on all processors (feature `rayon`, on by default) |
 //! | `external` | more than memory holds: runs on disk, and their merge |
 //! | `order` | slices that are in order already |
 //! | `engine` | the stack of partitions: which is next, and what is done with it |
@@ -56,6 +57,8 @@ mod iter;
 mod keys;
 mod lens;
 mod order;
+#[cfg(feature = "rayon")]
+mod parallel;
 pub mod partition;
 mod permute;
 mod radix;
@@ -63,6 +66,8 @@ mod sort;
 
 pub use external::{ExternalOptions, ExternalSorter, Figures, Record, Sorted, SpillError};
 pub use iter::{SortedIter, top_k};
+#[cfg(feature = "rayon")]
+pub use parallel::{par_sort, par_sort_by_key_bytes, par_sort_indices, par_sort_stable, par_sort_stable_by_key_bytes};
 pub use sort::{
     Cancelled, Options, Scratch, sort, sort_by_key_bytes, sort_in_arena, sort_indices, sort_stable,
     sort_stable_by_key_bytes, sort_with,

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use prefixsort::{
-    Cancelled, Options, Scratch, SortedIter, sort, sort_by_key_bytes, sort_indices, sort_stable,
-    sort_stable_by_key_bytes, sort_with, top_k,
+    Cancelled, Options, Scratch, SortedIter, par_sort, par_sort_indices, par_sort_stable_by_key_bytes, sort,
+    sort_by_key_bytes, sort_indices, sort_stable, sort_stable_by_key_bytes, sort_with, top_k,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -178,6 +178,13 @@ fn many_keys_of_many_kinds() {
         sort_stable_by_key_bytes(&mut stable, |row| row.0);
         assert!(stable.is_sorted());
         assert!(SortedIter::new(keys).eq(expected.iter()));
+        let mut parallel: Vec<(&[u8], u32)> = keys.iter().map(Vec::as_slice).zip(0..).collect();
+        par_sort_stable_by_key_bytes(&mut parallel, |row| row.0);
+        assert!(parallel == stable);
+        assert!(par_sort_indices(keys).into_iter().eq(stable.iter().map(|row| row.1)));
+        let mut parallel = keys.clone();
+        par_sort(&mut parallel);
+        assert!(parallel == expected);
         sort(keys);
         assert!(*keys == expected);
     }

@@ -242,8 +242,8 @@ mod tests {
     }
 
     fn records() -> impl Strategy<Value = Vec<Pair>> {
-        let bytes = || vec(prop_oneof![Just(b'a'), Just(0), any::<u8>()], 0..200);
-        vec((bytes(), bytes()), 0..40)
+        let bytes = || vec(prop_oneof![Just(b'a'), Just(0), any::<u8>()], 0..50);
+        vec((bytes(), bytes()), 0..12)
     }
 
     proptest! {

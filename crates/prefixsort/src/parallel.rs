@@ -1,0 +1,152 @@
+//! The same on all processors, by `rayon`.
+//!
+//! A sample gives splitters; the keys between two of them form a part, and parts are sorted by one engine each. The
+//! alternatives are to sort pieces and merge them, whose last merge is done by one processor, and to do the engine's first
+//! pass in pieces, which spares a look at each key and costs the engine a second way of doing everything.
+
+use rayon::prelude::*;
+
+use crate::engine::Engine;
+use crate::entry::Entry;
+use crate::keys::{KeyOf, Keys, Rows, Within};
+use crate::order::settle;
+use crate::permute::permute;
+use crate::sort::{Options, Scratch, sort_indices, sort_with};
+
+/// Fewer rows than this are sorted before the first thread has woken up.
+const FEWEST: usize = 10_000;
+
+/// Parts for each thread: uneven ones even out.
+const PARTS: usize = 4;
+
+/// Sampled keys for each part: parts then differ by some 20 % in size.
+const SAMPLED: usize = 32;
+
+/// [`sort`](crate::sort) on all processors. Takes twice its memory: 32 bytes for each row.
+///
+/// ```
+/// let mut rows = vec!["b", "c", "a"];
+/// prefixsort::par_sort(&mut rows);
+/// assert_eq!(rows, ["a", "b", "c"]);
+/// ```
+pub fn par_sort<T: AsRef<[u8]> + Sync>(rows: &mut [T]) {
+    par_sort_by_key_bytes(rows, T::as_ref);
+}
+
+/// [`sort_stable`](crate::sort_stable) on all processors.
+///
+/// ```
+/// let mut rows = vec!["b", "c", "a"];
+/// prefixsort::par_sort_stable(&mut rows);
+/// assert_eq!(rows, ["a", "b", "c"]);
+/// ```
+pub fn par_sort_stable<T: AsRef<[u8]> + Sync>(rows: &mut [T]) {
+    par_sort_stable_by_key_bytes(rows, T::as_ref);
+}
+
+/// [`sort_by_key_bytes`](crate::sort_by_key_bytes) on all processors.
+///
+/// ```
+/// let mut rows = vec![("b", 1), ("a", 2)];
+/// prefixsort::par_sort_by_key_bytes(&mut rows, |row| row.0.as_bytes());
+/// assert_eq!(rows[0].1, 2);
+/// ```
+pub fn par_sort_by_key_bytes<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &mut [T], key: F) {
+    sort_rows(rows, key, false);
+}
+
+/// [`sort_stable_by_key_bytes`](crate::sort_stable_by_key_bytes) on all processors.
+///
+/// ```
+/// let mut rows = vec![("a", 2), ("a", 1)];
+/// prefixsort::par_sort_stable_by_key_bytes(&mut rows, |row| row.0.as_bytes());
+/// assert_eq!(rows[0].1, 2);
+/// ```
+pub fn par_sort_stable_by_key_bytes<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &mut [T], key: F) {
+    sort_rows(rows, key, true);
+}
+
+/// [`sort_indices`] on all processors.
+///
+/// # Panics
+///
+/// If there are more than 4,294,967,295 rows.
+///
+/// ```
+/// assert_eq!(prefixsort::par_sort_indices(&["b", "c", "a"]), [2, 0, 1]);
+/// ```
+pub fn par_sort_indices<T: AsRef<[u8]> + Sync>(rows: &[T]) -> Vec<u32> {
+    if rows.len() < FEWEST {
+        return sort_indices(rows);
+    }
+    let count = u32::try_from(rows.len()).expect("no more than 4,294,967,295 rows");
+    order(&Rows { rows, key: Within(T::as_ref) }, count, true).into_par_iter().map(|entry| entry.row).collect()
+}
+
+fn sort_rows<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &mut [T], key: F, stable: bool) {
+    let (FEWEST.., Ok(count)) = (rows.len(), u32::try_from(rows.len())) else {
+        let _ = sort_with(rows, key, Options { stable, ..Options::default() }, &mut Scratch::default());
+        return;
+    };
+    let key = Within(key);
+    if settle(rows, &key) {
+        return;
+    }
+    let mut entries = order(&Rows { rows, key }, count, stable);
+    #[allow(unsafe_code, reason = "what the entries are is known here")]
+    // SAFETY: `order` made an entry for each row.
+    unsafe {
+        permute(rows, &mut entries);
+    }
+}
+
+/// Entries in the order of the rows' keys: one for each of `count` rows.
+fn order<T: Sync, K: KeyOf<T> + Sync>(rows: &Rows<'_, T, K>, count: u32, stable: bool) -> Vec<Entry> {
+    let parts = rayon::current_num_threads() * PARTS;
+    let splitters = splitters(rows, count, parts);
+    let piece = (count as usize).div_ceil(parts).max(1) as u32;
+    // Piece by piece, what of it belongs to each part.
+    let pieces: Vec<Vec<Vec<Entry>>> = (0..count)
+        .step_by(piece as usize)
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|begin| divide(rows, begin, count.min(begin.saturating_add(piece)), &splitters))
+        .collect();
+    let sorted: Vec<Vec<Entry>> = (0..=splitters.len())
+        .into_par_iter()
+        .map(|part| {
+            let mut entries: Vec<Entry> = pieces.iter().flat_map(|piece| &piece[part]).copied().collect();
+            let mut engine = Engine::default();
+            engine.start(entries.len() as u32, stable);
+            while engine.step(rows, &mut entries) {}
+            entries
+        })
+        .collect();
+    sorted.concat()
+}
+
+/// Keys that divide the rows into parts of about the same size, in order, each once.
+fn splitters<K: Keys>(rows: &K, count: u32, parts: usize) -> Vec<&[u8]> {
+    let many = (parts * SAMPLED).min(count as usize);
+    let mut sample: Vec<&[u8]> =
+        (0..many).map(|index| rows.key((index as u64 * u64::from(count) / many as u64) as u32)).collect();
+    crate::sort(&mut sample);
+    let mut splitters: Vec<&[u8]> = sample.into_iter().skip(SAMPLED / 2).step_by(SAMPLED).skip(1).collect();
+    splitters.dedup();
+    splitters
+}
+
+/// The entries of some rows, divided at the splitters: those of keys that are less than the first, and so on.
+fn divide<K: Keys>(rows: &K, begin: u32, end: u32, splitters: &[&[u8]]) -> Vec<Vec<Entry>> {
+    const AHEAD: u32 = 16;
+    let mut parts =
+        vec![Vec::with_capacity((end - begin) as usize / (splitters.len() + 1) * 5 / 4); splitters.len() + 1];
+    for row in begin..end {
+        if row + AHEAD < end {
+            rows.expect_key(row + AHEAD, 0);
+        }
+        let key = rows.key(row);
+        parts[splitters.partition_point(|splitter| *splitter <= key)].push(Entry::of_row(row));
+    }
+    parts
+}

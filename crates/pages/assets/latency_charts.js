@@ -87,6 +87,10 @@ charts["heat-map"] = (data, theme, width) => {
   const most = Math.max(...data.cells.map((cell) => cell[2]));
   // A label at each factor of ten, and two between where there is room.
   const every = data.bins <= 12 ? 2 : data.bins <= 24 ? 5 : 10;
+  // A label at the column in which a step of the clock begins.
+  const step = timeStep(data.columns * data.column_s);
+  const stepsBefore = (column) => Math.ceil((column * data.column_s) / step - 1e-9);
+  const begins = (column) => column === 0 || stepsBefore(column) * step < (column + 1) * data.column_s - 1e-9;
   const labelled = (bin) => (data.lowest_bin + bin) % every === 0;
   return {
     ...base(theme),
@@ -99,7 +103,7 @@ charts["heat-map"] = (data, theme, width) => {
       nameGap: 24,
       splitLine: { show: false },
       axisTick: { show: false },
-      axisLabel: { formatter: (column) => seconds(column * data.column_s) },
+      axisLabel: { interval: (column) => begins(column), formatter: (column) => seconds(stepsBefore(Number(column)) * step) },
     }),
     yAxis: axis(theme, {
       type: "category",

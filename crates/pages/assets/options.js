@@ -112,6 +112,11 @@ const logAxis = (theme, least, most, format, more = {}) => {
   });
 };
 
+// Seconds between two labels of a time axis: as a clock counts, and no more of them than have room.
+const TIME_STEPS_S = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200];
+const TIME_LABELS_MOST = 8;
+const timeStep = (end) => TIME_STEPS_S.find((step) => end / step <= TIME_LABELS_MOST) || Math.ceil(end / 86400 / TIME_LABELS_MOST) * 86400;
+
 // How far each label at the end of a line has to move down or up, in pixels, so that none lies on another: they keep their order and are spread around the
 // middle of each crowd. `places` are pixels from the top.
 const LABEL_PX = 14;

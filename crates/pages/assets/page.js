@@ -23,7 +23,9 @@ const heightOf = (place, width) => {
   const beside = place.closest(".beside") !== null && width >= BESIDE_LEAST;
   const heights = beside ? { percentiles: 480, "heat-map": 250, "rate-over-time": 190 } : { "rate-over-time": 230 };
   if (printing) return PRINTED_PX[figures[place.dataset.figure].kind] || 280;
-  const { kind, lines = [] } = figures[place.dataset.figure];
+  const { kind, lines = [], least_per_s: slowest = [] } = figures[place.dataset.figure];
+  // Two lines have a legend above them.
+  if (slowest.length > 0) return heights[kind] + LEGEND_PX + 30;
   if (kind === "curve" && lines.length > FEW_LINES) return MANY_LINES_PX;
   return heights[kind] || (width < NARROW ? 280 : 330);
 };

@@ -30,9 +30,9 @@ charts["rate-over-time"] = (data, theme, width) => {
       name: "time",
       nameLocation: "middle",
       nameGap: 24,
-      minInterval: data.interval_s,
+      interval: timeStep(end),
       splitLine: { show: false },
-      axisLabel: { formatter: seconds },
+      axisLabel: { formatter: seconds, showMaxLabel: end % timeStep(end) === 0 },
     }),
     yAxis: axis(theme, {
       type: "value",

@@ -29,7 +29,7 @@ const themes = {
     series: ["#56b4e9", "#f08a4b", "#35c79b", "#e3a3c6", "#e6b422", "#8fb8ff", "#c3a1e6"],
     heat: ["#2b70a1", "#3d8cc4", "#62b1e2", "#a0d2f2", "#e6f4fe"],
     steady: "rgba(53, 199, 155, 0.16)",
-    stall: "rgba(240, 138, 75, 0.36)",
+    stall: "rgba(240, 138, 75, 0.24)",
     stalled: "#f08a4b",
   },
 };

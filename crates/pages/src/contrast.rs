@@ -87,7 +87,7 @@ fn the_formula_is_the_guidelines_own() {
 fn text_stands_out_from_every_ground() {
     for (name, style) in styles() {
         let colour = |variable: &str| Colour::of(&style[variable][0]);
-        for (variable, _) in &style {
+        for variable in style.keys() {
             match variable.as_str() {
                 "--ground" | "--raised" => expect(name, colour("--accent"), colour(variable), TEXT_LEAST),
                 "--text" | "--faint" | "--accent" | "--good" | "--middling" | "--bad" => {
@@ -120,13 +120,12 @@ fn what_a_chart_draws_stands_out_from_its_ground() {
                 let colour = Colour::over(text, Some(ground));
                 let what = format!("{name}: {kind} {index}, {text}");
                 match kind.as_str() {
-                    "ground" => {}
                     "text" | "faint" => expect(&what, colour, ground, TEXT_LEAST),
                     "series" | "heat" | "span" | "published" | "stalled" => expect(&what, colour, ground, MARK_LEAST),
                     // Areas behind what is drawn: named by words or by a mark, and what is written on them has to be read.
                     "steady" | "stall" => expect(&what, Colour::of(&theme["faint"][0]), colour, TEXT_LEAST),
-                    // Axes and their grid only guide the eye.
-                    "line" | "split" => {}
+                    // The ground itself; axes and their grid, which only guide the eye.
+                    "ground" | "line" | "split" => {}
                     other => panic!("{other} is of no known kind"),
                 }
             }

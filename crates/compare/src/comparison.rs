@@ -386,8 +386,15 @@ fn notes(pair: &Pair<'_>, runs: [usize; 2]) -> Vec<String> {
         notes.push(format!("the candidate does not tell {}", names.join(", ")));
     }
     for ((side, test), runs) in sides.into_iter().zip(runs) {
-        if test.runs.len() < runs {
-            notes.push(format!("{} of {runs} runs of {side} have it", test.runs.len()));
+        if test.named < runs {
+            notes.push(format!("{} of {runs} runs of {side} have it", test.named));
+        }
+        if test.runs.len() < test.named {
+            notes.push(format!(
+                "{} runs of {side} count as {}, because they are equal to the last digit: one run named twice, or one model with one seed",
+                test.named,
+                test.runs.len()
+            ));
         }
         if let Some(error) = test.not_added_up() {
             notes.push(format!("the runs of {side} do not add up, so that it has rates and no percentiles: {error}"));

@@ -64,20 +64,29 @@ impl Group<'_> {
 /// One test of one side, from all runs that have it.
 #[derive(Debug, Clone)]
 pub struct GroupTest<'a> {
-    /// Its results, the first run's first.
+    /// Its results, the first run's first; those that are equal to the last digit are one run, and stand once.
     pub runs: Vec<&'a TestResult>,
+    /// How many there were with the equal ones.
+    pub named: usize,
     /// All of them together, or why they do not add up.
     whole: Result<Cow<'a, TestResult>, NotOfOneKind>,
 }
 
 impl<'a> GroupTest<'a> {
     /// Of these results; at least one, all of one workload.
-    pub(crate) fn new(runs: Vec<&'a TestResult>) -> GroupTest<'a> {
+    pub(crate) fn new(all: Vec<&'a TestResult>) -> GroupTest<'a> {
+        let named = all.len();
+        let mut runs: Vec<&TestResult> = Vec::new();
+        for run in all {
+            if !runs.contains(&run) {
+                runs.push(run);
+            }
+        }
         let whole = match runs.as_slice() {
             [one] => Ok(Cow::Borrowed(*one)),
             several => TestResult::merged(several).map(Cow::Owned),
         };
-        GroupTest { runs, whole }
+        GroupTest { runs, named, whole }
     }
 
     /// The first run's, which has the names.

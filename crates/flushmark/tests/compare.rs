@@ -90,7 +90,7 @@ fn the_last_sentence_says_it() {
     assert!(turned.stdout.contains("fast.json"), "{}", turned.stdout);
     assert!(last_line(&turned).contains("times as slow as A in"), "{}", turned.stdout);
     let same = results.results(&["compare", "slow.json", "slow.json"]);
-    assert_eq!(last_line(&same), "No difference between B and A that is more than noise, in all 2 tests.");
+    assert_eq!(last_line(&same), "No difference between B and A that is more than noise, in both tests.");
 }
 
 #[test]

@@ -20,6 +20,12 @@ pub enum NotOfOneKind {
     /// There is nothing to merge.
     #[error("nothing to merge: name two results of one kind")]
     TooFew,
+    /// One run would count twice.
+    #[error("the run of {started_at} is named twice, and would count twice")]
+    Twice {
+        /// When it began.
+        started_at: String,
+    },
     /// A test did something else.
     #[error("`{test}` is not one workload in all of them: `{field}` is {first} in one and {other} in another")]
     Workload {

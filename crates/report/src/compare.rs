@@ -151,9 +151,13 @@ fn value(metric: Metric, value: f64) -> String {
     }
 }
 
-/// A ratio to three digits: `0.998`, `1.05`, `12.3`.
+/// A ratio to three digits: `0.0157`, `0.998`, `1.05`, `12.3`.
 fn ratio(value: f64) -> String {
     match value {
+        value if value > 0.0 && value < 0.0995 => {
+            let zeros = (-value.log10()).floor() as usize;
+            format!("{value:.0$}", zeros + 3)
+        }
         value if value < 0.9995 => format!("{value:.3}"),
         value if value < 9.995 => format!("{value:.2}"),
         value if value < 99.95 => format!("{value:.1}"),

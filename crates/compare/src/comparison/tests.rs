@@ -259,6 +259,16 @@ fn a_figure_that_is_lost_keeps_no_limit() {
 }
 
 #[test]
+fn one_run_named_twice_tells_nothing_of_how_much_runs_differ() {
+    let [one, other] = [1, 2].map(|seed| run(vec![result(FSYNC, 1000.0, 5, seed)]));
+    let against = against(&[one.clone(), one.clone()], &[other]);
+    let iops = figure(&against, Metric::Iops);
+    insta::assert_snapshot!(because(iops), @"a single run of 5 s is too short; it takes 15 s, or several runs on its side");
+    insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"2 runs of the baseline count as 1, because they are equal to the last digit: one run named twice, or one model with one seed");
+    assert!((iops.baseline - one.results[0].iops).abs() < 1e-9);
+}
+
+#[test]
 fn a_run_that_broke_off_is_not_judged() {
     let of = |us: f64, seconds: usize, ended: Ended| {
         let mut result = result(FSYNC, us, seconds, seconds as u64);

@@ -18,6 +18,12 @@ impl RunDocument {
         alike(runs, "smoke", |run| run.smoke.to_string())?;
         alike(runs, "target.kind", |run| run.target.kind.clone())?;
         alike(runs, "source.tool", |run| run.source.as_ref().map_or("flushmark".to_owned(), |it| it.tool.clone()))?;
+        for (at, run) in runs.iter().enumerate() {
+            // Two runs of one model with one seed are equal, too, and two runs all the same.
+            if run.target.kind != "model" && runs[..at].contains(run) {
+                return Err(NotOfOneKind::Twice { started_at: run.started_at.clone() });
+            }
+        }
         let one_storage = RunDocument::of_one_storage(runs);
         let joined = |text: fn(&RunDocument) -> &String| super::distinct(runs.iter().map(text)).join(", ");
         let mut target = first.target.clone();

@@ -222,6 +222,10 @@ fn runs_of_different_kinds_are_refused() {
     insta::assert_snapshot!(refused(&|run| run.results[0].test = "another".to_owned()), @"`write + fsync` is not in all of them");
     insta::assert_snapshot!(refused(&|run| run.results[0].workload.depth = 4), @"`write + fsync` is not one workload in all of them: `depth` is 1 in one and 4 in another");
     assert_eq!(RunDocument::merged(std::slice::from_ref(&one)), Err(NotOfOneKind::TooFew));
+    assert!(RunDocument::merged(&[one.clone(), one.clone()]).is_ok(), "one model with one seed, run twice");
+    let mut real = one.clone();
+    real.target.kind = "directory".to_owned();
+    insta::assert_snapshot!(RunDocument::merged(&[real.clone(), real]).unwrap_err(), @"the run of 1970-01-01T00:00:00Z is named twice, and would count twice");
 }
 
 fn device(run: &mut RunDocument) -> &mut drive::BlockDevice {

@@ -84,6 +84,7 @@ fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&Me
     if unsure == 0 {
         let which = match tests {
             1 => "the one test".to_owned(),
+            2 => "both tests".to_owned(),
             _ => format!("all {tests} tests"),
         };
         return format!("No difference between {candidate} and {baseline} that is more than noise, in {which}.");
@@ -121,6 +122,7 @@ fn nothing_certain(count: &Count, tests: usize, names: [&str; 2], leading: &[&Me
 fn of_tests(count: usize, tests: usize, first: bool) -> String {
     match (count, tests, first) {
         (1, 1, _) => "in the one test".to_owned(),
+        (2, 2, _) => "in both tests".to_owned(),
         (count, tests, true) if count == tests => format!("in all {tests} tests"),
         (count, tests, true) => format!("in {count} of {tests} tests"),
         (count, ..) => format!("in {count}"),

@@ -219,6 +219,12 @@ fn ratios_are_said_in_words_and_never_below_one() {
 }
 
 #[test]
+fn a_ratio_has_three_digits_however_small() {
+    let said = [0.0, 0.000_123_4, 0.008_31, 0.015_72, 0.0994, 0.0996, 0.9994, 1.0, 12.34, 126.4].map(ratio);
+    assert_eq!(said, ["0.000", "0.000123", "0.00831", "0.0157", "0.0994", "0.100", "0.999", "1.00", "12.3", "126"]);
+}
+
+#[test]
 fn a_run_that_broke_off_says_nothing_and_says_why() {
     let mut broken = run(800.0, 30, 1.0);
     broken.results.truncate(2);

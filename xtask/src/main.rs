@@ -66,6 +66,8 @@ enum Peer {
     Fio(versus::Options),
     /// nbdkit from the system's packages: served drives, and crash states beside copied images
     Nbdkit(versus::Options),
+    /// The sort of byte strings beside std, published crates, Arrow and references of the literature
+    Sort(versus::sort::Options),
     /// `flushmark verify write` beside fio's verification (crc32c, fsync=1), on a file in memory
     Verify(versus::Options),
 }
@@ -86,6 +88,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench { what: Bench::Store(options) } => bench::store::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
+        Task::Versus { peer: Peer::Sort(options) } => versus::sort::run(&options),
         Task::Versus { peer: Peer::Verify(options) } => versus::verify::run(&options),
     }
 }

@@ -9,6 +9,7 @@ pub mod nbdkit;
 mod ours;
 mod rigs;
 mod rows;
+pub mod sort;
 pub mod verify;
 
 use std::sync::Arc;

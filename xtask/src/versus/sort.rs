@@ -1,0 +1,74 @@
+//! `cargo xtask versus sort`: our sort of byte strings beside every peer, on every data set, in one run.
+//!
+//! The measuring itself is done by the program `sortbench`, pinned to one processor: each repetition sorts a fresh copy of the same keys with every contestant
+//! in turn, who begins changes, and each result is compared to the sorted keys. Medians are compared.
+
+mod first;
+mod growth;
+mod in_memory;
+mod memory_traffic;
+mod plot;
+mod runner;
+mod targets;
+
+use anyhow::ensure;
+
+use self::runner::Runner;
+
+/// How it is run.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Keys of each data set
+    #[arg(long, default_value_t = 1_000_000)]
+    keys: usize,
+
+    /// Only these data sets
+    #[arg(long, num_args = 1..)]
+    data: Vec<String>,
+
+    /// Repetitions; medians are taken over them
+    #[arg(long, default_value_t = 7)]
+    repeat: usize,
+
+    /// The processor that all are pinned to
+    #[arg(long, default_value_t = 1)]
+    cpu: u32,
+
+    /// Instead: key bytes read, instructions and cache misses of ours and of std's sort, counted by valgrind
+    #[arg(long)]
+    cachegrind: bool,
+
+    /// Instead: time per key from 100 000 to 10 million keys, with a plot
+    #[arg(long)]
+    growth: bool,
+
+    /// Instead: the first hundredth of ten million URLs out of the sorting iterator, beside the whole sort
+    #[arg(long)]
+    first: bool,
+}
+
+/// Prints the tables that were asked for. Fails when a contestant does not sort or a tool is missing, not when a ratio falls short.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    ensure!(options.repeat > 0, "a median of no repetitions is none; ask for one at least (--repeat)");
+    ensure!(options.keys > 0, "there is nothing to sort; ask for one key at least (--keys)");
+    let runner = Runner::built(options.cpu)?;
+    let sets = runner.data_sets()?;
+    let wanted = targets::NAMED.map(str::to_owned);
+    for name in options.data.iter().chain(&wanted) {
+        ensure!(sets.contains(name), "there is no data set {name}; there are {}", sets.join(", "));
+    }
+    if options.cachegrind {
+        memory_traffic::run(&runner, options)?;
+    }
+    if options.growth {
+        growth::run(&runner, options)?;
+    }
+    if options.first {
+        first::run(&runner, options)?;
+    }
+    if !(options.cachegrind || options.growth || options.first) {
+        let sets = if options.data.is_empty() { sets } else { options.data.clone() };
+        in_memory::run(&runner, options, &sets)?;
+    }
+    Ok(())
+}

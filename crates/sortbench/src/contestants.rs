@@ -26,11 +26,11 @@ pub struct Contestant {
     pub name: &'static str,
     /// What it is.
     pub what: &'static str,
-    run: Run,
+    pub(crate) run: Run,
 }
 
 /// What takes its own copy of the keys outside the timed part and gives them back in order.
-type Run = for<'k> fn(&[&'k [u8]], &mut Stopwatch) -> Vec<&'k [u8]>;
+pub(crate) type Run = for<'k> fn(&[&'k [u8]], &mut Stopwatch) -> Vec<&'k [u8]>;
 
 /// afsort goes down one level of recursion for each byte that keys share.
 const STACK_BYTES: usize = 256 << 20;

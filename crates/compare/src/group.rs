@@ -78,7 +78,8 @@ impl<'a> GroupTest<'a> {
         let named = all.len();
         let mut runs: Vec<&TestResult> = Vec::new();
         for run in all {
-            if !runs.contains(&run) {
+            // Counts differ as good as always, so that the series are seldom looked at.
+            if !runs.iter().any(|known| known.ops == run.ops && *known == run) {
                 runs.push(run);
             }
         }

@@ -1,6 +1,6 @@
 //! Files that are there whole or not at all: whoever reads one at any moment, and whatever ends the program, finds the old content or the new.
 
-use std::fs::{Metadata, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{ErrorKind, Result, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -8,7 +8,8 @@ use std::path::Path;
 /// Of a new file, before the process' umask takes from it.
 const NEW: u32 = 0o666;
 
-/// Puts this content in the place of the file's: a new file beside it takes its name. The old one's mode stays, unless another is wanted.
+/// Puts this content in the place of the file's: a new file beside it takes its name. The old one's owner and mode stay, unless another mode is
+/// wanted.
 ///
 /// What is no file of its own (a device, a pipe, `/dev/stdout`, a second name of another file) has no name that could be taken, and is written to; so is a
 /// file in a directory where nothing can be made.
@@ -23,6 +24,10 @@ pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<()> {
     if leads_nowhere || is_a_stream(path) || found.as_ref().is_some_and(|found| !found.is_file() || found.nlink() > 1) {
         return std::fs::write(path, bytes);
     }
+    if found.is_some() {
+        // A directory lets a file be replaced that is write-protected, and whoever protected a baseline meant it.
+        OpenOptions::new().write(true).open(&target)?;
+    }
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Its own name does not end as a collector's files do. Opened here, because an error would tell of that name, and not of the one that a person chose.
     let open = |path: &Path| OpenOptions::new().write(true).create_new(true).mode(NEW).open(path);
@@ -34,6 +39,9 @@ pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<()> {
         }
         Err(error) => return Err(error),
     };
+    if found.as_ref().is_some_and(|found| !owned_alike(file.as_file(), found)) {
+        return std::fs::write(&target, bytes);
+    }
     file.write_all(bytes)?;
     // Not when it is made: the process' umask would take from it there.
     if let Some(mode) = mode.or(found.as_ref().map(Metadata::mode)) {
@@ -45,9 +53,16 @@ pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<()> {
     Ok(())
 }
 
+/// Gives the new file the old one's owner and group: what root writes in a person's file stays that person's. Whether it has them.
+fn owned_alike(file: &File, found: &Metadata) -> bool {
+    let wanted = (found.uid(), found.gid());
+    file.metadata().is_ok_and(|own| (own.uid(), own.gid()) == wanted)
+        || std::os::unix::fs::fchown(file, Some(wanted.0), Some(wanted.1)).is_ok()
+}
+
 /// `/dev/stdout` may be a file that the shell has open, and goes on being written to after a new one has taken its name.
 fn is_a_stream(path: &Path) -> bool {
-    path.starts_with("/dev") || path.starts_with("/proc")
+    (path.starts_with("/dev") && !path.starts_with("/dev/shm")) || path.starts_with("/proc")
 }
 
 #[cfg(test)]
@@ -79,6 +94,35 @@ mod tests {
         replace(&path, b"new", Some(0o644)).unwrap();
         assert_eq!(mode(&path), 0o644);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_file_stays_its_owner_s() {
+        const SOMEBODY: u32 = 65_534;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("result.json");
+        std::fs::write(&path, "old").unwrap();
+        if std::os::unix::fs::chown(&path, Some(SOMEBODY), Some(SOMEBODY)).is_err() {
+            println!("skipped: a_file_stays_its_owner_s: only root may give a file to somebody else");
+            return;
+        }
+        replace(&path, b"new", None).unwrap();
+        let found = std::fs::metadata(&path).unwrap();
+        assert_eq!((found.uid(), found.gid(), text(&path).as_str()), (SOMEBODY, SOMEBODY, "new"));
+    }
+
+    #[test]
+    fn what_is_write_protected_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("baseline.json");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+        if OpenOptions::new().write(true).open(&path).is_ok() {
+            println!("skipped: what_is_write_protected_stays_as_it_is: root may write everything");
+            return;
+        }
+        assert_eq!(replace(&path, b"new", None).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert_eq!(text(&path), "old");
     }
 
     #[test]

@@ -3,3 +3,4 @@
 pub mod import;
 pub mod report;
 pub mod store;
+pub mod web;

@@ -58,6 +58,8 @@ enum Bench {
     Report(bench::report::Options),
     /// A store filled with runs of fsync-study: keeping one more, and finding some
     Store(bench::store::Options),
+    /// The pages of `flushmark web` over that many runs: lists, filters, one run, two compared
+    Web(bench::web::Options),
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,6 +88,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench { what: Bench::Import(options) } => bench::import::run(&options),
         Task::Bench { what: Bench::Report(options) } => bench::report::run(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::run(&options),
+        Task::Bench { what: Bench::Web(options) } => bench::web::run(&options),
         Task::Versus { peer: Peer::Fio(options) } => versus::run(&options),
         Task::Versus { peer: Peer::Nbdkit(options) } => versus::nbdkit::run(&options),
         Task::Versus { peer: Peer::Sort(options) } => versus::sort::run(&options),

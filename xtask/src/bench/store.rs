@@ -99,14 +99,14 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 /// A run of the suite on a model, in virtual time.
-fn sample(program: &str) -> anyhow::Result<RunDocument> {
+pub(super) fn sample(program: &str) -> anyhow::Result<RunDocument> {
     let words =
         ["run", SUITE, "--target", "sim:consumer-nvme,filesystem=ext4", "--no-store", "--quiet", "--format", "json"];
     Ok(RunDocument::from_json(&output(program, &words)?)?)
 }
 
 /// Copies the first run, rows and all, as other runs of other hosts and drives on other days. Through the store it would take hours of commits.
-fn fill(path: &Path, runs: u32) -> anyhow::Result<()> {
+pub(super) fn fill(path: &Path, runs: u32) -> anyhow::Result<()> {
     let begun = Instant::now();
     let connection = Connection::open(path)?;
     connection.execute_batch(&format!(
@@ -133,7 +133,7 @@ fn bytes(path: &Path) -> anyhow::Result<u64> {
 }
 
 /// Prints the median, and gives it.
-fn figure<E>(name: &str, mut work: impl FnMut() -> Result<(), E>) -> anyhow::Result<Duration>
+pub(super) fn figure<E>(name: &str, mut work: impl FnMut() -> Result<(), E>) -> anyhow::Result<Duration>
 where
     anyhow::Error: From<E>,
 {

@@ -1,0 +1,116 @@
+//! `cargo xtask bench web`: how long the pages of `flushmark web` take over very many runs, from the request to the last byte.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use store::{Filter, Location, Origin, Store};
+
+use super::store::{figure, fill, sample};
+use crate::rig::build_release;
+
+/// How the store is filled, and who serves it.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// So many runs
+    #[arg(long, default_value_t = 100_000)]
+    runs: u32,
+
+    /// Where the store is made, and removed again; it takes some 50 KiB a run
+    #[arg(long, value_name = "DIR")]
+    at: Option<PathBuf>,
+
+    /// This flushmark (default: a release is built)
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+/// As many runs as a page of the list shows.
+const RUNS_PER_PAGE: u32 = 50;
+/// For a list of runs: as a click feels.
+const LIST_MOST: Duration = Duration::from_millis(200);
+/// For a page with the charts of all tests of a run, or of two.
+const CHARTS_MOST: Duration = Duration::from_secs(1);
+
+/// Fills a store, serves it, and prints the time and size of each page beside what it may take. Fails when a page cannot be had, not when it is late.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let place = options.at.clone().unwrap_or_else(std::env::temp_dir);
+    let directory =
+        tempfile::tempdir_in(&place).with_context(|| format!("cannot make a directory in {}", place.display()))?;
+    let path = directory.path().join("results.db");
+    let program = options.program.clone().map_or_else(build_release, Ok)?;
+    let document = sample(&program.to_string_lossy())?;
+    let mut store = Store::open(&Location::Sqlite(path.clone()))?;
+    store.insert(&document, &Origin { host: Some("db0".to_owned()) })?;
+    fill(&path, options.runs)?;
+    let middle = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
+    let [one, other] = middle[..] else { anyhow::bail!("--runs {} leaves none to compare", options.runs) };
+    drop(store);
+    let server = Server::start(&program, &path)?;
+    println!("{} runs of {} tests each", options.runs, document.results.len());
+    let last_page = format!("/?page={}", options.runs / RUNS_PER_PAGE);
+    for (name, path, most) in [
+        ("the list", "/".to_owned(), LIST_MOST),
+        ("its last page", last_page, LIST_MOST),
+        ("by host, one in a hundred", "/?host=db7".to_owned(), LIST_MOST),
+        ("by host, none", "/?host=nobody".to_owned(), LIST_MOST),
+        ("by drive, one serial number", "/?drive=SN000777".to_owned(), LIST_MOST),
+        ("by tag, one in a thousand", "/?tag=fleet".to_owned(), LIST_MOST),
+        ("by day", "/?since=2026-01-01".to_owned(), LIST_MOST),
+        ("by note, none", "/?note=nothing".to_owned(), LIST_MOST),
+        ("one run", format!("/run/{one}"), CHARTS_MOST),
+        ("two compared", format!("/compare?run={one}&run={other}"), CHARTS_MOST),
+        ("a run's report as a file", format!("/run/{one}/report.html"), CHARTS_MOST),
+        ("tests that run now", "/live".to_owned(), LIST_MOST),
+    ] {
+        let mut bytes = 0;
+        let median = figure(name, || server.get(&path).map(|got| bytes = got))?;
+        let share = median.as_secs_f64() / most.as_secs_f64() * 100.0;
+        println!("{:<44} {share:>7.0} % of {most:?}, {} KiB", "", bytes >> 10);
+    }
+    Ok(())
+}
+
+/// A `flushmark web`, which ends with this.
+struct Server {
+    process: Child,
+    host: String,
+}
+
+impl Server {
+    fn start(program: &Path, store: &Path) -> anyhow::Result<Server> {
+        let mut command = Command::new(program);
+        command.args(["web", "--listen", "0", "--store"]).arg(store).stdout(Stdio::piped()).stderr(Stdio::null());
+        let process = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
+        // Owned from here on, so that whatever fails ends it.
+        let mut server = Server { process, host: String::new() };
+        let mut url = String::new();
+        let stdout = server.process.stdout.take().context("no output to read its address from")?;
+        BufReader::new(stdout).read_line(&mut url)?;
+        server.host = url.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
+        anyhow::ensure!(!server.host.is_empty(), "{} web said no address", program.display());
+        Ok(server)
+    }
+
+    /// The bytes of a page.
+    fn get(&self, path: &str) -> anyhow::Result<usize> {
+        let mut stream = TcpStream::connect(&self.host)?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.host)?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        let status = answer.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        anyhow::ensure!(status == b"HTTP/1.1 200 OK", "{path}: {}", String::from_utf8_lossy(status));
+        Ok(answer.len())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

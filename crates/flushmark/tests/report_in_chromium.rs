@@ -318,6 +318,20 @@ fn a_narrow_view_holds_everything() {
 }
 
 #[test]
+fn a_comparison_in_a_narrow_view_breaks_no_word() {
+    let Some(mut shown) = Shown::new("a_comparison_in_a_narrow_view_breaks_no_word", &[CHECK, CHECK_OTHER]) else {
+        return;
+    };
+    shown.page.resize(400, 900).unwrap();
+    let highest = shown.number(
+        "Math.max(...[...document.querySelectorAll('.compared th[scope=row]')].map((cell) => cell.offsetHeight))",
+    );
+    assert!(highest > 0.0 && highest < 40.0, "a name of a figure stands in one line, and not in {highest} px");
+    assert!(shown.number("document.documentElement.scrollWidth") <= 400.0);
+    shown.picture("comparison-narrow.png", 400);
+}
+
+#[test]
 fn numbers_need_no_script() {
     let Some(mut shown) = Shown::new("numbers_need_no_script", &[CHECK]) else { return };
     shown.page.scripts(false).unwrap();

@@ -6,6 +6,7 @@ pub mod emulate;
 pub mod export;
 pub mod report;
 pub mod results;
+pub mod sort;
 pub mod store;
 pub mod verify;
 pub mod web;
@@ -23,7 +24,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  unfit for a use named with --fail-on, (verify check) not proven to keep its word, or
-     (results compare) beyond a limit of --fail-if
+     (results compare) beyond a limit of --fail-if, or (sort --check) not sorted
   2  wrong use, or no test of the plan can run here
   3  refused for safety
   4  I/O or system error; what was measured until then has been printed
@@ -53,6 +54,7 @@ pub enum Command {
     Results(results::ResultsArgs),
     Report(report::ReportArgs),
     Web(web::WebArgs),
+    Sort(sort::SortArgs),
     Explain(ExplainArgs),
     Catalogue(CatalogueArgs),
 }

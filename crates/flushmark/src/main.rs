@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         args::Command::Crash(crash) => commands::crash::run(&crash),
         args::Command::Report(report) => commands::report::run(&report),
         args::Command::Results(results) => commands::results::run(&results),
+        args::Command::Sort(sort) => commands::sort::run(&sort),
         args::Command::Web(web) => commands::web::run(&web),
         args::Command::Explain(explain) => commands::explain::run(&explain),
         args::Command::Catalogue(catalogue) => commands::catalogue::run(&catalogue),

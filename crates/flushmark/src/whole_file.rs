@@ -1,56 +1,112 @@
 //! Files that are there whole or not at all: whoever reads one at any moment, and whatever ends the program, finds the old content or the new.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
-use std::io::{ErrorKind, Result, Write as _};
+use std::io::{ErrorKind, Result, Write};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 /// Of a new file, before the process' umask takes from it.
 const NEW: u32 = 0o666;
 
-/// Puts this content in the place of the file's: a new file beside it takes its name. The old one's owner and mode stay, unless another mode is
-/// wanted.
-///
-/// What is no file of its own (a device, a pipe, `/dev/stdout`, a second name of another file) has no name that could be taken, and is written to; so is a
-/// file in a directory where nothing can be made.
+/// Puts this content in the place of the file's, as a [`Replacement`].
 ///
 /// # Errors
-/// When neither can be done; a file that was there is as it was, then, if it was to be replaced.
+/// When that cannot be done; a file that was there is as it was, then, if it was to be replaced.
 pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<()> {
-    // Behind a symbolic link, the file that it names is what is replaced, and the link stays.
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let found = std::fs::metadata(&target).ok();
-    let leads_nowhere = found.is_none() && path.is_symlink();
-    if leads_nowhere || is_a_stream(path) || found.as_ref().is_some_and(|found| !found.is_file() || found.nlink() > 1) {
-        return std::fs::write(path, bytes);
-    }
-    if found.is_some() {
-        // A directory lets a file be replaced that is write-protected, and whoever protected a baseline meant it.
-        OpenOptions::new().write(true).open(&target)?;
-    }
-    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Its own name does not end as a collector's files do. Opened here, because an error would tell of that name, and not of the one that a person chose.
-    let open = |path: &Path| OpenOptions::new().write(true).create_new(true).mode(NEW).open(path);
-    let begun = tempfile::Builder::new().prefix(".flushmark-").suffix(".tmp").make_in(parent, open);
-    let mut file = match begun {
-        Ok(file) => file,
-        Err(error) if found.is_some() && error.kind() == ErrorKind::PermissionDenied => {
-            return std::fs::write(&target, bytes);
+    let mut replacement = Replacement::begin(path, mode)?;
+    replacement.write_all(bytes)?;
+    replacement.finish()
+}
+
+/// What will be a file's content: a new file beside it, which takes its name when it is finished. The old one's owner and mode stay, unless another mode
+/// is wanted.
+///
+/// What is no file of its own (a device, a pipe, `/dev/stdout`, a second name of another file) has no name that could be taken, and is written to; so is a
+/// file in a directory where nothing can be made. One that is dropped unfinished leaves nothing behind.
+pub enum Replacement {
+    InPlace(File),
+    Beside { file: NamedTempFile, target: PathBuf, mode: Option<u32> },
+}
+
+impl Replacement {
+    /// Ready to be written to.
+    ///
+    /// # Errors
+    /// When neither a file beside it nor it itself can be written.
+    pub fn begin(path: &Path, mode: Option<u32>) -> Result<Self> {
+        // Behind a symbolic link, the file that it names is what is replaced, and the link stays.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let found = std::fs::metadata(&target).ok();
+        let leads_nowhere = found.is_none() && path.is_symlink();
+        if leads_nowhere
+            || is_a_stream(path)
+            || found.as_ref().is_some_and(|found| !found.is_file() || found.nlink() > 1)
+        {
+            return File::create(path).map(Self::InPlace);
         }
-        Err(error) => return Err(error),
-    };
-    if found.as_ref().is_some_and(|found| !owned_alike(file.as_file(), found)) {
-        return std::fs::write(&target, bytes);
+        if found.is_some() {
+            // A directory lets a file be replaced that is write-protected, and whoever protected a baseline meant it.
+            OpenOptions::new().write(true).open(&target)?;
+        }
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Its own name does not end as a collector's files do. Opened here, because an error would tell of that name, and not of the one that a person chose.
+        let open = |path: &Path| OpenOptions::new().write(true).create_new(true).mode(NEW).open(path);
+        let begun = tempfile::Builder::new().prefix(".flushmark-").suffix(".tmp").make_in(parent, open);
+        let file = match begun {
+            Ok(file) => file,
+            Err(error) if found.is_some() && error.kind() == ErrorKind::PermissionDenied => {
+                return File::create(&target).map(Self::InPlace);
+            }
+            Err(error) => return Err(error),
+        };
+        if found.as_ref().is_some_and(|found| !owned_alike(file.as_file(), found)) {
+            return File::create(&target).map(Self::InPlace);
+        }
+        Ok(Self::Beside { file, mode: mode.or(found.as_ref().map(Metadata::mode)), target })
     }
-    file.write_all(bytes)?;
-    // Not when it is made: the process' umask would take from it there.
-    if let Some(mode) = mode.or(found.as_ref().map(Metadata::mode)) {
-        file.as_file().set_permissions(Permissions::from_mode(mode & 0o7777))?;
+
+    /// Makes it durable, and the file.
+    ///
+    /// # Errors
+    /// When it cannot be made durable, or the name cannot be taken.
+    pub fn finish(self) -> Result<()> {
+        let (file, target, mode) = match self {
+            // A pipe or a terminal has nothing to make durable.
+            Self::InPlace(file) if file.metadata().is_ok_and(|facts| facts.is_file()) => return file.sync_all(),
+            Self::InPlace(_) => return Ok(()),
+            Self::Beside { file, target, mode } => (file, target, mode),
+        };
+        // Not when it is made: the process' umask would take from it there.
+        if let Some(mode) = mode {
+            file.as_file().set_permissions(Permissions::from_mode(mode & 0o7777))?;
+        }
+        // A rename may become durable before what the file holds.
+        file.as_file().sync_all()?;
+        file.persist(&target).map_err(|error| error.error)?;
+        // The name is durable when its directory is; a filesystem that cannot say so leaves nothing to be done.
+        if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            let _ = File::open(parent).and_then(|parent| parent.sync_all());
+        }
+        Ok(())
     }
-    // A rename may become durable before what the file holds.
-    file.as_file().sync_all()?;
-    file.persist(&target).map_err(|error| error.error)?;
-    Ok(())
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        match self {
+            Self::InPlace(file) => file.write(bytes),
+            Self::Beside { file, .. } => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        match self {
+            Self::InPlace(file) => file.flush(),
+            Self::Beside { file, .. } => file.flush(),
+        }
+    }
 }
 
 /// Gives the new file the old one's owner and group: what root writes in a person's file stays that person's. Whether it has them.

@@ -310,7 +310,9 @@ fn fio_s_real_output_of_every_kind_of_job() {
     for kind in kinds {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().to_str().unwrap();
-        let common = ["--name=live", "--directory", path, "--size=1m", "--runtime=300ms", "--time_based"];
+        // fio leaves its state of verification in the current directory unless told where else.
+        let aside = format!("--aux-path={path}");
+        let common = ["--name=live", "--directory", path, &aside, "--size=1m", "--runtime=300ms", "--time_based"];
         let log = format!("--write_lat_log={path}/live");
         let kind: Vec<&str> =
             kind.iter().map(|&word| if word == "--write_lat_log=live" { log.as_str() } else { word }).collect();

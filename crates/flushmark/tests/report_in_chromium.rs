@@ -200,10 +200,10 @@ fn a_day_of_seconds_opens_at_once_and_shows_its_stall() {
     // Means and slowest seconds, each drawn to the end of its last step.
     assert_eq!(shown.points(&format!("{anchor}-rate")), [481, 481]);
     let slowest = format!("Math.min(...flushmark.figures['{anchor}-rate'].least_per_s)");
-    assert_eq!(shown.number(&slowest), 0.0);
+    assert!(shown.number(&slowest).abs() < 0.5);
     assert_eq!(shown.points(&format!("{anchor}-heat")), [480, 1], "four cells a column, and a mark for the stall");
     let rows = format!("document.querySelectorAll('#{anchor}-heat tbody tr').length");
-    assert_eq!(shown.number(&rows), 120.0);
+    assert!((shown.number(&rows) - 120.0).abs() < 0.5);
     let said = shown.value(&format!("document.querySelector('#{anchor}-heat').textContent"));
     for sentence in ["For 3 s nothing completed at all.", "A row stands for 12 min; the result document has every 1 s."]
     {

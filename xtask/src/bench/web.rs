@@ -91,7 +91,7 @@ impl Server {
         let mut url = String::new();
         let stdout = server.process.stdout.take().context("no output to read its address from")?;
         BufReader::new(stdout).read_line(&mut url)?;
-        server.host = url.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
+        url.trim().trim_start_matches("http://").trim_end_matches('/').clone_into(&mut server.host);
         anyhow::ensure!(!server.host.is_empty(), "{} web said no address", program.display());
         Ok(server)
     }

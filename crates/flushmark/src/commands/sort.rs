@@ -1,0 +1,242 @@
+//! `flushmark sort`: files in the order of their bytes.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use prefixsort::ExternalOptions;
+use sortfile::{Done, Order, SortError, Sorter, Ties, Unit, first_disorder};
+
+use crate::args::sort::{Memory, SortArgs};
+use crate::exit::{Verdict, complain};
+use crate::signals::{self, STOP};
+use crate::whole_file::Replacement;
+
+/// Work shorter than this is done before a bar could be read.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// Memory to use where the system does not say how much there is.
+const USUAL_MEMORY: u64 = 256 << 20;
+
+/// Sorts, or checks.
+///
+/// # Errors
+/// When an input cannot be read, or the output, or what memory does not hold, cannot be written.
+pub fn run(args: &SortArgs) -> anyhow::Result<Verdict> {
+    signals::listen()?;
+    let outcome = if args.check || args.check_quietly { check(args) } else { sort(args) };
+    match (signals::received(), outcome) {
+        (Some(signal), Err(error)) if is_stop(&error) => Ok(Verdict::Interrupted(signal)),
+        (_, outcome) => outcome,
+    }
+}
+
+fn is_stop(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(SortError::Stopped))
+}
+
+fn order(args: &SortArgs) -> Order {
+    let end = if args.zero_terminated { 0 } else { b'\n' };
+    Order {
+        unit: args.record_size.map_or(Unit::Lines { end }, |size| Unit::Records(size as usize)),
+        keys: args.key.clone(),
+        separator: args.field_separator,
+        skip_blanks: args.ignore_leading_blanks,
+        reverse: args.reverse,
+        ties: match (args.unique, args.stable) {
+            (true, _) => Ties::FirstOnly,
+            (false, true) => Ties::AsTheyCame,
+            (false, false) => Ties::WholeRecord,
+        },
+    }
+}
+
+fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
+    let begun = Instant::now();
+    let inputs = inputs(args);
+    let expected = expected(&inputs);
+    let threads =
+        args.parallel.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let options = ExternalOptions {
+        memory: usize::try_from(memory(args.buffer_size)).unwrap_or(usize::MAX),
+        directories: if args.temporary_directory.is_empty() {
+            vec![std::env::temp_dir()]
+        } else {
+            args.temporary_directory.clone()
+        },
+        // One thread reads and writes; alone, it does everything.
+        threads: if threads == 1 { 0 } else { threads },
+        expected,
+        ..ExternalOptions::default()
+    };
+    let mut sorter = Sorter::new(&order(args), options)?;
+    let bar = Bar::new(args.quiet, expected);
+    for input in &inputs {
+        sorter.take(open(input)?, |read| bar.advance("reading", read)).with_context(|| name(input))?;
+    }
+    let read = begun.elapsed();
+    bar.begin_again();
+    let done = match &args.output {
+        Some(path) => {
+            let cannot = || format!("cannot write {}", path.display());
+            let mut output = Replacement::begin(path, None).with_context(cannot)?;
+            let done = sorter.finish(&mut output, |written| bar.advance("writing", written))?;
+            output.finish().with_context(cannot)?;
+            done
+        }
+        None => to_stdout(sorter, &bar)?,
+    };
+    if args.figures {
+        complain(&figures(&done, read, begun.elapsed()));
+    }
+    Ok(Verdict::Done)
+}
+
+fn to_stdout(sorter: Sorter, bar: &Bar) -> anyhow::Result<Done> {
+    // Blocks are a megabyte already; the library's buffer would look for line ends in them.
+    let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned().context("cannot write to stdout")?);
+    let done = sorter.finish(&mut out, |written| bar.advance("writing", written))?;
+    // A pipe or a terminal has nothing to make durable.
+    if out.metadata().is_ok_and(|facts| facts.is_file()) {
+        out.sync_all().context("stdout could not be made durable")?;
+    }
+    Ok(done)
+}
+
+fn check(args: &SortArgs) -> anyhow::Result<Verdict> {
+    let order = order(args);
+    let inputs = inputs(args);
+    let bar = Bar::new(args.quiet, expected(&inputs));
+    let [input] = &inputs[..] else {
+        return Err(crate::exit::WrongUse("one file at a time can be checked; name one".to_owned()).into());
+    };
+    let disorder = first_disorder(&order, open(input)?, |read| bar.advance("checking", read));
+    let Some(disorder) = disorder.with_context(|| name(input))? else { return Ok(Verdict::Done) };
+    if !args.check_quietly {
+        let what = if args.unique { "out of order, or twice" } else { "out of order" };
+        complain(&format!("{}:{}: {what}: {}", name(input), disorder.number, shown(&disorder.record)));
+    }
+    Ok(Verdict::Unfit)
+}
+
+/// The beginning of a record as text that no terminal takes for commands.
+fn shown(record: &[u8]) -> String {
+    const MOST: usize = 80;
+    let text: String = String::from_utf8_lossy(&record[..record.len().min(4 * MOST)]).chars().take(MOST).collect();
+    let more = if record.len() > text.len() { "…" } else { "" };
+    format!("{}{more}", text.escape_debug())
+}
+
+fn inputs(args: &SortArgs) -> Vec<PathBuf> {
+    if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files.clone() }
+}
+
+fn name(input: &Path) -> String {
+    if input == Path::new("-") { "stdin".to_owned() } else { input.display().to_string() }
+}
+
+fn open(input: &Path) -> anyhow::Result<Box<dyn Read>> {
+    if input == Path::new("-") {
+        return Ok(Box::new(std::io::stdin().lock()));
+    }
+    let file = File::open(input).with_context(|| format!("cannot open {}", input.display()))?;
+    if file.metadata().is_ok_and(|facts| facts.is_dir()) {
+        return Err(crate::exit::WrongUse(format!("{} is a directory; name files", input.display())).into());
+    }
+    Ok(Box::new(file))
+}
+
+/// How many bytes all inputs have, if all are files.
+fn expected(inputs: &[PathBuf]) -> Option<u64> {
+    inputs
+        .iter()
+        .map(|input| std::fs::metadata(input).ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len()))
+        .sum()
+}
+
+/// Bytes that may be used.
+fn memory(wanted: Option<Memory>) -> u64 {
+    let amount = |name: &str| {
+        let facts = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+    };
+    // A container has less than its machine.
+    let allowed = || std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse::<u64>().ok();
+    match wanted {
+        Some(Memory::Bytes(bytes)) => bytes,
+        Some(Memory::Percent(percent)) => {
+            amount("MemTotal").map_or(USUAL_MEMORY, |total| total.min(allowed().unwrap_or(u64::MAX)) / 100 * percent)
+        }
+        None => amount("MemAvailable").map_or(USUAL_MEMORY, |free| free.min(allowed().unwrap_or(u64::MAX)) / 2),
+    }
+}
+
+fn figures(done: &Done, read: Duration, whole: Duration) -> String {
+    let figures = &done.figures;
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let spilled = match figures.runs {
+        0 => "nothing was spilled".to_owned(),
+        runs => format!(
+            "{runs} runs of {:.0} MiB in all were written in {:.2} s and {:.0} MiB read back in {:.2} s",
+            mib(figures.written),
+            figures.writing.as_secs_f64(),
+            mib(figures.read),
+            figures.reading.as_secs_f64()
+        ),
+    };
+    format!(
+        "{} records of {:.0} MiB, {} written, in {:.2} s: {:.2} s until all were read; threads sorted for {:.2} s; {spilled}",
+        figures.records,
+        mib(figures.bytes),
+        done.written,
+        whole.as_secs_f64(),
+        read.as_secs_f64(),
+        figures.sorting.as_secs_f64(),
+    )
+}
+
+/// A bar on a terminal, for work that takes long enough to be watched.
+struct Bar {
+    begun: Instant,
+    bar: ProgressBar,
+}
+
+impl Bar {
+    fn new(quiet: bool, expected: Option<u64>) -> Self {
+        // Draws nothing where stderr is no terminal.
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(expected.unwrap_or(0)) };
+        let form = if expected.is_some() {
+            "{msg} {bar:30} {bytes}/{total_bytes} {binary_bytes_per_sec}, {eta} left"
+        } else {
+            "{msg} {bytes} {binary_bytes_per_sec}"
+        };
+        bar.set_style(ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { begun: Instant::now(), bar }
+    }
+
+    fn begin_again(&self) {
+        self.bar.reset();
+    }
+
+    /// So many more bytes; whether to go on.
+    fn advance(&self, what: &'static str, bytes: u64) -> bool {
+        if self.begun.elapsed() > SHORT {
+            self.bar.set_message(what);
+            self.bar.inc(bytes);
+        } else {
+            self.bar.update(|state| state.set_pos(state.pos() + bytes));
+        }
+        !STOP.is_requested()
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

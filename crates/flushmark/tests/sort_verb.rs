@@ -1,0 +1,152 @@
+//! `flushmark sort` as a person types it. What it puts out is held against GNU sort's in the crate `sortfile`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn sort(arguments: &[&str], input: &[u8], directory: &Path) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_flushmark"))
+        .arg("sort")
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may refuse before it has read everything.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Lines like URLs, more than 4 MiB of them.
+fn many_lines() -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut lines = Vec::new();
+    for _ in 0..200_000 {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        writeln!(lines, "https://host{}.example/{}/{}", state >> 61, state >> 54 & 0xff, state >> 40 & 0xffff).unwrap();
+    }
+    lines
+}
+
+#[test]
+fn a_pipe_is_sorted() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = sort(&["-u"], b"b\na\nb\n\0 no end", directory.path());
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(output.stdout, b"\0 no end\na\nb\n");
+}
+
+#[test]
+fn a_file_may_be_its_own_output_and_files_are_sorted_together() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("one"), "c 1\na 3").unwrap();
+    fs::write(directory.path().join("two"), "b 2\n").unwrap();
+    let output = sort(&["-k", "2,2r", "one", "two", "-", "-o", "one"], b"d 4\n", directory.path());
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(fs::read_to_string(directory.path().join("one")).unwrap(), "d 4\na 3\nb 2\nc 1\n");
+    assert_eq!(names(directory.path()), ["one", "two"]);
+}
+
+#[test]
+fn more_than_memory_is_sorted_and_told_of() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = many_lines();
+    fs::write(directory.path().join("lines"), &lines).unwrap();
+    let output = sort(&["lines", "-S", "4M", "-T", ".", "--parallel", "2", "--figures"], b"", directory.path());
+    assert!(output.status.success(), "{}", said(&output));
+    let mut expected: Vec<&[u8]> = lines.split_inclusive(|&byte| byte == b'\n').collect();
+    expected.sort_unstable();
+    assert!(output.stdout == expected.concat());
+    let figures = said(&output);
+    assert!(figures.contains("200000 records of ") && figures.contains(" runs of "), "{figures}");
+    assert_eq!(names(directory.path()), ["lines"], "no file stays");
+}
+
+#[test]
+fn records_are_sorted_by_their_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = sort(&["--record-size", "3", "-k", "1.2,1.2"], b"a2\nc1xb3 ", directory.path());
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(output.stdout, b"c1xa2\nb3 ");
+    let output = sort(&["--record-size", "3"], b"abcd", directory.path());
+    assert_eq!(output.status.code(), Some(4));
+    assert_eq!(said(&output), "flushmark: stdin: ends after 1 of the 3 bytes of a record; is 3 the right size?\n");
+}
+
+#[test]
+fn disorder_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("lines"), "a\nc\nb\x1b\n").unwrap();
+    let output = sort(&["-c", "lines"], b"", directory.path());
+    assert_eq!(
+        (output.status.code(), said(&output).as_str()),
+        (Some(1), "flushmark: lines:3: out of order: b\\u{1b}\n")
+    );
+    let quiet = sort(&["-C", "lines"], b"", directory.path());
+    assert_eq!((quiet.status.code(), said(&quiet).as_str()), (Some(1), ""));
+    assert!(sort(&["-c", "-"], b"a\na\nb\n", directory.path()).status.success());
+    let twice = sort(&["-c", "-u"], b"a\na\n", directory.path());
+    assert_eq!(said(&twice), "flushmark: stdin:2: out of order, or twice: a\n");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_and_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("lines"), many_lines()).unwrap();
+    fs::write(directory.path().join("out"), "old").unwrap();
+    for (arguments, code, sentence) in [
+        (&["missing", "-o", "out"][..], 4, "cannot open missing: No such file or directory (os error 2)"),
+        (&[".", "-o", "out"], 2, ". is a directory; name files"),
+        (
+            &["lines", "-o", "out", "-S", "4M", "-T", "gone"],
+            4,
+            "lines: no temporary file can be made in gone: No such file or directory (os error 2)",
+        ),
+        (&["lines", "-o", "gone/out"], 4, "cannot write gone/out: No such file or directory (os error 2)"),
+        (&["-c", "lines", "out"], 2, "one file at a time can be checked; name one"),
+    ] {
+        let output = sort(arguments, b"", directory.path());
+        assert_eq!(said(&output), format!("flushmark: {sentence}\n"), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    }
+    assert_eq!(fs::read_to_string(directory.path().join("out")).unwrap(), "old");
+    assert_eq!(names(directory.path()), ["lines", "out"]);
+    let numeric = sort(&["-k", "1n"], b"", directory.path());
+    assert_eq!(numeric.status.code(), Some(2));
+    assert!(said(&numeric).contains("the ordering 'n' is not known here"), "{}", said(&numeric));
+}
+
+#[test]
+fn a_long_line_and_a_reader_that_goes_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let long = [vec![b'x'; 100 << 20], b"\na".to_vec()].concat();
+    let output = sort(&[], &long, directory.path());
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.stdout.starts_with(b"a\nxxx") && output.stdout.len() == long.len() + 1);
+    fs::write(directory.path().join("lines"), many_lines()).unwrap();
+    let program = env!("CARGO_BIN_EXE_flushmark");
+    let head = Command::new("sh")
+        .args(["-c", &format!("{program} sort lines | head -n 1; {program} sort lines > /dev/full; echo $?")])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(head.stdout.starts_with(b"https://host0"), "{}", said(&head));
+    assert!(head.stdout.ends_with(b"\n4\n"), "{}", said(&head));
+    assert_eq!(said(&head), "flushmark: the output cannot be written: No space left on device (os error 28)\n");
+}

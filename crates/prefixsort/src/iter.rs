@@ -4,6 +4,7 @@ use std::iter::FusedIterator;
 
 use crate::engine::Engine;
 use crate::entry::Entry;
+use crate::huge_pages;
 use crate::keys::{Rows, Within};
 
 /// An iterator over rows in the order of their bytes, which sorts only as far as it is asked: the first rows come long
@@ -45,13 +46,9 @@ impl<'a, T, F: Fn(&T) -> &[u8]> SortedIter<'a, T, F> {
         let count = u32::try_from(rows.len()).expect("no more than 4,294,967,295 rows");
         let mut engine = Engine::default();
         engine.start(count, true);
-        Self {
-            keys: Rows { rows, key: Within(key) },
-            engine,
-            entries: (0..count).map(Entry::of_row).collect(),
-            given: 0,
-            finished: 0,
-        }
+        let mut entries = Vec::new();
+        huge_pages::fill(&mut entries, count);
+        Self { keys: Rows { rows, key: Within(key) }, engine, entries, given: 0, finished: 0 }
     }
 
     /// The index of the next row, for those who keep rows and payloads apart.

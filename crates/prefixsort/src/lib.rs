@@ -32,7 +32,8 @@
 //! | `lens` | what a window shows of a key |
 //! | `radix` | distribution by windows |
 //! | `permute` | moving the rows at the end |
-//! | `entry`, `keys`, `bits` | the 16 bytes that are sorted, the ways a key is read, two instructions |
+//! | `entry`, `keys` | the 16 bytes that are sorted, the ways a key is read |
+//! | `bits`, `huge_pages` | two instructions, and a wish to the kernel |
 //!
 //! # What differs from the published algorithm, and why
 //!
@@ -53,6 +54,7 @@ mod bits;
 mod engine;
 mod entry;
 mod external;
+mod huge_pages;
 mod iter;
 mod keys;
 mod lens;

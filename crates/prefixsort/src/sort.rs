@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::engine::Engine;
 use crate::entry::Entry;
+use crate::huge_pages;
 use crate::keys::{Elsewhere, KeyOf, Keys, Rows, Within};
 use crate::order::settle;
 use crate::permute::permute;
@@ -179,8 +180,7 @@ pub fn sort_indices<T: AsRef<[u8]>>(rows: &[T]) -> Vec<u32> {
 /// Leaves in the scratch's entries the order of the rows.
 fn order<K: Keys>(keys: &K, rows: usize, options: Options<'_>, scratch: &mut Scratch) -> Result<(), Cancelled> {
     let rows = u32::try_from(rows).expect("no more than 4,294,967,295 rows");
-    scratch.entries.clear();
-    scratch.entries.extend((0..rows).map(Entry::of_row));
+    huge_pages::fill(&mut scratch.entries, rows);
     scratch.engine.start(rows, options.stable);
     while scratch.engine.step(keys, &mut scratch.entries) {
         if options.cancelled.is_some_and(|cancelled| cancelled()) {

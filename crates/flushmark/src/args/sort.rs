@@ -26,7 +26,7 @@ pub struct SortArgs {
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["check", "check_quietly"])]
     pub output: Option<PathBuf>,
 
-    /// Compare this part: FIELD[.CHARACTER][br][,FIELD[.CHARACTER][br]], counted from 1; b skips blanks, r is descending
+    /// Compare this part: FIELD[.CHARACTER], or FIELD[.CHARACTER],FIELD[.CHARACTER], counted from 1; b behind one skips blanks, r is descending
     #[arg(long, short, value_name = "KEY")]
     pub key: Vec<Key>,
 

@@ -37,6 +37,7 @@ fn help() {
       results    Kept results: list, compare, share
       report     Draw results as one self-contained HTML page: verdict, charts, numbers, findings
       web        Look at kept runs in a browser: list, filter, compare, charts, and tests while they run
+      sort       Sort lines or fixed-size records by their bytes, beyond memory if need be
       explain    Play through on models what goes wrong in storage, step by step
       catalogue  Published measurements of drives, with their sources
       help       Print this message or the help of the given subcommand(s)
@@ -48,7 +49,7 @@ fn help() {
     Exit codes:
       0  done
       1  unfit for a use named with --fail-on, (verify check) not proven to keep its word, or
-         (results compare) beyond a limit of --fail-if
+         (results compare) beyond a limit of --fail-if, or (sort --check) not sorted
       2  wrong use, or no test of the plan can run here
       3  refused for safety
       4  I/O or system error; what was measured until then has been printed

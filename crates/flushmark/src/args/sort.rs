@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use sortfile::Key;
 
-/// Sort lines or fixed-size records by their bytes, in memory and beyond; durable when done
+/// Sort lines or fixed-size records by their bytes, beyond memory if need be
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:

@@ -11,7 +11,7 @@
 //! | `buffer` | records in memory, and putting them in order |
 //! | `run` | the file format of a run: front-coded, in blocks with checksums |
 //! | `merge` | a loser tree that compares two keys only beyond what they share with the last one given |
-//! | `spill` | where runs are kept: unnamed files in the caller's directories |
+//! | `spill` | where runs are kept: unnamed files in directories, or spaces of the caller's own |
 //! | `sorter` | when to sort, to spill and to merge; the threads |
 
 mod buffer;
@@ -22,4 +22,4 @@ mod spill;
 
 pub use merge::Record;
 pub use sorter::{ExternalOptions, ExternalSorter, Figures, Sorted};
-pub use spill::SpillError;
+pub use spill::{RunFile, SpillError, SpillSpace};

@@ -66,7 +66,7 @@ mod permute;
 mod radix;
 mod sort;
 
-pub use external::{ExternalOptions, ExternalSorter, Figures, Record, Sorted, SpillError};
+pub use external::{ExternalOptions, ExternalSorter, Figures, Record, RunFile, Sorted, SpillError, SpillSpace};
 pub use iter::{SortedIter, top_k};
 #[cfg(feature = "rayon")]
 pub use parallel::{par_sort, par_sort_by_key_bytes, par_sort_indices, par_sort_stable, par_sort_stable_by_key_bytes};

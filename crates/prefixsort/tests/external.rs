@@ -2,19 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::io::{self, Cursor, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 
-use prefixsort::{ExternalOptions, ExternalSorter, Figures, SpillError};
+use prefixsort::{ExternalOptions, ExternalSorter, Figures, RunFile, SpillError, SpillSpace};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
 fn sorted(records: &[Pair], options: ExternalOptions) -> Result<(Vec<Pair>, Figures), SpillError> {
-    let mut sorter = ExternalSorter::new(options)?;
+    sorted_by(ExternalSorter::new(options)?, records)
+}
+
+fn sorted_by(mut sorter: ExternalSorter, records: &[Pair]) -> Result<(Vec<Pair>, Figures), SpillError> {
     for (key, payload) in records {
         sorter.push(key, payload)?;
     }
+    assert_eq!(sorter.figures().records, records.len() as u64);
     let mut result = sorter.finish()?;
     let mut out: Vec<Pair> = vec![];
     while let Some(record) = result.next()? {
@@ -158,4 +166,111 @@ fn a_full_disk_is_said_and_the_next_directory_used() {
     let directories = vec![small.0.path().to_owned(), roomy.path().to_owned()];
     let both = ExternalOptions { directories, ..options(Path::new("/"), 4 << 20, 1) };
     assert!(sorted(&records, both).unwrap().0 == expected(&records, false));
+}
+
+/// Runs in memory, as a device of the caller's own would keep them.
+#[derive(Debug, Default)]
+struct Memory {
+    room: Option<usize>,
+    open: Arc<AtomicUsize>,
+    made: AtomicUsize,
+    threads: Arc<Mutex<Vec<ThreadId>>>,
+}
+
+#[derive(Debug)]
+struct MemoryRun {
+    bytes: Cursor<Vec<u8>>,
+    room: usize,
+    open: Arc<AtomicUsize>,
+    threads: Arc<Mutex<Vec<ThreadId>>>,
+}
+
+impl SpillSpace for Memory {
+    fn path(&self) -> &Path {
+        Path::new("the caller's memory")
+    }
+
+    fn create(&self) -> io::Result<Box<dyn RunFile>> {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        self.made.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(MemoryRun {
+            bytes: Cursor::default(),
+            room: self.room.unwrap_or(usize::MAX),
+            open: self.open.clone(),
+            threads: self.threads.clone(),
+        }))
+    }
+}
+
+impl MemoryRun {
+    fn seen(&self) {
+        self.threads.lock().unwrap().push(thread::current().id());
+    }
+}
+
+impl Read for MemoryRun {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.seen();
+        self.bytes.read(bytes)
+    }
+}
+
+impl Write for MemoryRun {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.seen();
+        if self.bytes.get_ref().len() + bytes.len() > self.room {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl RunFile for MemoryRun {
+    fn rewind(&mut self) -> io::Result<()> {
+        self.bytes.set_position(0);
+        Ok(())
+    }
+}
+
+impl Drop for MemoryRun {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn runs_go_where_the_caller_keeps_them() {
+    let records = urls(500_000);
+    for threads in [0, 2] {
+        let space = Arc::new(Memory::default());
+        let options = ExternalOptions { directories: vec![], ..options(Path::new("/"), 4 << 20, threads) };
+        let sorter = ExternalSorter::spilling_to(&options, vec![space.clone()]).unwrap();
+        let (out, figures) = sorted_by(sorter, &records).unwrap();
+        assert!(out == expected(&records, false));
+        assert!(figures.runs > 5, "{figures:?}");
+        assert_eq!(space.made.load(Ordering::Relaxed) as u64, figures.runs);
+        assert_eq!(space.open.load(Ordering::Relaxed), 0, "each run gives its room back");
+        let mine = |id: &ThreadId| *id == thread::current().id();
+        assert_eq!(
+            space.threads.lock().unwrap().iter().all(mine),
+            threads == 0,
+            "without threads the caller's does all"
+        );
+    }
+}
+
+#[test]
+fn a_space_that_is_full_is_named_and_the_next_one_used() {
+    let records = urls(300_000);
+    let full = || Arc::new(Memory { room: Some(300 << 10), ..Memory::default() });
+    let options = || options(Path::new("/"), 4 << 20, 0);
+    let error = sorted_by(ExternalSorter::spilling_to(&options(), vec![full()]).unwrap(), &records).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("could not be written to the caller's memory: "), "{error}");
+    let both = ExternalSorter::spilling_to(&options(), vec![full(), Arc::new(Memory::default())]).unwrap();
+    assert!(sorted_by(both, &records).unwrap().0 == expected(&records, false));
 }

@@ -7,10 +7,11 @@
 //! to know of each key anyway, and URLs come out at half their size. A run ends with a block of no records; one that
 //! does not was cut short.
 
-use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read, Write};
 
 use thiserror::Error;
 
+use super::spill::RunFile;
 use crate::keys::shared;
 
 /// Body bytes after which a block is closed: large enough that a drive reads it at full speed, small enough that a merge
@@ -139,7 +140,7 @@ impl<R: Read> RunReader<R> {
     /// Back to before the first record.
     pub(super) fn rewind(&mut self) -> Result<(), RunError>
     where
-        R: Seek,
+        R: RunFile,
     {
         self.from.rewind()?;
         (self.left, self.number, self.ended) = (0, 0, false);

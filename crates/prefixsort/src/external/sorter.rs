@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::buffer::{Buffer, Cursor};
 use super::merge::{Merge, Record, Source};
 use super::run::BLOCK;
-use super::spill::{Directories, Run, SpillError, unreadable};
+use super::spill::{Run, Space, Spaces, SpillError, SpillSpace, unreadable};
 use crate::sort::Scratch;
 
 /// Less memory than this is taken for as much: a few buffers of a few blocks.
@@ -97,7 +97,7 @@ pub struct ExternalSorter {
     more_than_memory: bool,
     filling: Buffer,
     workers: Workers,
-    directories: Directories,
+    spaces: Spaces,
     runs: Vec<Run>,
     spilling: Option<Spilling>,
     figures: Figures,
@@ -113,18 +113,29 @@ struct Spilling {
 /// A run that has been written, and what it was written from.
 #[derive(Debug)]
 struct Spilled {
-    directories: Directories,
+    spaces: Spaces,
     run: Run,
     sources: Vec<Source>,
 }
 
 impl ExternalSorter {
-    /// Ready to take records.
+    /// Ready to take records; runs go to files in the directories of the options.
     ///
     /// # Errors
     ///
     /// [`SpillError::Thread`] if the system gives no threads.
-    pub fn new(options: ExternalOptions) -> Result<Self, SpillError> {
+    pub fn new(mut options: ExternalOptions) -> Result<Self, SpillError> {
+        let directories = std::mem::take(&mut options.directories);
+        let space = |directory: PathBuf| Arc::new(directory) as Space;
+        Self::spilling_to(&options, directories.into_iter().map(space).collect())
+    }
+
+    /// The same with runs in these spaces, in turn, instead of in directories.
+    ///
+    /// # Errors
+    ///
+    /// [`SpillError::Thread`] if the system gives no threads.
+    pub fn spilling_to(options: &ExternalOptions, spaces: Vec<Arc<dyn SpillSpace>>) -> Result<Self, SpillError> {
         let memory = options.memory.max(LEAST_MEMORY);
         // Each half of the memory holds a buffer for each worker, one being filled, and one to spare.
         let buffer_size = (memory / (2 * (options.threads + 2))).min(LARGEST_BUFFER);
@@ -135,7 +146,7 @@ impl ExternalSorter {
             more_than_memory: options.expected.is_some_and(|bytes| bytes > memory as u64),
             filling: Buffer::default(),
             workers: Workers::start(options.threads, options.descending)?,
-            directories: Directories::new(options.directories),
+            spaces: Spaces::new(spaces),
             runs: Vec::new(),
             spilling: None,
             figures: Figures::default(),
@@ -169,9 +180,10 @@ impl ExternalSorter {
         }
         let next = self.buffer_size;
         let spilling = self.spilling.as_ref().map_or(0, |spilling| spilling.size);
-        let half = self.more_than_memory && self.workers.size + next > self.memory / 2;
-        if half || self.workers.size + spilling + next > self.memory {
-            // From now on each half is spilled as it is full, and the other is filled meanwhile.
+        // With threads, each half is spilled as it is full, and the other is filled meanwhile.
+        let share = if self.workers.threads.is_empty() { self.memory } else { self.memory / 2 };
+        let full = self.more_than_memory && self.workers.size + next > share;
+        if full || self.workers.size + spilling + next > self.memory {
             self.more_than_memory = true;
             self.end_spilling()?;
             self.spill()?;
@@ -183,19 +195,23 @@ impl ExternalSorter {
         Ok(())
     }
 
-    /// Begins to write a run of all sorted buffers.
+    /// Begins to write a run of all sorted buffers; without threads, writes it.
     fn spill(&mut self) -> Result<(), SpillError> {
-        if self.directories.is_empty() {
+        if self.spaces.is_empty() {
             return Err(SpillError::NoDirectory { limit: self.memory });
         }
         let size = std::mem::take(&mut self.workers.size);
         let sources = self.workers.take_sorted();
-        let mut directories = self.directories.clone();
+        let mut spaces = self.spaces.clone();
         let descending = self.descending;
         let write = move || {
-            let (run, sources) = directories.write(sources, &[], descending)?;
-            Ok(Spilled { directories, run, sources })
+            let (run, sources) = spaces.write(sources, &[], descending)?;
+            Ok(Spilled { spaces, run, sources })
         };
+        if self.workers.threads.is_empty() {
+            self.keep(write()?);
+            return Ok(());
+        }
         let thread = thread::Builder::new().name("spill".into()).spawn(write).map_err(SpillError::Thread)?;
         self.spilling = Some(Spilling { thread, size });
         Ok(())
@@ -203,9 +219,13 @@ impl ExternalSorter {
 
     fn end_spilling(&mut self) -> Result<(), SpillError> {
         let Some(Spilling { thread, .. }) = self.spilling.take() else { return Ok(()) };
-        let Spilled { directories, run, sources } =
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        self.directories = directories;
+        self.keep(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        Ok(())
+    }
+
+    /// Takes note of a run, and of the memory that is free again.
+    fn keep(&mut self, Spilled { spaces, run, sources }: Spilled) {
+        self.spaces = spaces;
         self.figures.runs += 1;
         self.runs.push(run);
         for source in sources {
@@ -215,7 +235,12 @@ impl ExternalSorter {
                 self.workers.free.push(buffer);
             }
         }
-        Ok(())
+    }
+
+    /// What it took so far.
+    pub fn figures(&self) -> Figures {
+        let figures = Figures { sorting: self.workers.sorting, ..self.figures };
+        self.spaces.meter.add_to(figures)
     }
 
     /// All records have been taken: gives them in order.
@@ -243,17 +268,17 @@ impl ExternalSorter {
             self.merge_some(from..from + some)?;
             from += 1;
         }
-        let (mut sources, directories) = sources(std::mem::take(&mut self.runs))?;
+        let (mut sources, of) = sources(std::mem::take(&mut self.runs))?;
         sources.extend(memory);
-        let merge = Merge::new(sources, self.descending).map_err(|error| unreadable(&directories, error))?;
-        Ok(Sorted { merge, directories, figures: self.figures, meter: self.directories.meter })
+        let merge = Merge::new(sources, self.descending).map_err(|error| unreadable(&of, error))?;
+        Ok(Sorted { merge, of, figures: self.figures, meter: self.spaces.meter })
     }
 
     /// Merges neighbouring runs into one in their place: equal keys stay in the order of their runs.
     fn merge_some(&mut self, which: Range<usize>) -> Result<(), SpillError> {
         let at = which.start;
         let (sources, of) = sources(self.runs.drain(which).collect())?;
-        let (run, _) = self.directories.write(sources, &of, self.descending)?;
+        let (run, _) = self.spaces.write(sources, &of, self.descending)?;
         self.figures.runs += 1;
         self.runs.insert(at, run);
         Ok(())
@@ -261,17 +286,18 @@ impl ExternalSorter {
 }
 
 /// Readers of runs, and where each of them lies.
-fn sources(runs: Vec<Run>) -> Result<(Vec<Source>, Vec<PathBuf>), SpillError> {
-    let directories = runs.iter().map(|run| run.directory().to_owned()).collect();
+fn sources(runs: Vec<Run>) -> Result<(Vec<Source>, Vec<Space>), SpillError> {
+    let spaces = runs.iter().map(|run| run.space().clone()).collect();
     let reader = |(number, run): (usize, Run)| Ok(Source::Run { number, reader: run.reader()? });
-    Ok((runs.into_iter().enumerate().map(reader).collect::<Result<_, SpillError>>()?, directories))
+    Ok((runs.into_iter().enumerate().map(reader).collect::<Result<_, SpillError>>()?, spaces))
 }
 
 /// Records in order, as they are taken.
 #[derive(Debug)]
 pub struct Sorted {
     merge: Merge,
-    directories: Vec<PathBuf>,
+    /// Where each run is.
+    of: Vec<Space>,
     figures: Figures,
     meter: Arc<super::spill::Meter>,
 }
@@ -284,13 +310,12 @@ impl Sorted {
     /// [`SpillError`] if a run cannot be read back, or is not what was written.
     #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend what it holds")]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, SpillError> {
-        self.merge.next().map_err(|error| unreadable(&self.directories, error))
+        self.merge.next().map_err(|error| unreadable(&self.of, error))
     }
 
     /// What it took so far.
     pub fn figures(&self) -> Figures {
-        let ((written, writing), (read, reading)) = (self.meter.written(), self.meter.read());
-        Figures { written, writing, read, reading, ..self.figures }
+        self.meter.add_to(self.figures)
     }
 }
 

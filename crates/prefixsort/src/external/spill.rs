@@ -1,7 +1,8 @@
-//! Where runs are kept: unnamed files in the caller's directories.
+//! Where runs are kept: unnamed files in directories, or whatever else the caller has.
 
+use std::fmt::Debug;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +12,49 @@ use thiserror::Error;
 
 use super::merge::{Merge, Source, Unreadable};
 use super::run::{RunError, RunReader, RunWriter};
+use super::sorter::Figures;
+
+/// Somewhere to keep runs: a directory, or a space of the caller's own, such as a raw device. What a run needs besides,
+/// its format and its checksums, is the same everywhere.
+pub trait SpillSpace: Debug + Send + Sync {
+    /// What messages call it.
+    fn path(&self) -> &Path;
+
+    /// Room for one run.
+    ///
+    /// # Errors
+    ///
+    /// As the system reports them; the next space is tried then.
+    fn create(&self) -> io::Result<Box<dyn RunFile>>;
+}
+
+/// One run in its space: it is written from its beginning to its end and flushed, then read the same way, perhaps more than
+/// once. Dropping it gives its room back.
+pub trait RunFile: Read + Write + Debug + Send {
+    /// Back to the beginning, to be read.
+    ///
+    /// # Errors
+    ///
+    /// As the system reports them.
+    fn rewind(&mut self) -> io::Result<()>;
+}
+
+impl RunFile for File {
+    fn rewind(&mut self) -> io::Result<()> {
+        Seek::rewind(self)
+    }
+}
+
+/// Files without a name from the beginning, or from right after it: whatever ends this process, nothing stays.
+impl SpillSpace for PathBuf {
+    fn path(&self) -> &Path {
+        self
+    }
+
+    fn create(&self) -> io::Result<Box<dyn RunFile>> {
+        Ok(Box::new(tempfile::tempfile_in(self)?))
+    }
+}
 
 /// Why records could not be kept outside of memory, or not be had back. The input is untouched in any case; no file is
 /// left behind.
@@ -89,19 +133,27 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn written(&self) -> (u64, Duration) {
-        (self.written.load(Ordering::Relaxed), Duration::from_nanos(self.writing.load(Ordering::Relaxed)))
+    fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
-    pub(super) fn read(&self) -> (u64, Duration) {
-        (self.read.load(Ordering::Relaxed), Duration::from_nanos(self.reading.load(Ordering::Relaxed)))
+    /// The figures with what this has counted so far.
+    pub(super) fn add_to(&self, figures: Figures) -> Figures {
+        let time = |of: &AtomicU64| Duration::from_nanos(of.load(Ordering::Relaxed));
+        Figures {
+            written: self.written(),
+            writing: time(&self.writing),
+            read: self.read.load(Ordering::Relaxed),
+            reading: time(&self.reading),
+            ..figures
+        }
     }
 }
 
-/// A file whose reads and writes are counted and timed.
+/// A run's file, whose reads and writes are counted and timed.
 #[derive(Debug)]
 pub(super) struct Metered {
-    file: File,
+    file: Box<dyn RunFile>,
     meter: Arc<Meter>,
 }
 
@@ -115,13 +167,10 @@ impl Write for Metered {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl Seek for Metered {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
+        let start = Instant::now();
+        let flushed = self.file.flush();
+        self.meter.writing.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        flushed
     }
 }
 
@@ -135,69 +184,75 @@ impl Read for Metered {
     }
 }
 
-/// The caller's directories, used in turn.
+impl RunFile for Metered {
+    fn rewind(&mut self) -> io::Result<()> {
+        self.file.rewind()
+    }
+}
+
+/// Shared, since a run says where it is kept.
+pub(super) type Space = Arc<dyn SpillSpace>;
+
+/// The caller's spaces, used in turn.
 #[derive(Clone, Debug)]
-pub(super) struct Directories {
-    all: Vec<PathBuf>,
+pub(super) struct Spaces {
+    all: Vec<Space>,
     next: usize,
     pub(super) meter: Arc<Meter>,
 }
 
-/// A run on disk.
+/// A run outside of memory.
 #[derive(Debug)]
 pub(super) struct Run {
     file: Metered,
-    directory: PathBuf,
+    space: Space,
 }
 
 impl Run {
     /// To be read from its beginning.
     pub(super) fn reader(mut self) -> Result<RunReader<Metered>, SpillError> {
-        self.file
-            .file
-            .seek(SeekFrom::Start(0))
-            .map_err(|source| SpillError::Read { directory: self.directory, source })?;
+        self.file.rewind().map_err(|source| SpillError::Read { directory: self.space.path().to_owned(), source })?;
         Ok(RunReader::new(self.file))
     }
 
-    pub(super) fn directory(&self) -> &Path {
-        &self.directory
+    pub(super) fn space(&self) -> &Space {
+        &self.space
     }
 }
 
-/// The error that a run's directory makes of what its reader says.
-pub(super) fn unreadable(directories: &[PathBuf], Unreadable { run, error }: Unreadable) -> SpillError {
-    let directory = directories[run].clone();
+/// The error that a run's space makes of what its reader says.
+pub(super) fn unreadable(of: &[Space], Unreadable { run, error }: Unreadable) -> SpillError {
+    let directory = of[run].path().to_owned();
     match error {
         RunError::Io(source) => SpillError::Read { directory, source },
         damaged => SpillError::Damaged { directory, what: damaged.to_string() },
     }
 }
 
-impl Directories {
-    pub(super) fn new(directories: Vec<PathBuf>) -> Self {
-        Self { all: directories, next: 0, meter: Arc::default() }
+impl Spaces {
+    pub(super) fn new(all: Vec<Space>) -> Self {
+        Self { all, next: 0, meter: Arc::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Writes what the sources merge to as one run, and gives them back. A directory that is full or gone is left for the
-    /// next one, and the merge is begun anew.
+    /// Writes what the sources merge to as one run, and gives them back. A space that is full or gone is left for the next
+    /// one, and the merge is begun anew.
     pub(super) fn write(
         &mut self,
         mut sources: Vec<Source>,
-        of: &[PathBuf],
+        of: &[Space],
         descending: bool,
     ) -> Result<(Run, Vec<Source>), SpillError> {
         let mut tries = self.all.len();
         loop {
-            let directory = self.all[self.next % self.all.len()].clone();
+            let space = self.all[self.next % self.all.len()].clone();
             self.next += 1;
             tries -= 1;
             let mut merge = Merge::new(sources, descending).map_err(|error| unreadable(of, error))?;
-            match self.write_to(directory, &mut merge, of) {
+            match self.write_to(space, &mut merge, of) {
                 Ok(run) => return Ok((run, merge.into_sources())),
                 Err(SpillError::Create { .. } | SpillError::Write { .. }) if tries > 0 => {
                     sources = merge.into_sources();
@@ -208,16 +263,15 @@ impl Directories {
         }
     }
 
-    fn write_to(&self, directory: PathBuf, merge: &mut Merge, of: &[PathBuf]) -> Result<Run, SpillError> {
-        // Without a name from the beginning, or from right after it: whatever ends this process, nothing stays.
-        let file = match tempfile::tempfile_in(&directory) {
+    fn write_to(&self, space: Space, merge: &mut Merge, of: &[Space]) -> Result<Run, SpillError> {
+        let file = match space.create() {
             Ok(file) => file,
-            Err(source) => return Err(SpillError::Create { directory, source }),
+            Err(source) => return Err(SpillError::Create { directory: space.path().to_owned(), source }),
         };
-        let before = self.meter.written().0;
+        let before = self.meter.written();
         let failed = |source| SpillError::Write {
-            directory: directory.clone(),
-            spilled: self.meter.written().0 - before,
+            directory: space.path().to_owned(),
+            spilled: self.meter.written() - before,
             source,
         };
         let mut writer = RunWriter::new(Metered { file, meter: self.meter.clone() });
@@ -225,6 +279,6 @@ impl Directories {
             writer.push(record.key, record.payload, record.shared).map_err(failed)?;
         }
         let file = writer.finish().map_err(failed)?;
-        Ok(Run { file, directory })
+        Ok(Run { file, space })
     }
 }

@@ -96,7 +96,7 @@ impl Crew<'_> {
         let clock = self.clock;
         let tallies: Vec<Arc<Tally>> = (0..self.jobs).map(|_| Arc::new(Tally::new())).collect();
         let gate = Gate::default();
-        let halt = Stop::new();
+        let halt = Arc::new(Stop::new());
         let cpus = affinity::allowed();
         let pins = cpus.len() > 1 && self.jobs as usize <= cpus.len();
         let (sender, receiver) = mpsc::channel();
@@ -109,7 +109,7 @@ impl Crew<'_> {
                     warm_up: self.warm_up,
                     clock,
                     tally,
-                    halt: &halt,
+                    halt: Arc::clone(&halt),
                     gate: &gate,
                     announced: false,
                 };
@@ -233,17 +233,21 @@ pub struct Stage<'a> {
     warm_up: Duration,
     clock: Clock,
     tally: Arc<Tally>,
-    halt: &'a Stop,
+    halt: Arc<Stop>,
     gate: &'a Gate,
     announced: bool,
 }
 
 impl Stage<'_> {
     /// Calls `phase` for the warm-up, if there is one, and then for the measurement.
-    pub fn act(mut self, notes: Vec<String>, mut phase: impl FnMut(Phase, Bounds, &Tally, &Stop) -> JobEnd) -> Report {
+    pub fn act(
+        mut self,
+        notes: Vec<String>,
+        mut phase: impl FnMut(Phase, Bounds, &Arc<Tally>, &Arc<Stop>) -> JobEnd,
+    ) -> Report {
         if !self.warm_up.is_zero() {
             let bounds = Bounds::new(Limit::Time(self.warm_up), self.clock, self.clock.ticks());
-            let end = phase(Phase::WarmUp, bounds, &Tally::new(), self.halt);
+            let end = phase(Phase::WarmUp, bounds, &Arc::new(Tally::new()), &self.halt);
             if let Some(failure) = end.failure {
                 return Report::failed(failure);
             }
@@ -255,7 +259,7 @@ impl Stage<'_> {
             return Report { end: JobEnd::new(), notes };
         }
         let bounds = Bounds::new(self.limit, self.clock, start);
-        Report { end: phase(Phase::Measurement, bounds, &self.tally, self.halt), notes }
+        Report { end: phase(Phase::Measurement, bounds, &self.tally, &self.halt), notes }
     }
 }
 

@@ -114,6 +114,16 @@ pub enum EngineError {
         /// Memory that may be taken.
         available_bytes: u64,
     },
+    /// More memory than there is, for sorts.
+    #[error("{jobs} sorts, and what `null:` keeps of their runs, need {} of memory and {} are available; ask for less memory, fewer records or fewer jobs", format_bytes_rounded(*.needed_bytes), format_bytes_rounded(*.available_bytes))]
+    NoMemoryForSorts {
+        /// Sorts side by side.
+        jobs: u32,
+        /// Memory they take.
+        needed_bytes: u64,
+        /// Memory that may be taken.
+        available_bytes: u64,
+    },
     /// More open files than allowed.
     #[error(
         "{jobs} jobs need {needed} open files and the limit is {limit}; raise it (ulimit -n {needed}) or ask for fewer jobs"
@@ -244,6 +254,10 @@ mod tests {
         insta::assert_snapshot!(
             EngineError::NoMemory { jobs: 256, depth: 1024, block_bytes: 64 << 20, needed_bytes: 16 << 40, available_bytes: 12 << 30 },
             @"256 jobs with 1024 blocks of 64 MiB in flight need 16.0 TiB of memory and 12.0 GiB are available; ask for fewer jobs or less depth"
+        );
+        insta::assert_snapshot!(
+            EngineError::NoMemoryForSorts { jobs: 4, needed_bytes: 40 << 30, available_bytes: 12 << 30 },
+            @"4 sorts, and what `null:` keeps of their runs, need 40.0 GiB of memory and 12.0 GiB are available; ask for less memory, fewer records or fewer jobs"
         );
         insta::assert_snapshot!(
             EngineError::OpenFiles { jobs: 256, needed: 544, limit: 256 },

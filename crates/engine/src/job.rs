@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use measurement::SortFigures;
 use rustix::io::Errno;
 use workload::{Limit, Rate, SyncCall, Until};
 
@@ -163,6 +164,8 @@ pub struct JobEnd {
     pub read_bytes: u64,
     /// Bytes of those writes.
     pub written_bytes: u64,
+    /// Where the time of a sort went.
+    pub sort: Option<Box<SortFigures>>,
     /// The error that ended it, if one did.
     pub failure: Option<Failure>,
 }
@@ -170,7 +173,7 @@ pub struct JobEnd {
 impl JobEnd {
     /// Nothing done yet.
     pub const fn new() -> JobEnd {
-        JobEnd { reads: 0, writes: 0, syncs: 0, turns: 0, read_bytes: 0, written_bytes: 0, failure: None }
+        JobEnd { reads: 0, writes: 0, syncs: 0, turns: 0, read_bytes: 0, written_bytes: 0, sort: None, failure: None }
     }
 }
 
@@ -204,6 +207,8 @@ pub enum Failure {
         /// Bytes asked.
         asked: u64,
     },
+    /// A sort came to an end that no single operation explains.
+    Sort(String),
     /// The thread's code panicked; its measurements are gone.
     Panic,
 }
@@ -250,6 +255,7 @@ impl std::fmt::Display for Failure {
                 let cause = if *operation == "read" { "the file ends there" } else { "the disk is full" };
                 write!(f, "{operation} at offset {offset} moved {moved} of {asked} bytes, as when {cause}")
             }
+            Failure::Sort(what) => f.write_str(what),
             Failure::Panic => f.write_str("a job of the engine broke down; this is a defect of flushmark"),
         }
     }

@@ -12,6 +12,7 @@
 //! | threads that start together, observed once a second | `crew`, `watch`, `affinity` |
 //! | the loops: one operation at a time, many in flight, steps | `blocking`, `queued`, `stepping` |
 //! | the seams to the disk beneath them | `disk` (blocking calls), `queue` (`uring`, `libaio`) |
+//! | sorts of more than memory holds, their runs on the target | `spilling` |
 //! | what a loop needs for each operation | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
 //!
 //! `unsafe` stands only in `clock` (reading the counter), `cpu_time` (getrusage), `recorder` (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `uring` and
@@ -38,6 +39,7 @@ mod queued;
 mod recorder;
 mod run;
 mod scratch;
+mod spilling;
 mod stepping;
 mod target;
 mod uring;

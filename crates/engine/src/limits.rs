@@ -43,6 +43,20 @@ pub fn memory(jobs: u32, depth: u32, block_bytes: u64) -> Result<(), EngineError
     }
 }
 
+/// Checks that sorts with so much memory each fit into half of what is available.
+///
+/// # Errors
+/// When they do not.
+pub fn memory_of_sorts(jobs: u32, each_bytes: u64) -> Result<(), EngineError> {
+    let needed_bytes = u64::from(jobs).saturating_mul(each_bytes);
+    match available_bytes() {
+        Some(available) if needed_bytes > available / 2 => {
+            Err(EngineError::NoMemoryForSorts { jobs, needed_bytes, available_bytes: available / 2 })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// `MemAvailable` of `/proc/meminfo`: what can be taken without swapping.
 pub fn available_bytes() -> Option<u64> {
     let table = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -60,6 +74,9 @@ mod tests {
         let error = memory(256, 1024, 64 << 20).unwrap_err();
         assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_0000, .. }), "{error}");
         assert!(memory(1, 1, 4096).is_ok());
+        let error = memory_of_sorts(4, 1 << 50).unwrap_err();
+        assert!(matches!(error, EngineError::NoMemoryForSorts { jobs: 4, .. }), "{error}");
+        assert!(memory_of_sorts(1, 4 << 20).is_ok());
     }
 
     #[test]

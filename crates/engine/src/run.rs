@@ -2,8 +2,10 @@
 
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
-use measurement::{DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, TestResult, WorkloadRecord};
-use workload::{Area, EngineChoice, Layout, Step, StepProgram, Test, Work, Workload, format_bytes};
+use measurement::{
+    DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, SortFigures, TestResult, WorkloadRecord,
+};
+use workload::{Area, Content, EngineChoice, Layout, SortWork, Step, StepProgram, Test, Work, Workload, format_bytes};
 
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,7 @@ use crate::error::EngineError;
 use crate::job::{JobEnd, Stop};
 use crate::limits;
 use crate::prepare::{PartSpec, Preparation, Prepared, prepare};
+use crate::spilling::{self, SortJob};
 use crate::stepping::Stepping;
 use crate::target::Target;
 use crate::uring::Uring;
@@ -48,6 +51,7 @@ pub fn run(
     let outcome = match &test.work {
         Work::Blocks(workload) => run.blocks(workload, observe),
         Work::Steps(program) => run.steps(program, observe),
+        Work::Sort(sort) => run.sort(sort, observe),
     };
     match outcome {
         Ok(result) => Ok(Outcome::Measured(Box::new(result))),
@@ -212,6 +216,66 @@ impl Run<'_> {
         })?;
         self.forget(&specs);
         Ok(self.result(record, Carrier::Psync, notes, false, finished))
+    }
+
+    fn sort(&self, sort: &SortWork, observe: &mut dyn FnMut(&Progress)) -> Result<TestResult, NotRun> {
+        let (jobs, block_bytes) = (sort.jobs.get(), u64::from(sort.block_bytes.get()));
+        let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
+        let carrier = if self.target.kind_name() == "null" { Carrier::Null } else { Carrier::Psync };
+        limits::open_files(jobs, 2)?;
+        let kept_bytes = if carrier == Carrier::Null { room_bytes } else { 0 };
+        limits::memory_of_sorts(jobs, sort.memory_bytes.saturating_add(kept_bytes))?;
+        // Nothing is written through beforehand: a database's temporary file is a new one each time, too.
+        let part = |job| PartSpec {
+            name: format!("runs-{job}"),
+            size_bytes: room_bytes,
+            unit_bytes: spilling::extent_bytes(sort),
+            layout: Layout::Append,
+            direct: sort.direct,
+            invalidate: true,
+            precondition: false,
+            content: Content::Zero,
+        };
+        let specs: Vec<PartSpec> = (0..jobs).map(part).collect();
+        let Prepared { parts, notes } = self.prepare(&specs, sort.seed)?;
+        if let Some(part) = parts.iter().find(|part| part.direct && block_bytes % part.alignment_bytes != 0) {
+            return Err(NotRun::Skip(self.misaligned(block_bytes, part.alignment_bytes)));
+        }
+        let bytes = parts.iter().map(|part| spilling::records_bytes(sort, part.size_bytes)).min().unwrap_or(0);
+        if bytes / 2 < sort.memory_bytes {
+            return Err(NotRun::Skip(format!(
+                "{} has room for the runs of {} of records, and a sort in {} of memory needs twice that; give it less memory, or name a larger target",
+                self.target.given(),
+                format_bytes(bytes >> 20 << 20),
+                format_bytes(sort.memory_bytes)
+            )));
+        }
+        self.rest(sort.rest)?;
+
+        let mut record = WorkloadRecord::of(self.test);
+        record.direct = sort.direct && parts.iter().all(|part| part.direct);
+        record.size_bytes = bytes * u64::from(jobs);
+        let clock = Clock::calibrated();
+        let crew = Crew {
+            jobs,
+            limit: self.test.work.limit(),
+            warm_up: Duration::ZERO,
+            clock,
+            headline: Headline::Operations,
+            devices: self.target.counting_devices(),
+            root: &self.options.root,
+            stop: self.stop,
+        };
+        let finished = crew.measure(observe, &|job, stage| {
+            SortJob { target: self.target, sort, part: &parts[job as usize], bytes, clock, job }.run(stage)
+        })?;
+        self.forget(&specs);
+        let figures = SortFigures::sum(finished.ends.iter().filter_map(|end| end.sort.as_deref().copied()));
+        let result = self.result(record, carrier, notes, false, finished);
+        Ok(match figures {
+            Some(figures) => result.with_sort(figures),
+            None => result,
+        })
     }
 
     /// Leaves the target alone, so that its caches empty.

@@ -31,6 +31,8 @@ impl Intent {
         let writes = |test: &Test| match &test.work {
             Work::Blocks(workload) => workload.pattern.writes(),
             Work::Steps(program) => program.steps.iter().any(|step| !matches!(step, Step::Sync { .. })),
+            // Its runs.
+            Work::Sort(_) => true,
         };
         Intent { writes: plan.tests.iter().any(writes), destroy_data }
     }

@@ -45,7 +45,7 @@ fn no_such_path() {
 fn no_such_suite_plan_or_engine() {
     let run = smoke("journl", ".", &[]);
     assert_eq!(run.code, Some(2));
-    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: `journl` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill) nor a file");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: `journl` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill, sort-spill) nor a file");
     assert_eq!(smoke("journal", ".", &["--engine", "spdk"]).code, Some(2));
     let directory = tempfile::tempdir().unwrap();
     let bad = plan(directory.path(), "[[test]]\npattern = \"randwrite\"\nsync = \"fsnyc\"\n");

@@ -124,7 +124,7 @@ impl Drive {
 fn block_bytes(test: &Test) -> Option<u64> {
     match &test.work {
         Work::Blocks(work) => Some(u64::from(work.block_bytes.get())),
-        Work::Steps(_) => None,
+        Work::Steps(_) | Work::Sort(_) => None,
     }
 }
 

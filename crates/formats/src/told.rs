@@ -103,6 +103,7 @@ impl Told {
             series: Series::new(),
             steady_state: None,
             proof: self.proof,
+            sort: None,
             cpu: self.cpu,
             ended: self.ended,
             notes: self.notes,

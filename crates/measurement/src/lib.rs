@@ -8,6 +8,7 @@
 //! | [`steady_state`] | whether a series has settled (SNIA PTS) |
 //! | [`proof`] | what the device saw, against what was claimed |
 //! | [`result`] | one test's result |
+//! | [`sorting`] | what a sort came to: its own time and the drive's |
 //! | [`merging`] | results of one kind, added up |
 //! | [`finding`] | a sentence of judgement with its evidence, and fitness grades |
 //! | [`drives_document`], [`host_document`] | what `flushmark drives` and `flushmark host` print for programs |
@@ -28,6 +29,7 @@ pub mod progress;
 pub mod proof;
 pub mod result;
 pub mod series;
+pub mod sorting;
 pub mod steady_state;
 
 pub use audit::{AuditLine, HostGrade};
@@ -41,4 +43,5 @@ pub use progress::{Headline, Progress};
 pub use proof::{DeviceProof, Proof};
 pub use result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
 pub use series::Series;
+pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::SteadyState;

@@ -175,6 +175,12 @@ impl TestResult {
             series: joined(parts)?,
             steady_state: None,
             proof: proof(parts),
+            // The times of those that have them would be given out as those of all.
+            sort: parts
+                .iter()
+                .map(|part| part.sort)
+                .collect::<Option<Vec<_>>>()
+                .and_then(crate::sorting::SortFigures::sum),
             cpu: CpuUse { user_s: sum(|part| part.cpu.user_s), system_s: sum(|part| part.cpu.system_s) },
             ended: ended(parts),
             notes: notes(parts),

@@ -7,12 +7,13 @@ use workload::{Arrivals, Content, FileSpec, Layout, Pattern, Rate, SyncMethod, T
 use crate::histogram::{Histogram, LatencySummary};
 use crate::proof::Proof;
 use crate::series::Series;
+use crate::sorting::{SortFigures, SortRecord};
 use crate::steady_state::SteadyState;
 
 /// What was done, as the result document says it: flat, so that a program finds each word at one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadRecord {
-    /// The pattern of blocks; `null` for a step program.
+    /// The pattern of blocks; `null` for a step program or a sort.
     pub pattern: Option<Pattern>,
     /// Share of operations that read, for mixed patterns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +24,7 @@ pub struct WorkloadRecord {
     pub depth: u32,
     /// Independent submitters.
     pub jobs: u32,
-    /// How writes were made durable; `null` for a step program, whose steps say it.
+    /// How writes were made durable; `null` for a step program, whose steps say it, and for a sort, which says it of its runs.
     pub sync: Option<SyncMethod>,
     /// One sync after this many writes.
     pub sync_every: u32,
@@ -58,6 +59,9 @@ pub struct WorkloadRecord {
     /// A step program's steps, one turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
+    /// What was asked of a sort; its records are `size_bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort: Option<SortRecord>,
 }
 
 const fn yes() -> bool {
@@ -119,6 +123,29 @@ impl WorkloadRecord {
                 seed: program.seed,
                 files: program.files.clone(),
                 steps: program.steps.iter().map(|step| step.notation(&program.files)).collect(),
+                sort: None,
+            },
+            Work::Sort(sort) => WorkloadRecord {
+                pattern: None,
+                read_percent: None,
+                block_bytes: u64::from(sort.block_bytes.get()),
+                depth: 1,
+                jobs: sort.jobs.get(),
+                sync: None,
+                sync_every: 1,
+                drain: true,
+                streams: 1,
+                rest_s: sort.rest.as_secs_f64(),
+                direct: sort.direct,
+                layout: None,
+                content: Content::Random,
+                size_bytes: sort.size_bytes,
+                write_cache: test.write_cache,
+                rate: None,
+                seed: sort.seed,
+                files: Vec::new(),
+                steps: Vec::new(),
+                sort: Some(SortRecord::of(sort)),
             },
         }
     }
@@ -144,6 +171,7 @@ impl WorkloadRecord {
             seed: workload.seed,
             files: Vec::new(),
             steps: Vec::new(),
+            sort: None,
         }
     }
 }
@@ -220,6 +248,9 @@ pub struct TestResult {
     pub steady_state: Option<SteadyState>,
     /// What was asked of the kernel, and what the device saw.
     pub proof: Proof,
+    /// Where the time of a sort went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort: Option<SortFigures>,
     /// Processor time spent.
     pub cpu: CpuUse,
     /// Why it ended.
@@ -281,10 +312,17 @@ impl TestResult {
             histograms,
             series,
             proof,
+            sort: None,
             cpu,
             ended,
             notes,
         }
+    }
+
+    /// The result of a sort. Its rate is one of writes and then one of reads, so that there is no steady state to be reached.
+    #[must_use]
+    pub fn with_sort(self, figures: SortFigures) -> TestResult {
+        TestResult { sort: Some(figures), steady_state: None, ..self }
     }
 
     /// The latency that an application waits for: of the commit where there is one, else of the write, else of the read. `None` where commits were made and

@@ -26,6 +26,7 @@ fn result(test: &Test, write_us: f64, sync_us: f64) -> TestResult {
     let bytes = match &test.work {
         Work::Blocks(workload) => f64::from(workload.block_bytes.get()),
         Work::Steps(program) => program.turn_bytes() as f64,
+        Work::Sort(sort) => f64::from(sort.block_bytes.get()),
     };
     let operation_us = write_us * (0.5 + bytes / 8192.0);
     let total_us = operation_us + if durable { sync_us } else { 0.0 };

@@ -73,6 +73,11 @@ pub fn span(time: std::time::Duration) -> String {
     }
 }
 
+/// Seconds of a sort or another long piece of work, to a hundredth: `0.62 s`, `12.34 s`.
+pub fn seconds(s: f64) -> String {
+    format!("{s:.2} s")
+}
+
 fn scaled(bytes: u64, step: f64, units: [&str; 6]) -> String {
     let mut value = bytes as f64;
     let mut unit = 0;
@@ -97,7 +102,7 @@ fn trimmed(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -87,6 +87,11 @@ mod tests {
             tell of?
             from: SNIA Solid State Storage Performance Test Specification 2.0.2, steady state; Xiang and
                   Kurkoski (2010) for what spare flash does
+        sort-spill    4 tests
+            What does a database's sort write to and read from this drive, and which of the two limits it,
+            the sort or the drive?
+            from: flushmark; runs and their merge as in Knuth, TAOCP 3, 5.4; PostgreSQL's tuplesort.c,
+                  MySQL's filesort.cc
 
         Run one: flushmark run SUITE --target DIRECTORY. See one: flushmark suites SUITE.
         "#);

@@ -6,6 +6,7 @@ mod fsync_study;
 mod probe;
 mod read_scaling;
 mod slog;
+mod sort_spill;
 mod tests;
 mod wal;
 mod write_cache;
@@ -35,7 +36,10 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
         Table::WriteCache => write_cache::table(results, look),
         Table::ReadScaling => read_scaling::table(results, look),
         Table::Probe => probe::table(results, look),
+        Table::SortSpill => sort_spill::table(results, look),
     };
+    // A person's own plan has the usual table, which does not say where a sort's time went.
+    let sorts = if form == Table::SortSpill { String::new() } else { sort_spill::sentences(results, look) };
     let smoke = if document.smoke {
         "\nA smoke run: it shows that everything works, and its numbers mean nothing.\n"
     } else {
@@ -43,7 +47,7 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
     };
     // The slog table names its skipped sizes itself, where a person looks for them.
     let skipped = if form == Table::Slog { &[][..] } else { &document.skipped[..] };
-    let sections = [look.finish(table + &notes(results, skipped, look)), findings(&document.findings, look)];
+    let sections = [look.finish(table + &sorts + &notes(results, skipped, look)), findings(&document.findings, look)];
     let sections: String =
         sections.into_iter().filter(|section| !section.is_empty()).map(|section| format!("\n{section}")).collect();
     sections + smoke

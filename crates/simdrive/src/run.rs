@@ -69,6 +69,10 @@ pub fn run(machine: &Machine, test: &Test, look: &mut dyn FnMut(&Progress) -> bo
     let outcome = match &test.work {
         Work::Blocks(workload) => machine.blocks(test, workload, look),
         Work::Steps(program) => machine.steps(test, program, look),
+        Work::Sort(_) => Err(NotRun::Skip(
+            "a sort computes between its writes and reads, for as long as this machine takes, and a model's run is the same on every machine; run it on a directory or a device"
+                .to_owned(),
+        )),
     };
     match outcome {
         Ok(result) => Ok(Outcome::Measured(Box::new(result))),
@@ -294,6 +298,7 @@ impl Machine {
         let mut now = match &test.work {
             Work::Blocks(workload) => ns(workload.rest),
             Work::Steps(_) => 0,
+            Work::Sort(sort) => ns(sort.rest),
         };
         let mut go_on = true;
         let warm_up = ns(test.work.warm_up().0);

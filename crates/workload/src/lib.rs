@@ -1,7 +1,8 @@
 //! The words for what to do to a drive, and nothing that does it: this crate performs no I/O.
 //!
-//! A [`Plan`] is a list of [`Test`]s. Each test's [`Work`] is either a [`Workload`] (one pattern of blocks, repeated) or a
-//! [`StepProgram`] (a loop over writes and syncs on several files, the way software commits).
+//! A [`Plan`] is a list of [`Test`]s. Each test's [`Work`] is a [`Workload`] (one pattern of blocks, repeated), a
+//! [`StepProgram`] (a loop over writes and syncs on several files, the way software commits) or a [`SortWork`] (what a
+//! database's sort spills).
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -11,6 +12,7 @@
 //! | [`write_cache`] | the setting of the drive's volatile cache that a test asks for |
 //! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
+//! | [`sort`] | the [`SortWork`]: more records than memory holds |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
 //! | [`access`] | the offsets, the mix and the gaps that a seed stands for |
 //! | [`fio`] | the subset of fio's job files that flushmark reads |
@@ -24,6 +26,7 @@ pub mod fio;
 pub mod pattern;
 pub mod plan;
 pub mod size;
+pub mod sort;
 pub mod steps;
 pub mod suites;
 pub mod sync;
@@ -36,6 +39,7 @@ pub use blocks::{
 pub use pattern::Pattern;
 pub use plan::{Plan, Table, Test, Work};
 pub use size::{ByteSize, format_bytes};
+pub use sort::{SortKeys, SortWork};
 pub use steps::{FileSpec, OpenFlag, Placement, Step, StepProgram};
 pub use sync::{SyncCall, SyncMethod};
 pub use write_cache::WriteCache;

@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Area, Limit, WarmUp, Workload};
+use crate::sort::SortWork;
 use crate::steps::StepProgram;
 use crate::write_cache::WriteCache;
 
@@ -44,11 +45,13 @@ pub enum Table {
     ReadScaling,
     /// What differs between the tests, and how the rate goes with it.
     Probe,
+    /// What a sort spilled, and how long it and the drive took.
+    SortSpill,
 }
 
 impl Table {
     /// Every form, in the order in which the reference lists them.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 10] = [
         Table::Tests,
         Table::Slog,
         Table::FsyncStudy,
@@ -58,6 +61,7 @@ impl Table {
         Table::WriteCache,
         Table::ReadScaling,
         Table::Probe,
+        Table::SortSpill,
     ];
 
     /// The name as plans write it.
@@ -72,6 +76,7 @@ impl Table {
             Table::WriteCache => "write-cache",
             Table::ReadScaling => "read-scaling",
             Table::Probe => "probe",
+            Table::SortSpill => "sort-spill",
         }
     }
 
@@ -88,6 +93,8 @@ pub enum Work {
     Blocks(Workload),
     /// A loop over steps on files.
     Steps(StepProgram),
+    /// A sort of more than memory holds.
+    Sort(SortWork),
 }
 
 impl Work {
@@ -96,6 +103,8 @@ impl Work {
         match self {
             Work::Blocks(workload) => workload.limit,
             Work::Steps(program) => program.limit,
+            // It ends when everything is sorted.
+            Work::Sort(_) => Limit::Count(1),
         }
     }
 
@@ -104,6 +113,7 @@ impl Work {
         match self {
             Work::Blocks(workload) => workload.warm_up,
             Work::Steps(program) => program.warm_up,
+            Work::Sort(_) => WarmUp(Duration::ZERO),
         }
     }
 
@@ -112,6 +122,7 @@ impl Work {
         match self {
             Work::Blocks(workload) => workload.rest,
             Work::Steps(_) => Duration::ZERO,
+            Work::Sort(sort) => sort.rest,
         }
     }
 
@@ -120,6 +131,7 @@ impl Work {
         match self {
             Work::Blocks(workload) => workload.jobs.get(),
             Work::Steps(program) => program.jobs.get(),
+            Work::Sort(sort) => sort.jobs.get(),
         }
     }
 
@@ -128,6 +140,7 @@ impl Work {
         match self {
             Work::Blocks(workload) => workload.size_per_job_bytes(target_bytes) * u64::from(workload.jobs.get()),
             Work::Steps(program) => program.size_per_job_bytes() * u64::from(program.jobs.get()),
+            Work::Sort(sort) => sort.size_bytes,
         }
     }
 }
@@ -202,12 +215,19 @@ impl Plan {
                         file.size_bytes = file.size_bytes.min(SMOKE_BYTES.max(least));
                     }
                 }
+                Work::Sort(sort) => {
+                    // The least memory, and more records than it holds, so that runs are written and merged here, too.
+                    sort.memory_bytes = SortWork::MEMORY_BYTES_MIN;
+                    let least = 2 * SortWork::MEMORY_BYTES_MIN * u64::from(sort.jobs.get());
+                    sort.size_bytes = sort.size_bytes.min(SMOKE_BYTES.max(least));
+                    sort.rest = Duration::ZERO;
+                }
             }
         }
         self
     }
 
-    /// Cuts the time of every test that ends by time to `time`.
+    /// Cuts the time of every test that ends by time to `time`; a sort ends when it has sorted.
     #[must_use]
     pub fn with_time(mut self, time: Duration) -> Plan {
         let changed = |limit| match limit {
@@ -219,6 +239,7 @@ impl Plan {
             match &mut test.work {
                 Work::Blocks(workload) => workload.limit = changed(workload.limit),
                 Work::Steps(program) => program.limit = changed(program.limit),
+                Work::Sort(_) => {}
             }
         }
         self

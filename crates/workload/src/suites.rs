@@ -12,7 +12,7 @@ macro_rules! suites {
 }
 
 /// All of them, in the order in which a person should read them.
-const SUITES: [Suite; 14] = suites![
+const SUITES: [Suite; 15] = suites![
     "quick",
     "journal",
     "ceph-disk",
@@ -27,6 +27,7 @@ const SUITES: [Suite; 14] = suites![
     "cache-size",
     "flush-cost",
     "fill",
+    "sort-spill",
 ];
 
 /// Every built-in plan.
@@ -109,12 +110,15 @@ mod tests {
                 if let Work::Blocks(workload) = &test.work {
                     assert!(workload.size_per_job_bytes(0) >= u64::from(workload.block_bytes.get()));
                 }
+                if let Work::Sort(sort) = &test.work {
+                    assert!(sort.size_per_job_bytes() >= 2 * sort.memory_bytes && sort.size_bytes <= 64 << 20);
+                }
             }
         }
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_the_names() {
-        insta::assert_snapshot!(unknown("slgo"), @"`slgo` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill) nor a file");
+        insta::assert_snapshot!(unknown("slgo"), @"`slgo` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill, sort-spill) nor a file");
     }
 }

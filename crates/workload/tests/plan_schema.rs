@@ -31,6 +31,7 @@ fn both_accept_these() {
         "[[test]]\npattern = \"rw\"\nblock = 512\nsize = \"1 GiB\"\ntime = \"1h 30min\"\nwarm_up = \"0s\"\nrate = 1e3\n",
         "[[test]]\npattern = \"write\"\ntime = \"1.5 s\"\nblock = \"64k\"\nmatrix = { time = [\"1s\", \"5s\"], direct = [true, false] }\n",
         "[defaults]\nseed = 0\n[[test]]\nsteps = [\"write f same 1B\"]\nfiles = { f = { size = 1, layout = \"append\" } }\n",
+        "[[test]]\nsort = \"composite\"\nmemory = \"8MiB\"\nsync = \"fsync\"\nmatrix = { sort = [\"urls\", \"composite\"] }\n",
     ] {
         assert!(Plan::from_toml("plan.toml", text).is_ok(), "{text}");
         let errors: Vec<String> = validator.iter_errors(&json(text)).map(|error| error.to_string()).collect();
@@ -61,6 +62,8 @@ fn both_refuse_these() {
         format!("{write}matrix = {{ depth = 3 }}\n"),
         format!("{write}matrix = {{ depth = [] }}\n"),
         format!("{write}matrix = {{ name = [\"a\"] }}\n"),
+        "[[test]]\nsort = \"numbers\"\n".to_owned(),
+        "[[test]]\nsort = \"urls\"\nmemory = 4096\n".to_owned(),
         "[[test]]\nsteps = []\nfiles = { f = {} }\n".to_owned(),
         "[[test]]\nsteps = [\"sync-dir\"]\nfiles = {}\n".to_owned(),
         "[[test]]\nsteps = [\"sync-dir\"]\nfiles = { f = { open = \"o_direct\" } }\n".to_owned(),

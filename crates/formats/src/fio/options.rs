@@ -155,6 +155,7 @@ impl Options {
             seed: self.whole("randseed").unwrap_or(0),
             files: Vec::new(),
             steps,
+            sort: None,
         }
     }
 }

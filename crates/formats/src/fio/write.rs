@@ -127,7 +127,9 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
         "file" | "block-device" => set("filename", document.target.given.clone()),
         _ => None,
     };
-    set("rw", workload.pattern.unwrap_or(Pattern::Write).name().to_owned());
+    // A sort writes its runs and reads them again, each from its beginning to its end.
+    let otherwise = if workload.sort.is_some() { Pattern::Rw } else { Pattern::Write };
+    set("rw", workload.pattern.unwrap_or(otherwise).name().to_owned());
     if let Some(percent) = workload.read_percent {
         set("rwmixread", percent.to_string());
     }

@@ -107,7 +107,8 @@ fn groups(over: Over, results: &[TestResult]) -> Vec<Group<'_>> {
 /// `16 KiB write, fdatasync`, and the other of depth and jobs where it is not one.
 fn name(over: Over, workload: &WorkloadRecord) -> String {
     let block = workload::format_bytes(workload.block_bytes);
-    let pattern = workload.pattern.map_or("steps", workload::Pattern::name);
+    let otherwise = if workload.sort.is_some() { "sort" } else { "steps" };
+    let pattern = workload.pattern.map_or(otherwise, workload::Pattern::name);
     let mut name = format!("{block} {pattern}");
     if let Some(sync) = workload.sync.filter(|sync| sync.is_durable()) {
         name += &format!(", {}", sync.name());

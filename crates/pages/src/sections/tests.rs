@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use measurement::{Ended, TestResult};
 use report::number::{latency, rate, throughput};
+use report::sort_sentence;
 
 use super::Place;
 use super::overview::names;
@@ -45,6 +46,7 @@ fn test(place: &Place<'_>, index: usize, name: &str, figures: &mut Figures) -> M
         article.test id=(anchor) aria-labelledby=(within("name")) {
             (level.heading(Look::Title, Some(&within("name")), &html! { (name) }))
             p.key { (key_figures(result)) }
+            @if let Some(figures) = &result.sort { p { "Time: " (sort_sentence(figures)) } }
             @let notes = notes(result);
             @if !notes.is_empty() { ul.notes { @for note in &notes { li { (note) } } } }
             @let pictures: Vec<Figure> = pictures.into_iter().flatten().collect();

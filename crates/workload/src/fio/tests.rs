@@ -7,7 +7,7 @@ use super::*;
 fn only(text: &str) -> Workload {
     match Plan::from_fio("job.fio", text).unwrap().tests.remove(0).work {
         Work::Blocks(workload) => workload,
-        Work::Steps(_) => unreachable!("fio has no steps"),
+        Work::Steps(_) | Work::Sort(_) => unreachable!("fio has neither steps nor sorts"),
     }
 }
 
@@ -52,7 +52,7 @@ fn global_holds_for_later_sections_and_sections_go_before_it() {
         .iter()
         .map(|test| match &test.work {
             Work::Blocks(workload) => workload.block_bytes.get(),
-            Work::Steps(_) => 0,
+            Work::Steps(_) | Work::Sort(_) => 0,
         })
         .collect();
     assert_eq!((plan.name.as_str(), sizes), ("job", vec![8192, 16384]));

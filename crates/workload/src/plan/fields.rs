@@ -3,6 +3,7 @@
 use crate::blocks::{EngineChoice, Layout};
 use crate::pattern::Pattern;
 use crate::plan::Table;
+use crate::sort::{SortKeys, SortWork};
 use crate::sync::SyncMethod;
 use crate::write_cache::WriteCache;
 
@@ -169,7 +170,7 @@ pub const FIELDS: &[Field] = &[
         Test,
         "pattern",
         Kind::Word(|| Pattern::ALL.map(Pattern::name).to_vec()),
-        "required, unless there are steps",
+        "required, unless there are steps or a sort",
         "Which block comes next: sequential (`read`, `write`, `rw`) or random, reading, writing, or both mixed.",
         "pattern = \"randwrite\""
     ),
@@ -181,7 +182,14 @@ pub const FIELDS: &[Field] = &[
         "Share of operations that read, for `rw` and `randrw`.",
         "read_percent = 70"
     ),
-    field!(Test, "block", Kind::Size(512, MIB_64), "\"4KiB\"", "Bytes of one read or write.", "block = \"16KiB\""),
+    field!(
+        Test,
+        "block",
+        Kind::Size(512, MIB_64),
+        "\"4KiB\"; with sort, \"256KiB\"",
+        "Bytes of one read or write.",
+        "block = \"16KiB\""
+    ),
     field!(Test, "depth", Kind::Whole(1, 1024), "1", "I/Os that each job keeps in flight.", "depth = 32"),
     field!(
         Test,
@@ -268,7 +276,7 @@ pub const FIELDS: &[Field] = &[
         "size",
         Kind::Area(512, SIZE_MAX),
         "\"1GiB\"",
-        "Bytes that all jobs together work on, or a share of the target: of a device or file its size, of a directory the half of what is free that is taken at most.",
+        "Bytes that all jobs together work on, or a share of the target: of a device or file its size, of a directory the half of what is free that is taken at most. With sort, the bytes of all records.",
         "size = \"8GiB\""
     ),
     field!(
@@ -390,6 +398,22 @@ pub const FIELDS: &[Field] = &[
         "required with steps",
         "The files that the steps name.",
         "files = { log = { size = \"64MiB\", layout = \"append\" } }"
+    ),
+    field!(
+        Test,
+        "sort",
+        Kind::Word(|| SortKeys::ALL.map(SortKeys::name).to_vec()),
+        "none",
+        "A sort of more records than memory holds instead of a pattern, as a database does one: `size` bytes of records, sorted by page addresses (`urls`) or by a tenant, a table, a number and a time (`composite`), fill `memory` again and again; each time they are sorted and written as a run, and at the end all runs are merged. It is over when everything is sorted. Of the fields of a pattern it has `size`, `block`, `jobs` (sorts side by side, each with its share of `size` and with `memory` of its own), `direct`, `rest`, `write_cache`, `seed`, `repeat` and `sync`: with `fsync` or `fdatasync`, each run is made durable when it is written, which no database does.",
+        "sort = \"urls\""
+    ),
+    field!(
+        Test,
+        "memory",
+        Kind::Size(SortWork::MEMORY_BYTES_MIN, SIZE_MAX),
+        "\"64MiB\"",
+        "What each sort may keep in memory; `size` is at least twice as much for each job.",
+        "memory = \"16MiB\""
     ),
     field!(
         File,

@@ -16,6 +16,8 @@ use crate::blocks::{
     Workload,
 };
 use crate::pattern::Pattern;
+use crate::size::format_bytes;
+use crate::sort::{SortKeys, SortWork};
 use crate::steps::{FileSpec, OpenFlag, Step, StepProgram};
 use crate::sync::SyncMethod;
 use crate::write_cache::WriteCache;
@@ -117,10 +119,16 @@ impl<'a> Fields<'a> {
     }
 
     fn with_defaults(mut self, defaults: &[(&'a str, Value<'a>)]) -> Fields<'a> {
-        // A program's own fields are few: defaults that only a pattern has do not concern it.
-        let is_program = self.get("steps").is_some();
+        // The fields of a program or a sort are few: defaults that only a pattern has do not concern it.
+        let own: Option<&[&str]> = if self.get("steps").is_some() {
+            Some(&PROGRAM_FIELDS)
+        } else if self.get("sort").is_some() {
+            Some(&SORT_FIELDS)
+        } else {
+            None
+        };
         for (name, value) in defaults {
-            let concerns = !is_program || PROGRAM_FIELDS.contains(name);
+            let concerns = own.is_none_or(|own| own.contains(name));
             if concerns && self.get(name).is_none() {
                 self.entries.push((name, value.clone()));
             }
@@ -205,6 +213,7 @@ impl<'a> Fields<'a> {
             let title = match &work {
                 Work::Blocks(workload) => workload.title(),
                 Work::Steps(program) => program.title(),
+                Work::Sort(sort) => sort.title(),
             };
             let title = match write_cache {
                 WriteCache::Unchanged => title,
@@ -267,16 +276,20 @@ impl<'a> Fields<'a> {
     }
 
     fn work(&self) -> Result<Work, PlanError> {
-        match (self.get("pattern"), self.get("steps")) {
-            (Some(_), None) => {
+        match (self.get("pattern"), self.get("steps"), self.get("sort")) {
+            (Some(_), None, None) => {
                 self.refuse("files", "only a test with steps has files")?;
+                self.refuse("memory", "only a sort has memory to fill")?;
                 self.blocks().map(Work::Blocks)
             }
-            (None, Some(_)) => self.program().map(Work::Steps),
-            (Some(_), Some(_)) => Err(self.error("steps", "a test has a pattern or steps, not both")),
-            (None, None) => {
+            (None, Some(_), None) => self.program().map(Work::Steps),
+            (None, None, Some(_)) => self.sort().map(Work::Sort),
+            (Some(_), Some(_), _) => Err(self.error("steps", "a test has a pattern or steps, not both")),
+            (_, _, Some(_)) => Err(self.error("sort", "a test has a pattern, steps or a sort, only one of them")),
+            (None, None, None) => {
                 let patterns = Pattern::ALL.map(Pattern::name).join(", ");
-                Err(self.error("pattern", &format!("missing; it takes one of {patterns}, or the test takes steps")))
+                let message = format!("missing; it takes one of {patterns}, or the test takes steps or a sort");
+                Err(self.error("pattern", &message))
             }
         }
     }
@@ -457,6 +470,55 @@ impl<'a> Fields<'a> {
         Ok(program)
     }
 
+    fn sort(&self) -> Result<SortWork, PlanError> {
+        for (name, _) in &self.entries {
+            if !SORT_FIELDS.contains(name) && !["name", "matrix"].contains(name) {
+                return Err(self.error(name, "a test with a sort does not have this field"));
+            }
+        }
+        let block = self.size("block")?.unwrap_or(SORT_BLOCK_BYTES);
+        let sync = match self.word("sync", SyncMethod::from_name)? {
+            None | Some(SyncMethod::None) => None,
+            Some(method @ (SyncMethod::Fsync | SyncMethod::Fdatasync)) => method.call(),
+            Some(method) => {
+                let message =
+                    format!("a run is made durable by fsync or fdatasync once it is written, not by {}", method.name());
+                return Err(self.error("sync", &message));
+            }
+        };
+        let size_bytes = match self.read("size", |reader, value| reader.area(value))? {
+            None => SORT_SIZE_BYTES,
+            Some(Area::Bytes(bytes)) => bytes,
+            Some(Area::Percent(_)) => {
+                return Err(self.error("size", "how many bytes are sorted does not depend on the target; give bytes"));
+            }
+        };
+        let sort = SortWork {
+            keys: self.word("sort", SortKeys::from_name)?.unwrap_or(SortKeys::Urls),
+            size_bytes,
+            memory_bytes: self.size("memory")?.unwrap_or(SORT_MEMORY_BYTES),
+            block_bytes: BlockBytes::new(block).map_err(|error| self.error("block", &error.to_string()))?,
+            jobs: self.jobs()?,
+            direct: self.flag("direct")?.unwrap_or(true),
+            sync,
+            rest: self.time("rest")?.unwrap_or_default(),
+            seed: self.whole("seed")?.unwrap_or(1),
+        };
+        if sort.direct && block % 512 != 0 {
+            let message =
+                format!("direct I/O moves whole sectors of 512 B, and {block} B is no multiple; set direct = false");
+            return Err(self.error("block", &message));
+        }
+        if sort.size_per_job_bytes() / 2 < sort.memory_bytes {
+            let least = u128::from(sort.memory_bytes) * 2 * u128::from(sort.jobs.get());
+            let least = u64::try_from(least).map_or_else(|_| format!("{least} B"), format_bytes);
+            let message =
+                format!("what memory holds is sorted without storage; ask for {least} or more, or less memory");
+            return Err(self.error("size", &message));
+        }
+        Ok(sort)
+    }
+
     fn files(&self) -> Result<Vec<FileSpec>, PlanError> {
         let Some(listed) = self.get("files") else {
             return Err(
@@ -499,6 +561,14 @@ impl<'a> Fields<'a> {
 /// Fields of a pattern that a step program has as well.
 const PROGRAM_FIELDS: [&str; 10] =
     ["write_cache", "jobs", "content", "compressible_percent", "time", "count", "stop", "warm_up", "seed", "repeat"];
+/// Fields of a pattern that a sort has as well, and its own.
+const SORT_FIELDS: [&str; 11] =
+    ["sort", "memory", "size", "block", "jobs", "direct", "sync", "rest", "write_cache", "seed", "repeat"];
+/// The size of block in which a sort's runs come, and with which drives reach their full speed.
+const SORT_BLOCK_BYTES: u64 = 256 << 10;
+const SORT_SIZE_BYTES: u64 = 1 << 30;
+/// What a database gives a sort of this size: PostgreSQL's default is 4 MiB, and who sorts a gibibyte often has raised it.
+const SORT_MEMORY_BYTES: u64 = 64 << 20;
 const DEFAULT_TIME: Duration = Duration::from_secs(5);
 const DEFAULT_WARM_UP: Duration = Duration::from_millis(500);
 

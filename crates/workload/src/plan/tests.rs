@@ -10,6 +10,7 @@ use super::fields::{FIELDS, Field, Place};
 use super::*;
 use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Until};
 use crate::pattern::Pattern;
+use crate::sort::SortKeys;
 use crate::steps::OpenFlag;
 use crate::sync::SyncMethod;
 
@@ -39,15 +40,51 @@ fn names(text: &str) -> Vec<String> {
 fn blocks(lines: &str) -> Workload {
     match parse(&format!("[[test]]\n{lines}\n")).tests.remove(0).work {
         Work::Blocks(workload) => workload,
-        Work::Steps(_) => panic!("no steps were given"),
+        Work::Steps(_) | Work::Sort(_) => panic!("a pattern was given"),
     }
 }
 
 fn program(lines: &str) -> StepProgram {
     match parse(&format!("[[test]]\n{lines}\n")).tests.remove(0).work {
         Work::Steps(program) => program,
-        Work::Blocks(_) => panic!("steps were given"),
+        Work::Blocks(_) | Work::Sort(_) => panic!("steps were given"),
     }
+}
+
+fn sort(lines: &str) -> SortWork {
+    match parse(&format!("[[test]]\n{lines}\n")).tests.remove(0).work {
+        Work::Sort(sort) => sort,
+        Work::Blocks(_) | Work::Steps(_) => panic!("a sort was given"),
+    }
+}
+
+#[test]
+fn a_sort_and_what_it_leaves_out() {
+    let plain = sort("sort = \"urls\"");
+    let expected = SortWork {
+        keys: SortKeys::Urls,
+        size_bytes: 1 << 30,
+        memory_bytes: 64 << 20,
+        block_bytes: BlockBytes::new(256 << 10).unwrap(),
+        jobs: Jobs::new(1).unwrap(),
+        direct: true,
+        sync: None,
+        rest: Duration::ZERO,
+        seed: 1,
+    };
+    assert_eq!(plain, expected);
+    insta::assert_snapshot!(plain.title(), @"sort 1 GiB of urls in 64 MiB, 256 KiB blocks, jobs 1");
+    let durable = sort("sort = \"composite\"\nsync = \"fdatasync\"\ndirect = false\nmemory = \"4MiB\"");
+    assert_eq!(durable.sync_method(), SyncMethod::Fdatasync);
+    insta::assert_snapshot!(durable.title(), @"sort 1 GiB of composite in 4 MiB, 256 KiB blocks, cached, fdatasync of each run, jobs 1");
+    // Defaults that only a pattern has do not concern it.
+    let defaulted = parse("[defaults]\ndepth = 4\nseed = 9\ntime = \"1s\"\n[[test]]\nsort = \"urls\"\n");
+    assert_eq!(defaulted.tests[0].work, Work::Sort(SortWork { seed: 9, ..expected }));
+    let varied = names("[[test]]\nsort = \"urls\"\nmatrix = { memory = [\"4MiB\", \"16MiB\"] }\n");
+    assert_eq!(varied.len(), 2);
+    // It ends when it has sorted, not after a time.
+    let timed = defaulted.with_time(Duration::from_secs(30));
+    assert_eq!((timed.tests[0].work.limit(), timed.time_asked()), (Limit::Count(1), Duration::ZERO));
 }
 
 #[test]
@@ -121,7 +158,7 @@ fn defaults_hold_where_a_test_says_nothing() {
         .iter()
         .filter_map(|test| match &test.work {
             Work::Blocks(workload) => Some(workload.block_bytes.get()),
-            Work::Steps(_) => None,
+            Work::Steps(_) | Work::Sort(_) => None,
         })
         .collect();
     assert_eq!(blocks, [16384, 8192, 512]);
@@ -180,7 +217,8 @@ fn around(field: &Field, line: &str) -> String {
         (Place::File, _) => {
             format!("[[test]]\nsteps = [\"sync f fsync\"]\n[test.files.f]\n{line}\n")
         }
-        (_, "pattern") => format!("[[test]]\n{line}\n"),
+        (_, "pattern" | "sort") => format!("[[test]]\n{line}\n"),
+        (_, "memory") => format!("[[test]]\nsort = \"urls\"\n{line}\n"),
         (_, "read_percent") => format!("[[test]]\npattern = \"rw\"\n{line}\n"),
         (_, "sync_every" | "drain") => format!("{write}sync = \"fsync\"\n{line}\n"),
         (_, "compressible_percent") => format!("{write}content = \"compressible\"\n{line}\n"),
@@ -197,7 +235,7 @@ fn every_example_of_the_reference_is_read() {
     for field in FIELDS {
         let with = parse(&around(field, field.example));
         // A default is what its field says by itself, so an example should say something else.
-        if !["test", "pattern", "defaults", "steps", "files"].contains(&field.name) {
+        if !["test", "pattern", "defaults", "steps", "files", "sort"].contains(&field.name) {
             assert_ne!(with, parse(&around(field, "")), "the example of {} changes nothing", field.name);
         }
     }
@@ -244,6 +282,8 @@ fn near_plan() -> impl Strategy<Value = String> {
         "\"5s\"",
         "\"0s\"",
         "\"randwrite\"",
+        "\"urls\"",
+        "\"64MiB\"",
         "\"rw\"",
         "\"read\"",
         "\"fsync\"",

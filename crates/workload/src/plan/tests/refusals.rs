@@ -24,19 +24,19 @@ fn a_plan_without_tests() {
 fn unknown_fields() {
     insta::assert_snapshot!(error("nmae = \"x\"\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: `nmae` is no field here (did you mean `name`?); fields are name, answers, source, table, target, defaults, test");
     insta::assert_snapshot!(error("block = \"4KiB\"\n"), @"plan.toml:1: `block` is no field here; it belongs in a [[test]] or in [defaults]; fields are name, answers, source, table, target, defaults, test");
-    insta::assert_snapshot!(error("[[test]]\n\npatern = \"write\"\n"), @"plan.toml:3: `patern` is no field here (did you mean `pattern`?); fields are name, pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, matrix, steps, files");
-    insta::assert_snapshot!(error("[defaults]\nname = \"x\"\n"), @"plan.toml:2: `name` is no field here; it belongs in a [[test]]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
-    insta::assert_snapshot!(error("[defaults]\nsteps = []\n"), @"plan.toml:2: `steps` is no field here; it belongs in a [[test]]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
-    insta::assert_snapshot!(error("[defaults]\nanswers = \"x\"\n"), @"plan.toml:2: `answers` is no field here; it belongs at the top of the file, before any [section]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
-    insta::assert_snapshot!(error("[[test]]\nverify = true\n"), @"plan.toml:2: `verify` is no field here; fields are name, pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, matrix, steps, files");
-    insta::assert_snapshot!(error("[[test]]\npattern = \"write\"\nmatrix = { size = [512], open = [\"o_sync\"] }\n"), @"plan.toml:3: `open` is no field here; it belongs in a file of a step program, such as files = { log = { ... } }; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
+    insta::assert_snapshot!(error("[[test]]\n\npatern = \"write\"\n"), @"plan.toml:3: `patern` is no field here (did you mean `pattern`?); fields are name, pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, matrix, steps, files, sort, memory");
+    insta::assert_snapshot!(error("[defaults]\nname = \"x\"\n"), @"plan.toml:2: `name` is no field here; it belongs in a [[test]]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, sort, memory");
+    insta::assert_snapshot!(error("[defaults]\nsteps = []\n"), @"plan.toml:2: `steps` is no field here; it belongs in a [[test]]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, sort, memory");
+    insta::assert_snapshot!(error("[defaults]\nanswers = \"x\"\n"), @"plan.toml:2: `answers` is no field here; it belongs at the top of the file, before any [section]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, sort, memory");
+    insta::assert_snapshot!(error("[[test]]\nverify = true\n"), @"plan.toml:2: `verify` is no field here; fields are name, pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, matrix, steps, files, sort, memory");
+    insta::assert_snapshot!(error("[[test]]\npattern = \"write\"\nmatrix = { size = [512], open = [\"o_sync\"] }\n"), @"plan.toml:3: `open` is no field here; it belongs in a file of a step program, such as files = { log = { ... } }; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, sort, memory");
     insta::assert_snapshot!(error("[[test]]\nsteps = [\"sync-dir\"]\n[test.files.log]\nsize = \"1MiB\"\nblock = 512\n"), @"plan.toml:5: `block` is no field here; it belongs in a [[test]] or in [defaults]; fields are size, layout, direct, open");
 }
 
 #[test]
 fn the_top_of_a_plan() {
     insta::assert_snapshot!(error("name = 3\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: name: 3 is not a text in quotes");
-    insta::assert_snapshot!(error("table = \"none\"\n[[test]]\npattern = \"write\"\n"), @r#"plan.toml:1: table: "none" is not one of tests, slog, fsync-study, wal, commits, ceph-disk, write-cache, read-scaling, probe"#);
+    insta::assert_snapshot!(error("table = \"none\"\n[[test]]\npattern = \"write\"\n"), @r#"plan.toml:1: table: "none" is not one of tests, slog, fsync-study, wal, commits, ceph-disk, write-cache, read-scaling, probe, sort-spill"#);
     insta::assert_snapshot!(error("defaults = 3\n"), @"plan.toml:1: defaults: 3 is not a table, written [defaults]");
     insta::assert_snapshot!(error("[[defaults]]\ndepth = 1\n[[test]]\npattern = \"write\"\n"), @"plan.toml:1: defaults: a list is not a table, written [defaults]");
 }
@@ -136,8 +136,8 @@ fn fields_that_only_some_patterns_have() {
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nstop = \"first\""), @"plan.toml:3: stop: it chooses between time and count; give both");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles = { log = {} }"), @"plan.toml:3: files: only a test with steps has files");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsteps = [\"sync-dir\"]"), @"plan.toml:3: steps: a test has a pattern or steps, not both");
-    insta::assert_snapshot!(error_of_test("depth = 3"), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, or the test takes steps");
-    insta::assert_snapshot!(error_of_test(r#"name = "empty""#), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, or the test takes steps");
+    insta::assert_snapshot!(error_of_test("depth = 3"), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, or the test takes steps or a sort");
+    insta::assert_snapshot!(error_of_test(r#"name = "empty""#), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, or the test takes steps or a sort");
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn a_matrix_is_a_table_of_lists() {
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = 3"), @"plan.toml:3: matrix: 3 is not a table of lists, such as { jobs = [1, 4] }");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { depth = 3 }"), @"plan.toml:3: matrix: depth takes a list of values, such as depth = [...]");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { depth = [] }"), @"plan.toml:3: matrix: depth takes a list of values, such as depth = [...]");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { dept = [1] }"), @"plan.toml:3: `dept` is no field here (did you mean `depth`?); fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
-    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { name = [\"a\"] }"), @"plan.toml:3: `name` is no field here; it belongs in a [[test]]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { dept = [1] }"), @"plan.toml:3: `dept` is no field here (did you mean `depth`?); fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, sort, memory");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmatrix = { name = [\"a\"] }"), @"plan.toml:3: `name` is no field here; it belongs in a [[test]]; fields are pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, sort, memory");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\n[test.matrix]\njobs = [1, 2]\ndepth = [\n  1,\n  2,\n  0,\n]"), @"plan.toml:8: depth: 0 is not a whole number from 1 to 1024");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\n[test.matrix]\nsync = [\n  \"fsync\",\n  \"fsnyc\",\n]"), @r#"plan.toml:6: sync: "fsnyc" is not one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nread_percent = 10\nmatrix = { pattern = [\"rw\", \"write\"] }"), @"plan.toml:3: read_percent: only rw and randrw mix reads and writes, write does not");
@@ -182,7 +182,7 @@ fn an_error_is_one_line_whatever_it_quotes() {
     insta::assert_snapshot!(error("[[test]]\nname = \"a\\nb\"\npattern = \"write\"\nrepeat = 1\n[[test]]\nname = \"a\\nb\"\npattern = \"write\"\n"), @r#"plan.toml:5: name: there are two tests called "a\nb"; give this one a name of its own"#);
     insta::assert_snapshot!(error_of_test("files = { \"a\\nb\" = {} }\nsteps = [\"sync-dir\"]"), @r#"plan.toml:2: files: "a\nb" is no name; use letters, digits, `-`, `_` and `.`"#);
     insta::assert_snapshot!(error_of_test("files = { log = {} }\nsteps = [\"write log\\nseq\"]"), @r"plan.toml:3: steps: `write log\nseq` does not read as `write FILE PATTERN SIZE [xN]`");
-    insta::assert_snapshot!(error_of_test("\"a\\u001b[31m\" = 1"), @r"plan.toml:2: `a\u{1b}[31m` is no field here; fields are name, pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, matrix, steps, files");
+    insta::assert_snapshot!(error_of_test("\"a\\u001b[31m\" = 1"), @r"plan.toml:2: `a\u{1b}[31m` is no field here; fields are name, pattern, read_percent, block, depth, jobs, sync, sync_every, drain, streams, direct, invalidate, layout, content, compressible_percent, size, precondition, rest, write_cache, time, count, stop, warm_up, rate, arrivals, seed, engine, repeat, matrix, steps, files, sort, memory");
 }
 
 #[test]
@@ -196,4 +196,19 @@ fn areas_streams_and_drains() {
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsize = \"64KiB\"\nstreams = 32"), @"plan.toml:3: size: each stream of each job needs at least one block");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\ndrain = false"), @"plan.toml:3: drain: only fsync and fdatasync wait for writes");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nrest = \"-1s\""), @r#"plan.toml:3: rest: "-1s" is not a time up to a year, such as "5s", "250ms" or "0s""#);
+}
+
+#[test]
+fn sorts() {
+    insta::assert_snapshot!(error_of_test("sort = \"lines\""), @r#"plan.toml:2: sort: "lines" is not one of urls, composite"#);
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\ndepth = 4"), @"plan.toml:3: depth: a test with a sort does not have this field");
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\npattern = \"write\""), @"plan.toml:2: sort: a test has a pattern, steps or a sort, only one of them");
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nfiles = { a = {} }\nsteps = [\"sync a fsync\"]"), @"plan.toml:2: sort: a test has a pattern, steps or a sort, only one of them");
+    insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmemory = \"64MiB\""), @"plan.toml:3: memory: only a sort has memory to fill");
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nmemory = \"1MiB\""), @r#"plan.toml:3: memory: "1MiB" is not a size of at least 4 MiB, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nsize = \"100MiB\""), @"plan.toml:3: size: what memory holds is sorted without storage; ask for 128 MiB or more, or less memory");
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\njobs = 16"), @"plan.toml:1: size: what memory holds is sorted without storage; ask for 2 GiB or more, or less memory");
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nsize = \"50%\""), @"plan.toml:3: size: how many bytes are sorted does not depend on the target; give bytes");
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nsync = \"o_dsync\""), @"plan.toml:3: sync: a run is made durable by fsync or fdatasync once it is written, not by o_dsync");
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nblock = 1000"), @"plan.toml:3: block: direct I/O moves whole sectors of 512 B, and 1000 B is no multiple; set direct = false");
 }

@@ -1,0 +1,146 @@
+//! Sorts on disks that work, fail, forget and are stopped.
+
+use proptest::prelude::*;
+use rustix::io::Errno;
+use workload::{BlockBytes, Jobs, SortKeys, SyncCall};
+
+use super::*;
+use crate::disk::failing::FailingDisk;
+
+fn work(keys: SortKeys) -> SortWork {
+    SortWork {
+        keys,
+        size_bytes: 24 << 20,
+        memory_bytes: 4 << 20,
+        block_bytes: BlockBytes::new(64 << 10).unwrap(),
+        jobs: Jobs::new(1).unwrap(),
+        direct: false,
+        sync: None,
+        rest: std::time::Duration::ZERO,
+        seed: 1,
+    }
+}
+
+/// A sort of all of its records, with its runs on this disk.
+fn measured(sort: &SortWork, disk: Box<dyn Disk + Send>, stop: Stop) -> (JobEnd, Arc<Tally>) {
+    let target =
+        Target::open(&drive::SystemRoot::default(), "null:", crate::Intent { writes: true, destroy_data: false });
+    let part = Part {
+        name: String::new(),
+        start: 1 << 30,
+        size_bytes: room_bytes(sort, sort.size_per_job_bytes()),
+        direct: false,
+        alignment_bytes: 1,
+    };
+    let target = target.unwrap();
+    let bytes = sort.size_per_job_bytes();
+    let job = SortJob { target: &target, sort, part: &part, bytes, clock: Clock::calibrated(), job: 0 };
+    let tally = Arc::new(Tally::new());
+    (job.measured(disk, &tally, &Arc::new(stop)), tally)
+}
+
+#[test]
+fn every_block_is_counted_and_timed_and_the_times_add_up() {
+    for keys in SortKeys::ALL {
+        let sort = SortWork { sync: Some(SyncCall::Fdatasync), ..work(keys) };
+        let begun = std::time::Instant::now();
+        let (end, tally) = measured(&sort, Box::<MemoryDisk>::default(), Stop::new());
+        let wall_s = begun.elapsed().as_secs_f64();
+        assert_eq!(end.failure, None);
+        let figures = end.sort.unwrap();
+        assert!(figures.bytes >= sort.size_bytes && figures.bytes < sort.size_bytes + (1 << 20), "{figures:?}");
+        assert!(figures.runs >= 6, "{figures:?}");
+        assert_eq!((end.syncs, end.writes), (figures.runs, tally.write.count()));
+        assert_eq!((end.reads, tally.sync.count()), (tally.read.count(), figures.runs));
+        assert_eq!((figures.written_bytes, figures.read_bytes), (end.writes * (64 << 10), end.reads * (64 << 10)));
+        assert!(figures.read_bytes <= figures.written_bytes, "each block is read once: {figures:?}");
+        let parts = [figures.input_s, figures.sorting_s, figures.coding_s, figures.merging_s, figures.writing_s];
+        assert!(parts.iter().all(|&part| part > 0.0) && figures.reading_s > 0.0, "{figures:?}");
+        assert!(figures.total_s() <= wall_s && figures.total_s() > wall_s * 0.5, "{wall_s} {figures:?}");
+        assert!(figures.first_row_s.unwrap() < figures.total_s(), "{figures:?}");
+    }
+}
+
+#[test]
+fn a_disk_that_fails_ends_the_sort_with_its_own_words() {
+    for (error, words) in [
+        (Errno::NOSPC, "the disk is full (ENOSPC)"),
+        (Errno::IO, "the device reported an I/O error (EIO)"),
+        // One that callers take for an invitation to try again.
+        (Errno::INTR, "interrupted system call"),
+    ] {
+        let (end, _) = measured(&work(SortKeys::Urls), Box::new(FailingDisk { requests: 70, error }), Stop::new());
+        let said = end.failure.unwrap().to_string();
+        assert!(said.starts_with("write at offset ") && said.ends_with(words), "{said}");
+        assert_eq!(end.writes, 70, "what was done before counts");
+        let figures = end.sort.unwrap();
+        assert!(figures.records > 0 && figures.sorting_s > 0.0 && figures.first_row_s.is_none(), "{figures:?}");
+    }
+}
+
+/// A disk that gives back other bytes than it was given.
+struct Forgetful;
+
+impl Disk for Forgetful {
+    fn read(&mut self, block: &mut [u8], _offset: u64) -> Result<usize, Errno> {
+        block.fill(7);
+        Ok(block.len())
+    }
+
+    fn write(&mut self, block: &[u8], _offset: u64) -> Result<usize, Errno> {
+        Ok(block.len())
+    }
+
+    fn sync(&mut self, _call: SyncCall) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    fn renew(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_comes_back_damaged_is_no_result() {
+    let (end, _) = measured(&work(SortKeys::Composite), Box::new(Forgetful), Stop::new());
+    let said = end.failure.unwrap().to_string();
+    assert!(said.starts_with("a run in null: came back damaged: "), "{said}");
+}
+
+#[test]
+fn a_stop_is_no_failure() {
+    let stop = Stop::new();
+    stop.request();
+    let (end, _) = measured(&work(SortKeys::Urls), Box::<MemoryDisk>::default(), stop);
+    assert_eq!((end.failure, end.writes), (None, 0));
+}
+
+#[test]
+fn runs_that_are_merged_into_others_fit_into_their_room() {
+    // 4 MiB of memory merge four runs at a time, so that most are merged twice and their pieces are used again.
+    let sort = SortWork { size_bytes: 96 << 20, ..work(SortKeys::Composite) };
+    let (end, _) = measured(&sort, Box::<MemoryDisk>::default(), Stop::new());
+    assert_eq!(end.failure, None);
+    let figures = end.sort.unwrap();
+    assert!(figures.written_bytes > figures.bytes, "{figures:?}");
+}
+
+proptest! {
+    #[test]
+    fn what_has_room_for_its_runs_has_it(size in 8u64..1 << 16, memory in 4u64..1 << 10, block in 9u32..26, share in 0.0..1.5f64) {
+        let sort = SortWork {
+            size_bytes: size << 20,
+            memory_bytes: memory << 20,
+            block_bytes: BlockBytes::new(1 << block).unwrap(),
+            ..work(SortKeys::Urls)
+        };
+        let extent_bytes = extent_bytes(&sort);
+        prop_assert_eq!(extent_bytes % (1 << block), 0);
+        let needed = room_bytes(&sort, sort.size_bytes);
+        prop_assert_eq!(needed % extent_bytes, 0);
+        let room = (needed as f64 * share) as u64;
+        let bytes = records_bytes(&sort, room);
+        prop_assert!(bytes <= sort.size_bytes);
+        prop_assert!(bytes == 0 || room_bytes(&sort, bytes) <= room.max(extent_bytes), "{bytes} of {room}");
+    }
+}

@@ -76,6 +76,7 @@ fn the_suite_runs_on_a_directory_and_leaves_nothing() {
 
 #[test]
 fn a_device_and_a_file_take_runs_and_no_byte_beside_them() {
+    const TEST: &str = "a_device_and_a_file_take_runs_and_no_byte_beside_them";
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, vec![7_u8; 128 << 20]).unwrap();
@@ -86,8 +87,6 @@ fn a_device_and_a_file_take_runs_and_no_byte_beside_them() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     check(&done.document()["results"][0]);
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 128 << 20, "neither grown nor cut");
-
-    const TEST: &str = "a_device_and_a_file_take_runs_and_no_byte_beside_them";
     if !needs_root(TEST) {
         return;
     }

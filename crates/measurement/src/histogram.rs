@@ -3,6 +3,8 @@
 //! HdrHistogram's layout: 3 significant digits from 1 ns to 1 h, so that one histogram holds a null target's nanoseconds and a disk's
 //! stalled minute, and histograms of many jobs, runs and hosts add up to true percentiles.
 
+use std::cell::RefCell;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
@@ -25,62 +27,118 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 /// assert_eq!(histogram.count(), 4);
 /// assert_eq!(histogram.quantile_ns(0.5), 2_000);
 /// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Histogram(hdrhistogram::Histogram<u64>);
+#[derive(Debug, Clone, Default)]
+pub struct Histogram(Counts);
+
+type Dense = hdrhistogram::Histogram<u64>;
+
+/// A histogram in the making is dense: a counter for each of 32,000 buckets, a quarter of a megabyte. One that was read has some hundred buckets that are not
+/// empty, and a comparison with the last ten runs of a large suite holds thousands of them.
+#[derive(Debug, Clone)]
+enum Counts {
+    Dense(Box<Dense>),
+    /// The lowest latency and the count of each bucket that is not empty, lowest first.
+    Sparse(Vec<(u64, u64)>),
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Counts::Sparse(Vec::new())
+    }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        self.buckets().eq(other.buckets())
+    }
+}
+
+thread_local! {
+    /// Where sparse ones are spread out to be asked: HdrHistogram's own arithmetic answers for both.
+    static SPREAD: RefCell<Dense> = RefCell::new(dense());
+}
+
+#[expect(clippy::expect_used, reason = "the bounds are constants that HdrHistogram takes")]
+fn dense() -> Dense {
+    Dense::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS).expect("constant bounds that HdrHistogram takes")
+}
 
 /// A histogram's text could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("not an HdrHistogram (V2 deflate, base64): {0}")]
 pub struct NotAHistogram(String);
 
-impl Default for Histogram {
-    fn default() -> Self {
-        Histogram::new()
-    }
-}
-
 impl Histogram {
     /// An empty one.
-    #[expect(clippy::missing_panics_doc, reason = "the bounds are constants that HdrHistogram takes")]
     pub fn new() -> Histogram {
-        let bounds = hdrhistogram::Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS);
-        Histogram(bounds.expect("constant bounds that HdrHistogram takes"))
+        Histogram::default()
+    }
+
+    /// To be added to.
+    fn dense(&mut self) -> &mut Dense {
+        if let Counts::Sparse(counts) = &self.0 {
+            let mut spread = dense();
+            fill(&mut spread, counts);
+            self.0 = Counts::Dense(Box::new(spread));
+        }
+        match &mut self.0 {
+            Counts::Dense(dense) => dense,
+            Counts::Sparse(_) => unreachable!("it was made dense above"),
+        }
+    }
+
+    /// To be asked.
+    fn ask<R>(&self, question: impl FnOnce(&Dense) -> R) -> R {
+        match &self.0 {
+            Counts::Dense(dense) => question(dense),
+            Counts::Sparse(counts) => SPREAD.with_borrow_mut(|spread| {
+                spread.reset();
+                fill(spread, counts);
+                question(spread)
+            }),
+        }
     }
 
     /// Adds one latency; above [`HIGHEST_NS`] it counts as that.
     pub fn record(&mut self, latency_ns: u64) {
-        self.0.saturating_record(latency_ns);
+        self.dense().saturating_record(latency_ns);
     }
 
     /// Adds the same latency `times` times.
     pub fn record_n(&mut self, latency_ns: u64, times: u64) {
-        self.0.saturating_record_n(latency_ns, times);
+        self.dense().saturating_record_n(latency_ns, times);
     }
 
     /// Adds all of another histogram's latencies, without loss.
     pub fn merge(&mut self, other: &Histogram) {
-        // Cannot fail: both have the same bounds.
-        let _ = self.0.add(&other.0);
+        match &other.0 {
+            // Cannot fail: both have the same bounds.
+            Counts::Dense(dense) => drop(self.dense().add(&**dense)),
+            Counts::Sparse(counts) => fill(self.dense(), counts),
+        }
     }
 
     /// How many latencies it holds.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        match &self.0 {
+            Counts::Dense(dense) => dense.len(),
+            Counts::Sparse(counts) => counts.iter().map(|(_, count)| count).sum(),
+        }
     }
 
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.count() == 0
     }
 
     /// The latency below or at which this share (0 to 1) of all lies; 0 when empty.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
-        self.0.value_at_quantile(quantile).min(self.0.max())
+        self.ask(|dense| value_at(dense, quantile))
     }
 
     /// The arithmetic mean, exact to the bucket; 0 when empty.
     pub fn mean_ns(&self) -> f64 {
-        self.0.mean()
+        self.ask(Dense::mean)
     }
 
     /// The share of latencies at or below `latency_ns`; 1 when empty.
@@ -88,36 +146,41 @@ impl Histogram {
         if self.is_empty() {
             return 1.0;
         }
-        self.0.count_between(0, latency_ns) as f64 / self.count() as f64
+        self.ask(|dense| dense.count_between(0, latency_ns)) as f64 / self.count() as f64
     }
 
     /// The non-empty buckets, lowest first: each one's lowest latency and its count.
-    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0.iter_recorded().map(|step| (self.0.lowest_equivalent(step.value_iterated_to()), step.count_at_value()))
+    pub fn buckets(&self) -> Box<dyn Iterator<Item = (u64, u64)> + '_> {
+        match &self.0 {
+            Counts::Dense(dense) => Box::new(recorded(dense)),
+            Counts::Sparse(counts) => Box::new(counts.iter().copied()),
+        }
     }
 
     /// The figures that a person reads, or `None` when empty.
     pub fn summary(&self) -> Option<LatencySummary> {
+        if self.is_empty() {
+            return None;
+        }
         let us = |ns: u64| ns as f64 / 1e3;
-        let quantile = |q| us(self.quantile_ns(q));
-        (!self.is_empty()).then(|| LatencySummary {
-            mean: self.mean_ns() / 1e3,
-            min: us(self.0.min()),
-            p50: quantile(0.50),
-            p90: quantile(0.90),
-            p99: quantile(0.99),
-            p99_9: quantile(0.999),
-            p99_99: quantile(0.9999),
-            max: us(self.0.max()),
-            count: self.count(),
-        })
+        Some(self.ask(|dense| LatencySummary {
+            mean: dense.mean() / 1e3,
+            min: us(dense.min()),
+            p50: us(value_at(dense, 0.50)),
+            p90: us(value_at(dense, 0.90)),
+            p99: us(value_at(dense, 0.99)),
+            p99_9: us(value_at(dense, 0.999)),
+            p99_99: us(value_at(dense, 0.9999)),
+            max: us(dense.max()),
+            count: dense.len(),
+        }))
     }
 
     /// HdrHistogram V2, deflated, base64: what other HdrHistogram readers take.
     pub fn to_text(&self) -> String {
         let mut bytes = Vec::new();
         // Writing to memory does not fail, and the counts are 64 bit, as the format's are.
-        let _ = V2DeflateSerializer::new().serialize(&self.0, &mut bytes);
+        let _ = self.ask(|dense| V2DeflateSerializer::new().serialize(dense, &mut bytes));
         BASE64.encode(bytes)
     }
 
@@ -125,12 +188,29 @@ impl Histogram {
     /// When the text is no such histogram.
     pub fn from_text(text: &str) -> Result<Histogram, NotAHistogram> {
         let bytes = BASE64.decode(text).map_err(|error| NotAHistogram(error.to_string()))?;
-        let read =
+        let read: Dense =
             Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| NotAHistogram(error.to_string()))?;
-        let mut histogram = Histogram::new();
-        histogram.0.add(read).map_err(|error| NotAHistogram(error.to_string()))?;
-        Ok(histogram)
+        if (read.low(), read.high(), read.sigfig()) == (LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS) {
+            return Ok(Histogram(Counts::Sparse(recorded(&read).collect())));
+        }
+        let mut ours = dense();
+        ours.add(read).map_err(|error| NotAHistogram(error.to_string()))?;
+        Ok(Histogram(Counts::Sparse(recorded(&ours).collect())))
     }
+}
+
+/// The buckets that are not empty: the lowest latency and the count of each.
+fn recorded(dense: &Dense) -> impl Iterator<Item = (u64, u64)> + '_ {
+    dense.iter_recorded().map(|step| (dense.lowest_equivalent(step.value_iterated_to()), step.count_at_value()))
+}
+
+/// Adds buckets to their like.
+fn fill(dense: &mut Dense, counts: &[(u64, u64)]) {
+    counts.iter().for_each(|&(latency_ns, count)| dense.saturating_record_n(latency_ns, count));
+}
+
+fn value_at(dense: &Dense, quantile: f64) -> u64 {
+    dense.value_at_quantile(quantile).min(dense.max())
 }
 
 impl Serialize for Histogram {
@@ -224,6 +304,28 @@ mod tests {
         fn foreign_text_is_refused_not_fatal(text in "\\PC{0,60}") {
             let _ = Histogram::from_text(&text);
         }
+    }
+
+    #[test]
+    fn what_was_read_answers_as_what_was_recorded() {
+        let mut recorded = Histogram::new();
+        for n in 1_u64..3_000 {
+            recorded.record_n(n * n * 37, n % 5);
+        }
+        let read = Histogram::from_text(&recorded.to_text()).unwrap();
+        assert!(matches!(read.0, Counts::Sparse(_)) && matches!(recorded.0, Counts::Dense(_)));
+        assert_eq!((read.summary(), read.count()), (recorded.summary(), recorded.count()));
+        for share in 0..=1000 {
+            let quantile = f64::from(share) / 1e3;
+            assert_eq!(read.quantile_ns(quantile), recorded.quantile_ns(quantile));
+        }
+        assert!((read.share_at_or_below(999_999) - recorded.share_at_or_below(999_999)).abs() < f64::EPSILON);
+        assert!((read.mean_ns() - recorded.mean_ns()).abs() < f64::EPSILON);
+        assert_eq!(read.to_text(), recorded.to_text());
+        let mut twice = read.clone();
+        twice.merge(&read);
+        recorded.merge(&recorded.clone());
+        assert_eq!(twice, recorded);
     }
 
     #[test]

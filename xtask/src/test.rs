@@ -75,6 +75,7 @@ pub fn run(rigs: bool) -> anyhow::Result<()> {
         step("database rig", || rig(&Rig::Databases(rig::databases::Options::default()), &mut tally))?;
         step("licences", || licences(&mut tally))?;
         step("fuzzing", || fuzz(&mut tally))?;
+        step("Miri", || miri(&mut tally))?;
     }
     if !tally.skips.is_empty() {
         println!("\n{} could not run here:", tally.skips.len());
@@ -212,7 +213,7 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
 }
 
 fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
-    for target in ["plan_toml", "fio_job", "verify_message", "nbd_session", "foreign_result"] {
+    for target in ["plan_toml", "fio_job", "verify_message", "nbd_session", "foreign_result", "sort_keys"] {
         if !is_there("cargo", &["+nightly", "--version"]) {
             tally.skips.push(format!("fuzz target {target}: no nightly toolchain, which cargo-fuzz needs"));
             continue;
@@ -227,6 +228,25 @@ fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
         shown("cargo", &["+nightly", "fuzz", "run", target, &corpus, &seeds, "--", &seconds, "-verbosity=0"])?;
         tally.passed += 1;
     }
+    Ok(())
+}
+
+/// The unsafe code of the sort, interpreted: whatever of it is undefined ends it.
+fn miri(tally: &mut Tally) -> anyhow::Result<()> {
+    let components = ["component", "add", "--toolchain", "nightly", "miri", "rust-src"];
+    if !is_there("cargo", &["+nightly", "miri", "--version"]) && shown("rustup", &components).is_err() {
+        tally.skips.push("Miri on prefixsort: no nightly toolchain that has it, and rustup cannot add it".to_owned());
+        return Ok(());
+    }
+    let modules = ["bits::", "huge_pages::", "permute::", "sort::"];
+    let mut miri = command("cargo", &["+nightly", "miri", "test", "--quiet", "--package", "prefixsort", "--lib", "--"]);
+    // Interpreted programs see no files and no clock unless they are let.
+    let status =
+        miri.args(modules).env("MIRIFLAGS", "-Zmiri-disable-isolation").status().context("cannot start cargo")?;
+    if !status.success() {
+        bail!("Miri ended with {status}");
+    }
+    tally.passed += 1;
     Ok(())
 }
 

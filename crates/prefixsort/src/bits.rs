@@ -93,6 +93,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 256 }))]
+
         #[test]
         fn the_instruction_gathers_as_the_loop_does(word: u64, mask: u64) {
             if let Some(gather) = Gather::here() {

@@ -169,3 +169,9 @@ fn pass<K: Keys, const N: usize>(
     }
     (below, above, lens.seen(&unseen))
 }
+
+/// The rows that decide on the prefix.
+#[cfg(test)]
+pub(crate) fn looked_at(entries: &[Entry]) -> Vec<u32> {
+    spread(entries, &mut [0; SAMPLE]).to_vec()
+}

@@ -1,6 +1,8 @@
 //! One measurement in a process of its own, which `cargo xtask versus sort` starts pinned to one processor. Results are JSON on standard output.
 
-use anyhow::Context as _;
+use std::io::{BufWriter, Write as _};
+
+use anyhow::{Context as _, ensure};
 use clap::{Parser, Subcommand};
 use serde_json::json;
 use sortbench::contestants::{Contestant, OURS, PEERS};
@@ -51,6 +53,13 @@ enum Task {
         input: Input,
         contestant: String,
     },
+    /// So many bytes of keys as lines on standard output, a million keys of one seed after the other
+    Lines {
+        #[arg(long)]
+        data: String,
+        #[arg(long)]
+        bytes: u64,
+    },
     /// The data sets
     Data,
 }
@@ -88,9 +97,29 @@ fn main() -> anyhow::Result<()> {
             println!("{}", json!({ "start": arena.start, "end": arena.end }));
             std::hint::black_box(contestant(&name)?.sort(&keys.slices()));
         }
+        Task::Lines { data, bytes } => lines(&Input { data, keys: LINES_OF_ONE_SEED, seed: SEED }, bytes)?,
         Task::Data => DATA_SETS.iter().for_each(|set| println!("{:<18} {}", set.name, set.what)),
     }
     Ok(())
+}
+
+const LINES_OF_ONE_SEED: usize = 1_000_000;
+
+fn lines(input: &Input, bytes: u64) -> anyhow::Result<()> {
+    let set = input.set()?;
+    let mut out = BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
+    let mut left = bytes;
+    for seed in input.seed.. {
+        let keys = set.keys(input.keys, seed);
+        for key in keys.slices() {
+            ensure!(!key.contains(&b'\n'), "keys of {} hold line ends, so that they are no lines", input.data);
+            let Some(less) = left.checked_sub(key.len() as u64 + 1) else { return Ok(out.flush()?) };
+            left = less;
+            out.write_all(key)?;
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(out.flush()?)
 }
 
 fn contestant(name: &str) -> anyhow::Result<&'static Contestant> {

@@ -3,6 +3,7 @@
 //! The measuring itself is done by the program `sortbench`, pinned to one processor: each repetition sorts a fresh copy of the same keys with every contestant
 //! in turn, who begins changes, and each result is compared to the sorted keys. Medians are compared.
 
+mod files;
 mod first;
 mod growth;
 mod in_memory;
@@ -17,6 +18,7 @@ use self::runner::Runner;
 
 /// How it is run.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches that a person sets one by one")]
 pub struct Options {
     /// Keys of each data set
     #[arg(long, default_value_t = 1_000_000)]
@@ -45,6 +47,18 @@ pub struct Options {
     /// Instead: the first hundredth of ten million URLs out of the sorting iterator, beside the whole sort
     #[arg(long)]
     first: bool,
+
+    /// Instead: `flushmark sort` beside GNU `sort` on a file
+    #[arg(long)]
+    files: bool,
+
+    /// The file's size
+    #[arg(long, default_value_t = 1024)]
+    mib: u64,
+
+    /// Where the file, the output and what memory does not hold go, instead of the system's temporary directory
+    #[arg(long)]
+    directory: Option<std::path::PathBuf>,
 }
 
 /// Prints the tables that were asked for. Fails when a contestant does not sort or a tool is missing, not when a ratio falls short.
@@ -66,7 +80,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if options.first {
         first::run(&runner, options)?;
     }
-    if !(options.cachegrind || options.growth || options.first) {
+    if options.files {
+        files::run(&runner, options)?;
+    }
+    if !(options.cachegrind || options.growth || options.first || options.files) {
         let sets = if options.data.is_empty() { sets } else { options.data.clone() };
         in_memory::run(&runner, options, &sets)?;
     }

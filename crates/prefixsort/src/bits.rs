@@ -1,5 +1,5 @@
 //! Two instructions that the language has no word for: gathering the bits of a mask, and asking for memory early.
-#![allow(unsafe_code, reason = "the instructions themselves; each is reached only where the processor has it")]
+#![expect(unsafe_code, reason = "the instructions themselves; each is reached only where the processor has it")]
 
 /// That this processor gathers bits (BMI2's `pext`) in one quick instruction.
 ///

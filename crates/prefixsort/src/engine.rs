@@ -145,7 +145,6 @@ impl Pending {
     }
 
     /// Entries in the order of their windows: those with equal ones are told apart.
-    #[inline(never)]
     fn ties<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
         let part = &entries[begin..end];
         let tied = || part.windows(2).filter(|pair| pair[0].window == pair[1].window && pair[1].held == GOES_ON);

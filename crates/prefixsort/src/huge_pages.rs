@@ -2,7 +2,7 @@
 //!
 //! Distribution writes to 2,048 places by turns; with pages of 4 KiB that is more than the processor's translation buffers
 //! hold, and each page of fresh memory costs a fault. Measured at a million entries: a tenth of the time of short keys.
-#![allow(unsafe_code, reason = "advice on memory is a system call on addresses")]
+#![expect(unsafe_code, reason = "advice on memory is a system call on addresses")]
 
 use crate::entry::Entry;
 

@@ -93,7 +93,7 @@ fn sort_rows<T: Sync, F: Fn(&T) -> &[u8] + Sync>(rows: &mut [T], key: F, stable:
         return;
     }
     let mut entries = order(&Rows { rows, key }, count, stable);
-    #[allow(unsafe_code, reason = "what the entries are is known here")]
+    #[expect(unsafe_code, reason = "what the entries are is known here")]
     // SAFETY: `order` made an entry for each row.
     unsafe {
         permute(rows, &mut entries);

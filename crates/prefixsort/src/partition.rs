@@ -38,7 +38,6 @@ pub(crate) struct Split {
 }
 
 /// Splits keys that share `depth` bytes.
-#[inline(never)]
 pub(crate) fn split<K: Keys>(keys: &K, entries: &mut [Entry], depth: usize, gather: Option<Gather>) -> Split {
     let mut places = [0_u32; SAMPLE];
     let sampled = spread(entries, &mut places);
@@ -121,7 +120,6 @@ fn longest_shared<'k, K: Keys>(keys: &'k K, rows: &[u32], depth: usize) -> &'k [
 }
 
 /// Splits by the prefix and makes windows at `at`. Says where the middle begins and ends, and what the windows tell.
-#[inline(never)]
 fn pass<K: Keys, const N: usize>(
     keys: &K,
     entries: &mut [Entry],

@@ -1,5 +1,5 @@
 //! The caller's rows, put in the order of the sorted entries: the only time that they are moved.
-#![allow(unsafe_code, reason = "rows of any type are moved through memory that is not theirs, without being cloned")]
+#![expect(unsafe_code, reason = "rows of any type are moved through memory that is not theirs, without being cloned")]
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -37,7 +37,6 @@ pub(crate) unsafe fn permute<T>(rows: &mut [T], entries: &mut [Entry]) {
 /// # Safety
 ///
 /// As [`permute`].
-#[inline(never)]
 unsafe fn gather<T>(rows: &mut [T], entries: &mut [Entry]) {
     const WINDOW: usize = 8;
     const WHOLE: usize = size_of::<Entry>();

@@ -153,7 +153,7 @@ fn sort_rows<T, K: KeyOf<T>>(
         return Ok(());
     }
     order(&Rows { rows, key }, rows.len(), options, scratch)?;
-    #[allow(unsafe_code, reason = "what the entries are is known here")]
+    #[expect(unsafe_code, reason = "what the entries are is known here")]
     // SAFETY: there is an entry for each row, made by `order`; since then entries have changed places only.
     unsafe {
         permute(rows, &mut scratch.entries);

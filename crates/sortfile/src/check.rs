@@ -59,6 +59,6 @@ pub fn first_disorder(
     if found.is_some() {
         return Ok(found);
     }
-    ended.map_err(|ended| SortError::of(ended, order.unit))?;
+    ended?;
     Ok(None)
 }

@@ -14,8 +14,11 @@ const BLOCK: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) enum Ended<E> {
     Io(io::Error),
-    /// Bytes after the last whole record.
-    Rest(usize),
+    /// So many bytes after the last whole record.
+    Rest {
+        left: usize,
+        size: usize,
+    },
     By(E),
 }
 
@@ -59,7 +62,7 @@ pub(crate) fn for_each<E>(
     }
     match (begun, unit) {
         (0, _) => Ok(()),
-        (_, Unit::Records(_)) => Err(Ended::Rest(begun)),
+        (left, Unit::Records(size)) => Err(Ended::Rest { left, size }),
         (_, Unit::Lines { .. }) => match each(&bytes[..begun]) {
             ControlFlow::Break(error) => Err(Ended::By(error)),
             ControlFlow::Continue(()) => Ok(()),
@@ -121,7 +124,8 @@ mod tests {
         fn records_are_of_one_size(bytes in vec(any::<u8>(), 0..100), step in 1usize..20, size in 1usize..9) {
             match read(&bytes, step, Unit::Records(size)) {
                 Ok(records) => prop_assert_eq!(records.concat(), bytes),
-                Err(ended) => prop_assert!(matches!(ended, Ended::Rest(rest) if rest == bytes.len() % size && rest > 0)),
+                Err(Ended::Rest { left, .. }) => prop_assert!(left == bytes.len() % size && left > 0),
+                Err(ended) => prop_assert!(false, "{:?}", ended),
             }
         }
     }

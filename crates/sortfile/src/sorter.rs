@@ -35,13 +35,12 @@ pub enum SortError {
     Stopped,
 }
 
-impl SortError {
-    pub(crate) fn of(ended: Ended<SortError>, unit: Unit) -> Self {
-        match (ended, unit) {
-            (Ended::Io(error), _) => Self::Read(error),
-            (Ended::Rest(left), Unit::Records(size)) => Self::Rest { left, size },
-            (Ended::Rest(left), Unit::Lines { .. }) => Self::Rest { left, size: 0 },
-            (Ended::By(error), _) => error,
+impl From<Ended<SortError>> for SortError {
+    fn from(ended: Ended<SortError>) -> Self {
+        match ended {
+            Ended::Io(error) => Self::Read(error),
+            Ended::Rest { left, size } => Self::Rest { left, size },
+            Ended::By(error) => error,
         }
     }
 }
@@ -95,7 +94,7 @@ impl Sorter {
         let block = |read: usize| {
             if go_on(read as u64) { ControlFlow::Continue(()) } else { ControlFlow::Break(SortError::Stopped) }
         };
-        for_each(from, *unit, block, each).map_err(|ended| SortError::of(ended, *unit))
+        Ok(for_each(from, *unit, block, each)?)
     }
 
     /// Writes all records in order. `go_on` is told the number of bytes of each block that was written, and says whether

@@ -12,19 +12,20 @@ use store::{Filter, Location, Origin, Store, Whose};
 use crate::command::output;
 use crate::rig::build_release;
 
-/// How the store is filled.
+/// How the store is filled, and who reads it.
 #[derive(Debug, Args)]
 pub struct Options {
     /// So many runs
     #[arg(long, default_value_t = 100_000)]
-    runs: u32,
+    pub(super) runs: u32,
+
     /// Where the store is made, and removed again; it takes some 50 KiB a run
     #[arg(long, value_name = "DIR")]
-    at: Option<PathBuf>,
+    pub(super) at: Option<PathBuf>,
 
     /// This flushmark (default: a release is built)
     #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
+    pub(super) program: Option<PathBuf>,
 }
 
 /// What `results list` and `results compare` may take in a store of 100,000 runs, from the start of the process to its end.

@@ -2,32 +2,16 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Args;
 use store::{Filter, Location, Origin, Store};
 
+pub use super::store::Options;
 use super::store::{figure, fill, sample};
 use crate::rig::build_release;
-
-/// How the store is filled, and who serves it.
-#[derive(Debug, Args)]
-pub struct Options {
-    /// So many runs
-    #[arg(long, default_value_t = 100_000)]
-    runs: u32,
-
-    /// Where the store is made, and removed again; it takes some 50 KiB a run
-    #[arg(long, value_name = "DIR")]
-    at: Option<PathBuf>,
-
-    /// This flushmark (default: a release is built)
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
-}
 
 /// As many runs as a page of the list shows.
 const RUNS_PER_PAGE: u32 = 50;

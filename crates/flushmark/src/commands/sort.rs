@@ -11,8 +11,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use prefixsort::ExternalOptions;
 use sortfile::{Done, Order, SortError, Sorter, Ties, Unit, first_disorder};
 
+use super::expect_directory;
 use crate::args::sort::{Memory, SortArgs};
-use crate::exit::{Verdict, complain};
+use crate::exit::{Verdict, WrongUse, complain};
 use crate::signals::{self, STOP};
 use crate::whole_file::Replacement;
 
@@ -57,7 +58,10 @@ fn order(args: &SortArgs) -> Order {
 
 fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
     let begun = Instant::now();
+    // What cannot be read or written is noticed now, and not after hours.
+    expect_directory("--output", args.output.as_deref())?;
     let inputs = inputs(args);
+    inputs.iter().try_for_each(|input| expect_readable(input))?;
     let expected = expected(&inputs);
     let threads =
         args.parallel.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
@@ -112,8 +116,9 @@ fn check(args: &SortArgs) -> anyhow::Result<Verdict> {
     let inputs = inputs(args);
     let bar = Bar::new(args.quiet, expected(&inputs));
     let [input] = &inputs[..] else {
-        return Err(crate::exit::WrongUse("one file at a time can be checked; name one".to_owned()).into());
+        return Err(WrongUse("one file at a time can be checked; name one".to_owned()).into());
     };
+    expect_readable(input)?;
     let disorder = first_disorder(&order, open(input)?, |read| bar.advance("checking", read));
     let Some(disorder) = disorder.with_context(|| name(input))? else { return Ok(Verdict::Done) };
     if !args.check_quietly {
@@ -136,26 +141,42 @@ fn inputs(args: &SortArgs) -> Vec<PathBuf> {
 }
 
 fn name(input: &Path) -> String {
-    if input == Path::new("-") { "stdin".to_owned() } else { input.display().to_string() }
+    if is_stdin(input) { "stdin".to_owned() } else { input.display().to_string() }
+}
+
+fn is_stdin(input: &Path) -> bool {
+    input == Path::new("-")
 }
 
 fn open(input: &Path) -> anyhow::Result<Box<dyn Read>> {
-    if input == Path::new("-") {
+    if is_stdin(input) {
         return Ok(Box::new(std::io::stdin().lock()));
     }
-    let file = File::open(input).with_context(|| format!("cannot open {}", input.display()))?;
-    if file.metadata().is_ok_and(|facts| facts.is_dir()) {
-        return Err(crate::exit::WrongUse(format!("{} is a directory; name files", input.display())).into());
+    Ok(Box::new(File::open(input).with_context(|| format!("cannot open {}", input.display()))?))
+}
+
+fn expect_readable(input: &Path) -> anyhow::Result<()> {
+    if is_stdin(input) {
+        return Ok(());
     }
-    Ok(Box::new(file))
+    let facts = std::fs::metadata(input).with_context(|| format!("cannot open {}", input.display()))?;
+    if facts.is_dir() {
+        return Err(WrongUse(format!("{} is a directory; name files", input.display())).into());
+    }
+    // A pipe whose first reader goes away loses its writer.
+    if facts.is_file() {
+        open(input)?;
+    }
+    Ok(())
 }
 
 /// How many bytes all inputs have, if all are files.
 fn expected(inputs: &[PathBuf]) -> Option<u64> {
-    inputs
-        .iter()
-        .map(|input| std::fs::metadata(input).ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len()))
-        .sum()
+    let length = |input: &PathBuf| {
+        let facts = std::fs::metadata(input).ok().filter(|facts| facts.is_file() && !is_stdin(input))?;
+        Some(facts.len())
+    };
+    inputs.iter().map(length).sum()
 }
 
 /// Bytes that may be used.

@@ -125,3 +125,66 @@ proptest! {
         }
     }
 }
+
+/// Lines of a word, a number and a word, from a fixed seed; a third of them come more than once, so that ties, repetitions
+/// and prefixes of one another are spread over all runs.
+fn many_lines(bytes: usize, end: u8) -> Vec<u8> {
+    const WORDS: [&str; 8] = ["a", "ab", "abc", "b", "", "customer", "customers", "\u{ff}"];
+    // Knuth's MMIX generator; the upper bits are the good ones.
+    let mut state = 7_u64;
+    let mut below = |limit: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    let mut lines = Vec::with_capacity(bytes + 64);
+    while lines.len() < bytes {
+        let (first, last) = (WORDS[below(8) as usize], WORDS[below(8) as usize]);
+        let number = if below(3) == 0 { below(100) } else { below(10_000_000) };
+        lines.extend_from_slice(format!("{first}:{number}:{last}").as_bytes());
+        lines.push(end);
+    }
+    lines
+}
+
+#[test]
+fn the_same_comes_out_of_many_buffers_runs_and_passes() {
+    let plain = Options {
+        keys: vec![],
+        separator: None,
+        reverse: false,
+        skip_blanks: false,
+        ties: Ties::WholeRecord,
+        zero: false,
+    };
+    let keyed = |keys: &[&str]| Options {
+        keys: keys.iter().map(|&key| key.to_owned()).collect(),
+        separator: Some(b':'),
+        ..plain.clone()
+    };
+    let cases = [
+        plain.clone(),
+        Options { reverse: true, ..plain.clone() },
+        Options { ties: Ties::FirstOnly, ..plain.clone() },
+        Options { zero: true, ..plain.clone() },
+        keyed(&["3,3", "1,1r"]),
+        Options { ties: Ties::AsTheyCame, ..keyed(&["1,1"]) },
+        Options { ties: Ties::AsTheyCame, reverse: true, ..keyed(&["3,3"]) },
+        Options { ties: Ties::FirstOnly, ..keyed(&["2,2"]) },
+        Options { ties: Ties::FirstOnly, reverse: true, zero: true, ..keyed(&["2.2,3"]) },
+    ];
+    for options in cases {
+        let input = many_lines(12 << 20, if options.zero { 0 } else { b'\n' });
+        // The least memory: some megabytes of records a run, and four runs merged at a time.
+        let external = ExternalOptions { memory: 4 << 20, threads: 2, ..ExternalOptions::default() };
+        let mut sorter = Sorter::new(&options.order(), external).unwrap();
+        sorter.take(&input[..], |_| true).unwrap();
+        let mut out = vec![];
+        let done = sorter.finish(&mut out, |_| true).unwrap();
+        assert!(done.figures.runs > 5, "runs are merged into runs: {options:?}: {:?}", done.figures);
+        let gnu = options.gnu(&input, false);
+        assert!(gnu.status.success(), "{}", String::from_utf8_lossy(&gnu.stderr));
+        // Not both texts in the message: they have megabytes.
+        let same = out.iter().zip(&gnu.stdout).take_while(|(ours, theirs)| ours == theirs).count();
+        assert_eq!((same, out.len()), (gnu.stdout.len(), gnu.stdout.len()), "{options:?}: equal up to byte {same}");
+    }
+}

@@ -50,21 +50,27 @@ pub struct Value<'a> {
     pub span: Range<usize>,
 }
 
+/// A size that is none too small: 4 KiB, or the least where that is more.
+fn size_example(low: u64) -> String {
+    format!("\"{}\"", format_bytes(low.max(4 << 10)).replace(' ', ""))
+}
+
 /// What a kind of value may be, as an error says it.
 pub fn takes(kind: Kind) -> String {
     match kind {
         Kind::Text => "a text in quotes".to_owned(),
         Kind::Word(words) => format!("one of {}", words().join(", ")),
         Kind::Size(low, high) if high > 1 << 50 => {
-            format!("a size of at least {}, such as \"4KiB\"", format_bytes(low))
+            format!("a size of at least {}, such as {}", format_bytes(low), size_example(low))
         }
         Kind::Size(low, high) => {
-            format!("a size from {} to {}, such as \"4KiB\"", format_bytes(low), format_bytes(high))
+            format!("a size from {} to {}, such as {}", format_bytes(low), format_bytes(high), size_example(low))
         }
         Kind::Area(low, _) => {
             format!(
-                "a size of at least {}, such as \"4KiB\", or a share of the target, such as \"50%\"",
-                format_bytes(low)
+                "a size of at least {}, such as {}, or a share of the target, such as \"50%\"",
+                format_bytes(low),
+                size_example(low)
             )
         }
         Kind::Whole(low, high) if high > 1 << 50 => format!("a whole number of at least {low}"),

@@ -205,7 +205,7 @@ fn sorts() {
     insta::assert_snapshot!(error_of_test("sort = \"urls\"\npattern = \"write\""), @"plan.toml:2: sort: a test has a pattern, steps or a sort, only one of them");
     insta::assert_snapshot!(error_of_test("sort = \"urls\"\nfiles = { a = {} }\nsteps = [\"sync a fsync\"]"), @"plan.toml:2: sort: a test has a pattern, steps or a sort, only one of them");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nmemory = \"64MiB\""), @"plan.toml:3: memory: only a sort has memory to fill");
-    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nmemory = \"1MiB\""), @r#"plan.toml:3: memory: "1MiB" is not a size of at least 4 MiB, such as "4KiB""#);
+    insta::assert_snapshot!(error_of_test("sort = \"urls\"\nmemory = \"1MiB\""), @r#"plan.toml:3: memory: "1MiB" is not a size of at least 4 MiB, such as "4MiB""#);
     insta::assert_snapshot!(error_of_test("sort = \"urls\"\nsize = \"100MiB\""), @"plan.toml:3: size: what memory holds is sorted without storage; ask for 128 MiB or more, or less memory");
     insta::assert_snapshot!(error_of_test("sort = \"urls\"\njobs = 16"), @"plan.toml:1: size: what memory holds is sorted without storage; ask for 2 GiB or more, or less memory");
     insta::assert_snapshot!(error_of_test("sort = \"urls\"\nsize = \"50%\""), @"plan.toml:3: size: how many bytes are sorted does not depend on the target; give bytes");

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = args::Args::parse_from(args::sort::with_separators(std::env::args_os().collect()));
     let outcome = match args.command {
         args::Command::Check(check) => commands::check::run(&check),
         args::Command::Run(run) => commands::run::run(&run),

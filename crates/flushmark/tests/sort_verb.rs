@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -115,10 +116,11 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
         (&[".", "-o", "out"], 2, ". is a directory; name files"),
         (
             &["lines", "-o", "out", "-S", "4M", "-T", "gone"],
-            4,
-            "lines: no temporary file can be made in gone: No such file or directory (os error 2)",
+            2,
+            "gone is no directory, so --temporary-directory cannot keep files there",
         ),
-        (&["lines", "-o", "gone/out"], 2, "gone is no directory, so --output cannot make a file there"),
+        (&["lines", "-o", "gone/out"], 4, "cannot write gone/out: No such file or directory (os error 2)"),
+        (&["lines", "-o", "."], 4, "cannot write .: Is a directory (os error 21)"),
         (&["-c", "lines", "out"], 2, "one file at a time can be checked; name one"),
     ] {
         let output = sort(arguments, b"", directory.path());
@@ -130,6 +132,56 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
     let numeric = sort(&["-k", "1n"], b"", directory.path());
     assert_eq!(numeric.status.code(), Some(2));
     assert!(said(&numeric).contains("the ordering 'n' is not known here"), "{}", said(&numeric));
+}
+
+#[test]
+fn a_signal_ends_it_at_once_and_the_output_stays_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("out"), "old").unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_flushmark"))
+        .args(["sort", "-o", "out"])
+        .current_dir(directory.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It waits for more of its input, and has more to write than nothing.
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&many_lines()).unwrap();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    drop(stdin);
+    assert_eq!(fs::read_to_string(directory.path().join("out")).unwrap(), "old");
+    assert_eq!(names(directory.path()), ["out"]);
+}
+
+#[test]
+fn options_are_read_as_gnu_sort_reads_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = sort(&["-t=", "-k2", "-r", "-r"], b"b=1\na=2\n", directory.path());
+    assert_eq!((said(&output).as_str(), &output.stdout[..]), ("", &b"a=2\nb=1\n"[..]));
+    let output = sort(&["--check=quiet"], b"b\na\n", directory.path());
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(1), ""));
+}
+
+/// The old content of a file that must stay the same file is there until the new one is whole.
+#[test]
+fn an_input_with_a_second_name_survives_an_output_that_does_not_fit() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = many_lines();
+    fs::write(directory.path().join("one"), &lines).unwrap();
+    fs::hard_link(directory.path().join("one"), directory.path().join("two")).unwrap();
+    let program = env!("CARGO_BIN_EXE_flushmark");
+    let short = Command::new("sh")
+        .args(["-c", &format!("trap '' XFSZ; ulimit -f 100; {program} sort one -o one")])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert_eq!(said(&short), "flushmark: cannot write one: File too large (os error 27)\n");
+    assert_eq!(short.status.code(), Some(4));
+    assert!(fs::read(directory.path().join("two")).unwrap() == lines);
+    assert!(sort(&["one", "-o", "one"], b"", directory.path()).status.success());
+    let sorted = fs::read(directory.path().join("two")).unwrap();
+    assert!(sorted.len() == lines.len() && sorted.split_inclusive(|&byte| byte == b'\n').is_sorted());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use crate::order::{Bytes, Order, Ties};
-use crate::records::for_each;
+use crate::records::{Ended, for_each};
 use crate::sorter::SortError;
 
 /// The first record that should not follow the one before it.
@@ -21,21 +21,20 @@ pub struct Disorder {
 ///
 /// # Errors
 ///
-/// [`SortError`] if the input cannot be read or ends within a record, or `go_on` says no.
+/// [`SortError`] if the input cannot be read or ends within a record.
 ///
 /// ```
-/// let disorder = sortfile::first_disorder(&sortfile::Order::default(), &b"b\na\n"[..], |_| true)?;
+/// let disorder = sortfile::first_disorder(&sortfile::Order::default(), &b"b\na\n"[..], |_| {})?;
 /// assert_eq!(disorder.map(|disorder| disorder.number), Some(2));
 /// # Ok::<(), sortfile::SortError>(())
 /// ```
 pub fn first_disorder(
     order: &Order,
     from: impl Read,
-    mut go_on: impl FnMut(u64) -> bool,
+    progress: impl FnMut(u64),
 ) -> Result<Option<Disorder>, SortError> {
     let bytes = Bytes::of(order);
     let (mut room, mut last, mut number) = (Vec::new(), Vec::new(), 0_u64);
-    let mut found = None;
     let each = |record: &[u8]| {
         number += 1;
         let in_order = bytes.with(record, &mut room, |key, _| {
@@ -49,16 +48,12 @@ pub fn first_disorder(
         if in_order {
             return ControlFlow::Continue(());
         }
-        found = Some(Disorder { number, record: record.to_vec() });
-        ControlFlow::Break(SortError::Stopped)
+        ControlFlow::Break(Disorder { number, record: record.to_vec() })
     };
-    let block = |read: usize| {
-        if go_on(read as u64) { ControlFlow::Continue(()) } else { ControlFlow::Break(SortError::Stopped) }
-    };
-    let ended = for_each(from, order.unit, block, each);
-    if found.is_some() {
-        return Ok(found);
+    match for_each(from, order.unit, progress, each) {
+        Ok(()) => Ok(None),
+        Err(Ended::By(disorder)) => Ok(Some(disorder)),
+        Err(Ended::Io(error)) => Err(SortError::Read(error)),
+        Err(Ended::Rest { left, size }) => Err(SortError::Rest { left, size }),
     }
-    ended?;
-    Ok(None)
 }

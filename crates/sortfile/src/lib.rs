@@ -8,9 +8,9 @@
 //!
 //! let order = Order { keys: vec!["2,2".parse()?], ..Order::default() };
 //! let mut sorter = Sorter::new(&order, prefixsort::ExternalOptions::default())?;
-//! sorter.take(&b"a 2\nb 1\n"[..], |_| true)?;
+//! sorter.take(&b"a 2\nb 1\n"[..], |_| {})?;
 //! let mut out = Vec::new();
-//! sorter.finish(&mut out, |_| true)?;
+//! sorter.finish(&mut out, |_| {})?;
 //! assert_eq!(out, b"b 1\na 2\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

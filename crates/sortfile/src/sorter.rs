@@ -30,9 +30,6 @@ pub enum SortError {
         /// How many a record has.
         size: usize,
     },
-    /// The caller's check said so.
-    #[error("stopped before the end")]
-    Stopped,
 }
 
 impl From<Ended<SortError>> for SortError {
@@ -64,7 +61,7 @@ pub struct Sorter {
     room: Vec<u8>,
 }
 
-/// Output bytes between two of the caller's looks at whether to go on.
+/// Output bytes that are written at a time.
 const BLOCK: usize = 1 << 20;
 
 impl Sorter {
@@ -79,31 +76,26 @@ impl Sorter {
         Ok(Self { bytes, unit: order.unit, ties: order.ties, external, room: Vec::new() })
     }
 
-    /// Takes all records of a reader. `go_on` is told the number of bytes of each block that was read, and says whether
-    /// to go on.
+    /// Takes all records of a reader. `progress` is told the number of bytes of each block that was read.
     ///
     /// # Errors
     ///
     /// [`SortError`] if it cannot be read, ends within a record, or what it holds cannot be kept.
-    pub fn take(&mut self, from: impl Read, mut go_on: impl FnMut(u64) -> bool) -> Result<(), SortError> {
+    pub fn take(&mut self, from: impl Read, progress: impl FnMut(u64)) -> Result<(), SortError> {
         let Self { bytes, unit, external, room, .. } = self;
         let each = |record: &[u8]| match bytes.with(record, room, |key, payload| external.push(key, payload)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(SortError::Spill(error)),
         };
-        let block = |read: usize| {
-            if go_on(read as u64) { ControlFlow::Continue(()) } else { ControlFlow::Break(SortError::Stopped) }
-        };
-        Ok(for_each(from, *unit, block, each)?)
+        Ok(for_each(from, *unit, progress, each)?)
     }
 
-    /// Writes all records in order. `go_on` is told the number of bytes of each block that was written, and says whether
-    /// to go on.
+    /// Writes all records in order. `progress` is told the number of bytes of each block that was written.
     ///
     /// # Errors
     ///
     /// [`SortError`] if they cannot be had back or written.
-    pub fn finish(self, mut to: impl Write, mut go_on: impl FnMut(u64) -> bool) -> Result<Done, SortError> {
+    pub fn finish(self, mut to: impl Write, mut progress: impl FnMut(u64)) -> Result<Done, SortError> {
         let mut sorted = self.external.finish()?;
         let mut out = Vec::with_capacity(2 * BLOCK);
         let mut written = 0;
@@ -122,14 +114,12 @@ impl Sorter {
             written += 1;
             if out.len() >= BLOCK {
                 to.write_all(&out).map_err(SortError::Write)?;
-                if !go_on(out.len() as u64) {
-                    return Err(SortError::Stopped);
-                }
+                progress(out.len() as u64);
                 out.clear();
             }
         }
         to.write_all(&out).and_then(|()| to.flush()).map_err(SortError::Write)?;
-        go_on(out.len() as u64);
+        progress(out.len() as u64);
         Ok(Done { written, figures: sorted.figures() })
     }
 }

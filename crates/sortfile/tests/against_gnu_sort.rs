@@ -93,9 +93,9 @@ fn input() -> impl Strategy<Value = Vec<u8>> {
 
 fn ours(order: &Order, input: &[u8]) -> Vec<u8> {
     let mut sorter = Sorter::new(order, ExternalOptions { threads: 0, ..ExternalOptions::default() }).unwrap();
-    sorter.take(input, |_| true).unwrap();
+    sorter.take(input, |_| {}).unwrap();
     let mut out = vec![];
-    sorter.finish(&mut out, |_| true).unwrap();
+    sorter.finish(&mut out, |_| {}).unwrap();
     out
 }
 
@@ -117,7 +117,7 @@ proptest! {
         let order = options.order();
         let input = if sorted { ours(&order, &input) } else { input };
         let gnu = options.gnu(&input, true);
-        let disorder = first_disorder(&order, &input[..], |_| true).unwrap();
+        let disorder = first_disorder(&order, &input[..], |_| {}).unwrap();
         prop_assert_eq!(gnu.status.code(), Some(i32::from(disorder.is_some())), "{:?} {:?}", options, input);
         if let Some(disorder) = disorder {
             let place = format!("sort: -:{}: disorder: ", disorder.number);
@@ -177,9 +177,9 @@ fn the_same_comes_out_of_many_buffers_runs_and_passes() {
         // The least memory: some megabytes of records a run, and four runs merged at a time.
         let external = ExternalOptions { memory: 4 << 20, threads: 2, ..ExternalOptions::default() };
         let mut sorter = Sorter::new(&options.order(), external).unwrap();
-        sorter.take(&input[..], |_| true).unwrap();
+        sorter.take(&input[..], |_| {}).unwrap();
         let mut out = vec![];
-        let done = sorter.finish(&mut out, |_| true).unwrap();
+        let done = sorter.finish(&mut out, |_| {}).unwrap();
         assert!(done.figures.runs > 5, "runs are merged into runs: {options:?}: {:?}", done.figures);
         let gnu = options.gnu(&input, false);
         assert!(gnu.status.success(), "{}", String::from_utf8_lossy(&gnu.stderr));

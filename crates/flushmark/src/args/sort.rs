@@ -1,8 +1,11 @@
 //! What may be typed after `flushmark sort`.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::{Parser, ValueEnum};
 use sortfile::Key;
 
 /// Sort lines or fixed-size records by their bytes, beyond memory if need be
@@ -31,27 +34,27 @@ pub struct SortArgs {
     pub key: Vec<Key>,
 
     /// Fields end at this byte, not where blanks begin
-    #[arg(long, short = 't', value_name = "BYTE", value_parser = parse_separator)]
+    #[arg(long, short = 't', value_name = "BYTE", value_parser = OsStringValueParser::new().try_map(|text| parse_separator(&text)))]
     pub field_separator: Option<u8>,
 
     /// Blanks at the beginning of a key do not count
-    #[arg(long, short = 'b')]
+    #[arg(long, short = 'b', overrides_with = "ignore_leading_blanks")]
     pub ignore_leading_blanks: bool,
 
     /// Descending
-    #[arg(long, short)]
+    #[arg(long, short, overrides_with = "reverse")]
     pub reverse: bool,
 
     /// Only the first of those that compare equal
-    #[arg(long, short)]
+    #[arg(long, short, overrides_with = "unique")]
     pub unique: bool,
 
     /// Those with equal keys stay as they came; otherwise whole lines decide
-    #[arg(long, short)]
+    #[arg(long, short, overrides_with = "stable")]
     pub stable: bool,
 
     /// Lines end with a zero byte
-    #[arg(long, short)]
+    #[arg(long, short, overrides_with = "zero_terminated")]
     pub zero_terminated: bool,
 
     /// Records of so many bytes instead of lines; each is one field
@@ -59,14 +62,23 @@ pub struct SortArgs {
     pub record_size: Option<u32>,
 
     /// Say whether the input is sorted, and where it is not; exit with 1 then
-    #[arg(long, short, conflicts_with = "check_quietly")]
-    pub check: bool,
+    #[arg(
+        long,
+        short,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "diagnose-first",
+        overrides_with = "check",
+        conflicts_with = "check_quietly"
+    )]
+    check: Option<CheckAs>,
 
     /// The same without a word
-    #[arg(long, short = 'C')]
-    pub check_quietly: bool,
+    #[arg(long, short = 'C', overrides_with = "check_quietly")]
+    check_quietly: bool,
 
-    /// Memory to use, in KiB or with a letter, b K M G T or % of the machine's; default: half of what is available
+    /// Memory to use, in KiB or with a letter, b K M G T P E or % of the machine's; default: half of what is available
     #[arg(long, short = 'S', value_name = "SIZE", value_parser = parse_size)]
     pub buffer_size: Option<Memory>,
 
@@ -74,17 +86,46 @@ pub struct SortArgs {
     #[arg(long, short = 'T', value_name = "DIR")]
     pub temporary_directory: Vec<PathBuf>,
 
-    /// Threads to sort with; default: one a processor
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub parallel: Option<u16>,
+    /// Threads to sort with, up to 1024; default: one a processor
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub parallel: Option<usize>,
 
     /// Say on stderr what was sorted, spilled and written, and where the time went
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["check", "check_quietly"])]
     pub figures: bool,
 
     /// No bar on a terminal
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl SortArgs {
+    /// How to check, if nothing is to be sorted.
+    pub fn check_as(&self) -> Option<CheckAs> {
+        if self.check_quietly { Some(CheckAs::Quiet) } else { self.check }
+    }
+}
+
+/// What is said of an input that is not sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckAs {
+    DiagnoseFirst,
+    #[value(alias = "silent")]
+    Quiet,
+}
+
+/// The words of a command line, with `-t=` of `flushmark sort` as GNU `sort` reads it: the separator is the equals sign. Elsewhere what follows such a sign is a
+/// value, and here there would be none.
+pub fn with_separators(words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_none_or(|verb| verb != "sort") {
+        return words;
+    }
+    let mut options = true;
+    let apart = |word: OsString| {
+        options &= word != "--";
+        if options && word == "-t=" { vec!["-t".into(), "=".into()] } else { vec![word] }
+    };
+    words.into_iter().flat_map(apart).collect()
 }
 
 /// An amount of memory.
@@ -106,20 +147,27 @@ fn parse_size(text: &str) -> Result<Memory, String> {
         "%" => return Err(format!("{text} is more than there is")),
         "b" => 0,
         "" | "k" | "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        "t" | "T" => 40,
+        "P" => 50,
+        "E" => 60,
         _ => return Err(wrong()),
     };
     number.checked_mul(1 << shift).map(Memory::Bytes).ok_or_else(wrong)
 }
 
-fn parse_separator(text: &str) -> Result<u8, String> {
+fn parse_threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|&threads| threads > 0);
+    threads.ok_or_else(|| format!("{text:?} is no number of threads, such as 4"))
+}
+
+fn parse_separator(text: &OsStr) -> Result<u8, String> {
     match text.as_bytes() {
         [byte] => Ok(*byte),
         br"\0" => Ok(0),
         br"\t" => Ok(b'\t'),
-        _ => Err(format!("{text:?} is not one byte; a tab is \\t, and a zero byte \\0")),
+        _ => Err(format!("{:?} is not one byte; a tab is \\t, and a zero byte \\0", text.to_string_lossy())),
     }
 }
 
@@ -132,6 +180,7 @@ mod tests {
         assert_eq!(parse_size("1"), Ok(Memory::Bytes(1024)));
         assert_eq!(parse_size("7b"), Ok(Memory::Bytes(7)));
         assert_eq!(parse_size("3G"), Ok(Memory::Bytes(3 << 30)));
+        assert_eq!(parse_size("512m"), Ok(Memory::Bytes(512 << 20)));
         assert_eq!(parse_size("50%"), Ok(Memory::Percent(50)));
         for wrong in ["", "G", "1X", "101%", "99999999999T", "-1"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
@@ -140,8 +189,29 @@ mod tests {
 
     #[test]
     fn a_separator_is_one_byte() {
-        assert_eq!(parse_separator(","), Ok(b','));
-        assert_eq!((parse_separator(r"\0"), parse_separator(r"\t")), (Ok(0), Ok(b'\t')));
-        assert!(parse_separator("").is_err() && parse_separator("ab").is_err() && parse_separator("é").is_err());
+        let parse = |text: &[u8]| parse_separator(OsStr::from_bytes(text));
+        assert_eq!((parse(b","), parse(b"\xff")), (Ok(b','), Ok(0xff)));
+        assert_eq!((parse(br"\0"), parse(br"\t")), (Ok(0), Ok(b'\t')));
+        assert!(parse(b"").is_err() && parse(b"ab").is_err() && parse("é".as_bytes()).is_err());
+    }
+
+    #[test]
+    fn an_equals_sign_is_a_separator_too() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(with_separators(words("flushmark sort -t= -k2")), words("flushmark sort -t = -k2"));
+        for others in ["flushmark sort -- -t=", "flushmark sort --field-separator==", "flushmark run -t="] {
+            assert_eq!(with_separators(words(others)), words(others));
+        }
+    }
+
+    #[test]
+    fn what_is_said_twice_is_said() {
+        let parse = |text: &str| SortArgs::try_parse_from(text.split(' '));
+        let twice = parse("sort -r -r -u -u -c -c -k1 -k2").unwrap();
+        assert!(twice.reverse && twice.unique && twice.key.len() == 2);
+        assert_eq!(twice.check_as(), Some(CheckAs::DiagnoseFirst));
+        assert_eq!(parse("sort --check=silent file").unwrap().check_as(), Some(CheckAs::Quiet));
+        assert_eq!(parse("sort --parallel 5000").unwrap().parallel, Some(5000));
+        assert!(parse("sort --parallel 0").is_err() && parse("sort -c --figures").is_err());
     }
 }

@@ -57,19 +57,14 @@ pub fn look() -> Look {
 
 /// Notices before minutes of measuring that a file which results are to be written to has no directory to lie in.
 pub fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
-    expect_directory("--output", common.output.as_deref())?;
-    expect_directory("--metrics-file", common.metrics_file.as_deref())
-}
-
-/// Notices that the file which an option names has no directory to lie in.
-pub fn expect_directory(option: &str, file: Option<&Path>) -> Result<(), WrongUse> {
-    let parent = file.and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
-    match parent.filter(|parent| !parent.is_dir()) {
-        Some(parent) => {
-            Err(WrongUse(format!("{} is no directory, so {option} cannot make a file there", parent.display())))
+    for (option, file) in [("--output", &common.output), ("--metrics-file", &common.metrics_file)] {
+        let parent = file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            let parent = parent.display();
+            return Err(WrongUse(format!("{parent} is no directory, so {option} cannot make a file there")));
         }
-        None => Ok(()),
     }
+    Ok(())
 }
 
 /// Keeps the document in the files that `--output` and `--metrics-file` name, and prints it as programs read it or as the `page` for people. No failure keeps

@@ -11,14 +11,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use prefixsort::ExternalOptions;
 use sortfile::{Done, Order, SortError, Sorter, Ties, Unit, first_disorder};
 
-use super::expect_directory;
-use crate::args::sort::{Memory, SortArgs};
+use crate::args::sort::{CheckAs, Memory, SortArgs};
 use crate::exit::{Verdict, WrongUse, complain};
-use crate::signals::{self, STOP};
 use crate::whole_file::Replacement;
 
 /// Work shorter than this is done before a bar could be read.
 const SHORT: Duration = Duration::from_secs(1);
+
+/// More would only wait for one another.
+const MOST_THREADS: usize = 1024;
 
 /// Memory to use where the system does not say how much there is.
 const USUAL_MEMORY: u64 = 256 << 20;
@@ -28,16 +29,11 @@ const USUAL_MEMORY: u64 = 256 << 20;
 /// # Errors
 /// When an input cannot be read, or the output, or what memory does not hold, cannot be written.
 pub fn run(args: &SortArgs) -> anyhow::Result<Verdict> {
-    signals::listen()?;
-    let outcome = if args.check || args.check_quietly { check(args) } else { sort(args) };
-    match (signals::received(), outcome) {
-        (Some(signal), Err(error)) if is_stop(&error) => Ok(Verdict::Interrupted(signal)),
-        (_, outcome) => outcome,
+    // A signal ends it at once, wherever it waits: what it has made until then has no name and is gone with it.
+    match args.check_as() {
+        Some(check_as) => check(args, check_as),
+        None => sort(args),
     }
-}
-
-fn is_stop(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(SortError::Stopped))
 }
 
 fn order(args: &SortArgs) -> Order {
@@ -59,12 +55,16 @@ fn order(args: &SortArgs) -> Order {
 fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
     let begun = Instant::now();
     // What cannot be read or written is noticed now, and not after hours.
-    expect_directory("--output", args.output.as_deref())?;
     let inputs = inputs(args);
     inputs.iter().try_for_each(|input| expect_readable(input))?;
+    args.temporary_directory.iter().try_for_each(|directory| expect_room(directory))?;
+    let output = match &args.output {
+        Some(path) => Some((path, Replacement::begin(path, None).with_context(|| cannot_write(path))?)),
+        None => None,
+    };
     let expected = expected(&inputs);
     let threads =
-        args.parallel.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+        args.parallel.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS);
     let options = ExternalOptions {
         memory: usize::try_from(memory(args.buffer_size)).unwrap_or(usize::MAX),
         directories: if args.temporary_directory.is_empty() {
@@ -80,24 +80,46 @@ fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
     let mut sorter = Sorter::new(&order(args), options)?;
     let bar = Bar::new(args.quiet, expected);
     for input in &inputs {
-        sorter.take(open(input)?, |read| bar.advance("reading", read)).with_context(|| name(input))?;
+        sorter.take(open(input)?, |read| bar.advance("reading", read)).map_err(|error| of_input(error, input))?;
     }
     let read = begun.elapsed();
     bar.begin_again();
-    let done = match &args.output {
-        Some(path) => {
-            let cannot = || format!("cannot write {}", path.display());
-            let mut output = Replacement::begin(path, None).with_context(cannot)?;
-            let done = sorter.finish(&mut output, |written| bar.advance("writing", written))?;
-            output.finish().with_context(cannot)?;
-            done
-        }
+    let done = match output {
+        Some((path, output)) => to_file(sorter, output, path, &bar)?,
         None => to_stdout(sorter, &bar)?,
     };
     if args.figures {
         complain(&figures(&done, read, begun.elapsed()));
     }
     Ok(Verdict::Done)
+}
+
+fn to_file(sorter: Sorter, mut output: Replacement, path: &Path, bar: &Bar) -> anyhow::Result<Done> {
+    let done = sorter.finish(&mut output, |written| bar.advance("writing", written)).map_err(|error| match error {
+        SortError::Write(error) => anyhow::Error::new(error).context(cannot_write(path)),
+        other => other.into(),
+    })?;
+    output.finish().with_context(|| cannot_write(path))?;
+    Ok(done)
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
+/// What is wrong with an input is said of that one.
+fn of_input(error: SortError, input: &Path) -> anyhow::Error {
+    match error {
+        SortError::Read(_) | SortError::Rest { .. } => anyhow::Error::new(error).context(name(input)),
+        other => other.into(),
+    }
+}
+
+fn expect_room(directory: &Path) -> Result<(), WrongUse> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    Err(WrongUse(format!("{} is no directory, so --temporary-directory cannot keep files there", directory.display())))
 }
 
 fn to_stdout(sorter: Sorter, bar: &Bar) -> anyhow::Result<Done> {
@@ -111,7 +133,7 @@ fn to_stdout(sorter: Sorter, bar: &Bar) -> anyhow::Result<Done> {
     Ok(done)
 }
 
-fn check(args: &SortArgs) -> anyhow::Result<Verdict> {
+fn check(args: &SortArgs, check_as: CheckAs) -> anyhow::Result<Verdict> {
     let order = order(args);
     let inputs = inputs(args);
     let bar = Bar::new(args.quiet, expected(&inputs));
@@ -120,8 +142,8 @@ fn check(args: &SortArgs) -> anyhow::Result<Verdict> {
     };
     expect_readable(input)?;
     let disorder = first_disorder(&order, open(input)?, |read| bar.advance("checking", read));
-    let Some(disorder) = disorder.with_context(|| name(input))? else { return Ok(Verdict::Done) };
-    if !args.check_quietly {
+    let Some(disorder) = disorder.map_err(|error| of_input(error, input))? else { return Ok(Verdict::Done) };
+    if check_as == CheckAs::DiagnoseFirst {
         let what = if args.unique { "out of order, or twice" } else { "out of order" };
         complain(&format!("{}:{}: {what}: {}", name(input), disorder.number, shown(&disorder.record)));
     }
@@ -244,15 +266,14 @@ impl Bar {
         self.bar.reset();
     }
 
-    /// So many more bytes; whether to go on.
-    fn advance(&self, what: &'static str, bytes: u64) -> bool {
+    /// So many more bytes.
+    fn advance(&self, what: &'static str, bytes: u64) {
         if self.begun.elapsed() > SHORT {
             self.bar.set_message(what);
             self.bar.inc(bytes);
         } else {
             self.bar.update(|state| state.set_pos(state.pos() + bytes));
         }
-        !STOP.is_requested()
     }
 }
 

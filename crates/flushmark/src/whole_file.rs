@@ -143,7 +143,12 @@ impl Beside {
         file.sync_all()?;
         let name = match name {
             Some(name) => name,
-            None => names().make_in(directory, |name| link(&file, name))?.into_temp_path(),
+            None => {
+                let name = names().make_in(directory, |name| link(&file, name))?.into_temp_path();
+                // For Btrfs and ZFS, which make nothing durable that has no name; the others have nothing left to write.
+                file.sync_all()?;
+                name
+            }
         };
         name.persist(&target).map_err(|error| error.error)?;
         sync_directory(directory)

@@ -2,23 +2,25 @@
 //!
 //! Records are gathered in buffers that workers sort while others are being filled. As long as all of them fit the
 //! memory limit, that is all. When they no longer do, the sorted buffers are merged into one *run* on disk, so that a run
-//! is as long as the memory allows, and memory is free again. At the end, runs and what is still in memory are merged
-//! once more, record by record as the caller takes them; if there are more runs than may be merged at a time, some are
-//! merged into longer ones first.
+//! is as long as the memory allows, and memory is free again. When runs become many, neighbouring ones are merged into
+//! longer ones. At the end, runs and what is still in memory are merged once more, record by record as the caller takes
+//! them.
 //!
 //! | module | its one job |
 //! | --- | --- |
 //! | `buffer` | records in memory, and putting them in order |
 //! | `run` | the file format of a run: front-coded, in blocks with checksums |
 //! | `merge` | a loser tree that compares two keys only beyond what they share with the last one given |
+//! | `tiers` | which runs are merged into longer ones, and when |
 //! | `spill` | where runs are kept: unnamed files in directories, or spaces of the caller's own |
-//! | `sorter` | when to sort, to spill and to merge; the threads |
+//! | `sorter` | when to sort and to spill; the threads |
 
 mod buffer;
 mod merge;
 mod run;
 mod sorter;
 mod spill;
+mod tiers;
 
 pub use merge::Record;
 pub use sorter::{ExternalOptions, ExternalSorter, Figures, Sorted};

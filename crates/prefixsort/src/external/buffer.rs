@@ -1,5 +1,6 @@
 //! Records in memory, and putting them in order.
 
+use crate::entry::Entry;
 use crate::keys::shared;
 use crate::sort::{Options, Scratch, sort_in_arena};
 
@@ -12,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// Bytes that a record takes beside its own: its row here, and its entry while it is being sorted.
-pub(super) const PER_RECORD: usize = size_of::<Row>() + 16;
+pub(super) const PER_RECORD: usize = size_of::<Row>() + size_of::<Entry>();
 
 /// Records, one behind the other.
 #[derive(Debug, Default)]
@@ -21,10 +22,24 @@ pub(super) struct Buffer {
     rows: Vec<Row>,
 }
 
+/// What a buffer has room for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    bytes: usize,
+    rows: usize,
+}
+
 impl Buffer {
-    /// With room for so many bytes.
-    pub(super) fn with_room(bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes), rows: Vec::new() }
+    /// With room for so much.
+    pub(super) fn with_room(room: Room) -> Self {
+        Self { bytes: Vec::with_capacity(room.bytes), rows: Vec::with_capacity(room.rows) }
+    }
+
+    /// Room for a few more records than these, as the next ones are most likely like them; but not for one that is longer
+    /// than a buffer of `most` bytes.
+    pub(super) fn room(&self, most: usize) -> Room {
+        let some_more = |length: usize| length + length / 16;
+        Room { bytes: some_more(self.bytes.len()).min(most), rows: some_more(self.rows.len()).min(most / PER_RECORD) }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -40,17 +55,20 @@ impl Buffer {
         self.bytes.len() + self.rows.len() * PER_RECORD
     }
 
-    /// Adds a record if offsets of 32 bits still reach it; gives back whether they do.
-    pub(super) fn push(&mut self, key: &[u8], payload: &[u8]) -> bool {
-        let (Ok(at), Ok(_)) =
-            (u32::try_from(self.bytes.len()), u32::try_from(self.bytes.len() + key.len() + payload.len()))
-        else {
-            return false;
-        };
+    /// Bytes that it takes with all that it has room for.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity() + self.rows.capacity() * size_of::<Row>() + self.rows.len() * size_of::<Entry>()
+    }
+
+    /// Adds a record. Offsets have 32 bits: the first record may be as long as records are, others go to buffers that have
+    /// room for them.
+    pub(super) fn push(&mut self, key: &[u8], payload: &[u8]) {
+        debug_assert!(u32::try_from(self.bytes.len() + key.len() + payload.len()).is_ok(), "it has room");
+        make_room(&mut self.rows, 1);
+        make_room(&mut self.bytes, key.len() + payload.len());
+        self.rows.push(Row { at: self.bytes.len() as u32, key: key.len() as u32, payload: payload.len() as u32 });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(payload);
-        self.rows.push(Row { at, key: key.len() as u32, payload: payload.len() as u32 });
-        true
     }
 
     /// Puts the records in order; those with equal keys stay as they came.
@@ -75,10 +93,20 @@ impl Buffer {
         &self.bytes[row.at as usize + row.key as usize..][..row.payload as usize]
     }
 
-    /// Forgets the records and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    /// Forgets the records and keeps the memory, but no more than a buffer of so many bytes takes: a long record's is given
+    /// back.
+    pub(super) fn clear(&mut self, room: usize) {
         self.bytes.clear();
+        self.bytes.shrink_to(room);
         self.rows.clear();
+        self.rows.shrink_to(room / PER_RECORD);
+    }
+}
+
+/// Grows by a quarter where std would double: what nobody uses is not counted, and half of the memory is too much for that.
+fn make_room<T>(vec: &mut Vec<T>, more: usize) {
+    if vec.capacity() - vec.len() < more {
+        vec.reserve_exact(more.max(vec.len() / 4));
     }
 }
 
@@ -121,5 +149,20 @@ impl Cursor {
         }
         self.index += 1;
         Some(shared(self.buffer.key(self.index - 1), self.buffer.key(self.index)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_record_s_memory_is_not_kept() {
+        let mut buffer = Buffer::default();
+        buffer.push(&vec![1; 1 << 20], &[]);
+        assert!(Buffer::with_room(buffer.room(1 << 10)).bytes.capacity() < 1 << 11);
+        buffer.clear(1 << 10);
+        assert!(buffer.is_empty());
+        assert!((1 << 10..1 << 11).contains(&buffer.bytes.capacity()), "{}", buffer.bytes.capacity());
     }
 }

@@ -9,7 +9,7 @@
 
 use std::cmp::Ordering;
 
-use super::buffer::Cursor;
+use super::buffer::{Buffer, Cursor};
 use super::run::{RunError, RunReader};
 use super::spill::Metered;
 use crate::keys::{beyond, shared, word};
@@ -40,6 +40,14 @@ pub(super) struct Unreadable {
 }
 
 impl Source {
+    /// What it is read from, if that is memory.
+    pub(super) fn into_buffer(self) -> Option<Buffer> {
+        match self {
+            Self::Memory(cursor) => Some(cursor.into_buffer()),
+            Self::Run { .. } => None,
+        }
+    }
+
     /// Back to where it began.
     pub(super) fn rewind(&mut self) -> Result<(), Unreadable> {
         match self {

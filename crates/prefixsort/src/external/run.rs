@@ -5,7 +5,8 @@
 //! shares with the one before it in the run, how many follow, how many bytes the payload has, each a variable-length
 //! number of seven bits a byte; then the key's rest and the payload. The number of shared bytes is what the merge wants
 //! to know of each key anyway, and URLs come out at half their size. A run ends with a block of no records; one that
-//! does not was cut short.
+//! does not was cut short. How long its longest block is stays in memory: a length that is more than that is damage, and is
+//! noticed before it is read by.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -20,6 +21,15 @@ pub(super) const BLOCK: usize = 256 << 10;
 
 const HEAD: usize = 16;
 
+/// A key and a payload have no more bytes than this in all, so that the body of the block that they end, which had less than
+/// [`BLOCK`] before, has a length of 32 bits.
+pub(super) const LONGEST_RECORD: usize = 4095 << 20;
+
+/// Three variable-length numbers of 32 bits.
+const NUMBERS: usize = 3 * 5;
+
+const _: () = assert!(BLOCK + NUMBERS + LONGEST_RECORD <= u32::MAX as usize);
+
 /// What is wrong with a run that was read back.
 #[derive(Debug, Error)]
 pub(super) enum RunError {
@@ -27,6 +37,8 @@ pub(super) enum RunError {
     Io(#[from] io::Error),
     #[error("block {0} is not what was written: its checksum differs")]
     Checksum(u32),
+    #[error("block {0} says of itself that it is longer than any that was written")]
+    Overlong(u32),
     #[error("block {0} stands where block {1} should")]
     Misplaced(u32, u32),
     #[error("it ends within or after block {0}, before its end")]
@@ -35,10 +47,27 @@ pub(super) enum RunError {
     Nonsense(u32),
 }
 
+/// What of a run has to be in memory at a time while it is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Longest {
+    /// Bytes of the longest block's body.
+    block: usize,
+    /// Bytes of the longest key.
+    key: usize,
+}
+
+impl Longest {
+    /// Memory of a reader.
+    pub(super) fn memory(self) -> usize {
+        self.block + self.key
+    }
+}
+
 /// Writes a run.
 #[derive(Debug)]
 pub(super) struct RunWriter<W> {
     to: W,
+    longest: Longest,
     block: Vec<u8>,
     records: u32,
     number: u32,
@@ -49,11 +78,11 @@ impl<W: Write> RunWriter<W> {
     pub(super) fn new(to: W) -> Self {
         let mut block = Vec::with_capacity(HEAD + BLOCK);
         block.resize(HEAD, 0);
-        Self { to, block, records: 0, number: 0, last: Vec::new() }
+        Self { to, longest: Longest::default(), block, records: 0, number: 0, last: Vec::new() }
     }
 
-    /// Adds a record whose key shares `known` bytes with the last one's, or more.
-    pub(super) fn push(&mut self, key: &[u8], payload: &[u8], known: usize) -> io::Result<()> {
+    /// Adds a record whose key shares `known` bytes with the last one's, or more. Says whether a block was written.
+    pub(super) fn push(&mut self, key: &[u8], payload: &[u8], known: usize) -> io::Result<bool> {
         let known = known.min(key.len()).min(self.last.len());
         let alike = known + shared(&key[known..], &self.last[known..]);
         put_number(&mut self.block, alike);
@@ -64,11 +93,18 @@ impl<W: Write> RunWriter<W> {
         self.last.truncate(alike);
         self.last.extend_from_slice(&key[alike..]);
         self.records += 1;
-        if self.block.len() - HEAD >= BLOCK { self.close_block() } else { Ok(()) }
+        self.longest.key = self.longest.key.max(key.len());
+        let full = self.block.len() - HEAD >= BLOCK;
+        if full {
+            self.close_block()?;
+        }
+        Ok(full)
     }
 
     fn close_block(&mut self) -> io::Result<()> {
-        let body = u32::try_from(self.block.len() - HEAD).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
+        let length = self.block.len() - HEAD;
+        self.longest.block = self.longest.block.max(length);
+        let body = u32::try_from(length).map_err(|_| io::Error::from(ErrorKind::InvalidInput))?;
         for (place, value) in self.block.chunks_exact_mut(4).zip([body, self.records, self.number]) {
             place.copy_from_slice(&value.to_le_bytes());
         }
@@ -82,13 +118,13 @@ impl<W: Write> RunWriter<W> {
     }
 
     /// Ends the run, and gives back what it was written to.
-    pub(super) fn finish(mut self) -> io::Result<W> {
+    pub(super) fn finish(mut self) -> io::Result<(W, Longest)> {
         if self.records > 0 {
             self.close_block()?;
         }
         self.close_block()?;
         self.to.flush()?;
-        Ok(self.to)
+        Ok((self.to, self.longest))
     }
 }
 
@@ -121,6 +157,7 @@ fn take_number(from: &[u8], at: &mut usize) -> Option<usize> {
 #[derive(Debug)]
 pub(super) struct RunReader<R> {
     from: R,
+    longest: Longest,
     block: Vec<u8>,
     at: usize,
     /// Records of this block that have not been read.
@@ -133,8 +170,10 @@ pub(super) struct RunReader<R> {
 }
 
 impl<R: Read> RunReader<R> {
-    pub(super) fn new(from: R) -> Self {
-        Self { from, block: Vec::new(), at: 0, left: 0, number: 0, key: Vec::new(), payload: 0..0, ended: false }
+    /// Takes all the memory that it will take.
+    pub(super) fn new(from: R, longest: Longest) -> Self {
+        let (block, key) = (Vec::with_capacity(longest.block), Vec::with_capacity(longest.key));
+        Self { from, longest, block, at: 0, left: 0, number: 0, key, payload: 0..0, ended: false }
     }
 
     /// Back to before the first record.
@@ -196,12 +235,12 @@ impl<R: Read> RunReader<R> {
         self.from.read_exact(&mut head).map_err(cut)?;
         let [body, records, stands, sum] =
             std::array::from_fn(|index| u32::from_le_bytes(std::array::from_fn(|byte| head[4 * index + byte])));
-        self.block.clear();
-        // Not `resize`: a length that is damaged must not be believed with memory.
-        let read = (&mut self.from).take(u64::from(body)).read_to_end(&mut self.block)?;
-        if read < body as usize {
-            return Err(RunError::CutShort(number));
+        // A length that is damaged must not be believed with memory.
+        if body as usize > self.longest.block {
+            return Err(RunError::Overlong(number));
         }
+        self.block.resize(body as usize, 0);
+        self.from.read_exact(&mut self.block).map_err(cut)?;
         if sum != checksum(&head, &self.block) {
             return Err(RunError::Checksum(number));
         }
@@ -216,13 +255,15 @@ impl<R: Read> RunReader<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     type Pair = (Vec<u8>, Vec<u8>);
 
-    fn written(records: &[Pair]) -> Vec<u8> {
+    fn written(records: &[Pair]) -> (Vec<u8>, Longest) {
         let mut writer = RunWriter::new(Vec::new());
         for (key, payload) in records {
             writer.push(key, payload, 0).unwrap();
@@ -230,8 +271,8 @@ mod tests {
         writer.finish().unwrap()
     }
 
-    fn read(bytes: &[u8]) -> Result<Vec<Pair>, RunError> {
-        let mut reader = RunReader::new(bytes);
+    fn read(bytes: &[u8], longest: Longest) -> Result<Vec<Pair>, RunError> {
+        let mut reader = RunReader::new(bytes, longest);
         let mut records = vec![];
         let mut last = vec![];
         while let Some(alike) = reader.advance()? {
@@ -250,30 +291,57 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(records in records()) {
-            prop_assert_eq!(read(&written(&records)).unwrap(), records);
+            let (bytes, longest) = written(&records);
+            prop_assert_eq!(read(&bytes, longest).unwrap(), records);
         }
 
         #[test]
         fn a_flipped_bit_or_a_cut_is_noticed(records in records(), place: prop::sample::Index, bit in 0..8_u8, cut: bool) {
-            let mut bytes = written(&records);
+            let (mut bytes, longest) = written(&records);
             let place = place.index(bytes.len());
             if cut {
                 bytes.truncate(place);
             } else {
                 bytes[place] ^= 1_u8 << bit;
             }
-            prop_assert!(read(&bytes).is_err());
+            prop_assert!(read(&bytes, longest).is_err());
         }
     }
 
     #[test]
     fn blocks_are_closed_and_may_not_change_places() {
         let records: Vec<_> = (0..3).map(|n| (vec![n; BLOCK], vec![n])).collect();
-        let bytes = written(&records);
+        let (bytes, longest) = written(&records);
+        let read = |bytes: &[u8]| read(bytes, longest);
         assert_eq!(read(&bytes).unwrap(), records);
         let block = HEAD + 3 + 2 + 1 + BLOCK;
         let swapped = [&bytes[block..2 * block], &bytes[..block], &bytes[2 * block..]].concat();
         assert_eq!(read(&swapped).unwrap_err().to_string(), "block 1 stands where block 0 should");
         assert_eq!(read(&bytes[..block]).unwrap_err().to_string(), "it ends within or after block 1, before its end");
+    }
+
+    /// A drive that never ends, behind a head whose length has a flipped bit.
+    #[test]
+    fn a_length_that_is_damaged_is_not_read_by() {
+        let (mut bytes, longest) = written(&[(b"key".to_vec(), vec![])]);
+        bytes[3] ^= 0x80;
+        let read = Cell::new(0);
+        let endless = Counted { from: (&bytes[..]).chain(io::repeat(0)), read: &read };
+        let error = RunReader::new(endless, longest).advance().unwrap_err().to_string();
+        assert_eq!(error, "block 0 says of itself that it is longer than any that was written");
+        assert_eq!(read.get(), HEAD);
+    }
+
+    struct Counted<'a, R> {
+        from: R,
+        read: &'a Cell<usize>,
+    }
+
+    impl<R: Read> Read for Counted<'_, R> {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let read = self.from.read(bytes)?;
+            self.read.set(self.read.get() + read);
+            Ok(read)
+        }
     }
 }

@@ -1,16 +1,16 @@
-//! When to sort, to spill and to merge; the threads.
+//! When to sort and to spill; the threads.
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::buffer::{Buffer, Cursor};
+use super::buffer::{Buffer, Cursor, PER_RECORD};
 use super::merge::{Merge, Record, Source};
-use super::run::BLOCK;
-use super::spill::{Run, Space, Spaces, SpillError, SpillSpace, unreadable};
+use super::run::{BLOCK, LONGEST_RECORD};
+use super::spill::{Meter, Space, Spaces, SpillError, SpillSpace, Watch, unreadable};
+use super::tiers::Tiers;
 use crate::sort::Scratch;
 
 /// Less memory than this is taken for as much: a few buffers of a few blocks.
@@ -97,25 +97,50 @@ pub struct ExternalSorter {
     more_than_memory: bool,
     filling: Buffer,
     workers: Workers,
-    spaces: Spaces,
-    runs: Vec<Run>,
-    spilling: Option<Spilling>,
+    runs: Runs,
+    meter: Arc<Meter>,
+    watch: Arc<Watch>,
+    /// Bytes of the longest record.
+    longest: usize,
     figures: Figures,
 }
 
-/// A run that is being written, and how much memory it will free.
+/// Where the runs are. Whoever needs them takes them, and puts them back if that went well: after an error there are none,
+/// and no result from which records are missing can be made.
 #[derive(Debug)]
-struct Spilling {
-    thread: JoinHandle<Result<Spilled, SpillError>>,
-    size: usize,
+enum Runs {
+    Here(Tiers),
+    /// Another is being added.
+    Growing(Spilling),
+    Failed,
 }
 
-/// A run that has been written, and what it was written from.
+/// The runs with the one that was added, and the buffers that are free again.
+type Grown = Result<(Tiers, Vec<Buffer>), SpillError>;
+
+/// A thread that writes a run, and how much memory it will free.
 #[derive(Debug)]
-struct Spilled {
-    spaces: Spaces,
-    run: Run,
-    sources: Vec<Source>,
+struct Spilling {
+    thread: Option<JoinHandle<Grown>>,
+    size: usize,
+    watch: Arc<Watch>,
+}
+
+impl Spilling {
+    fn wait(mut self) -> Grown {
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.map_or(Err(SpillError::Failed), |done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+}
+
+impl Drop for Spilling {
+    /// Nobody waits for the run: no thread and no file outlives its sorter.
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.watch.stop();
+            let _ = thread.join();
+        }
+    }
 }
 
 impl ExternalSorter {
@@ -132,6 +157,19 @@ impl ExternalSorter {
 
     /// The same with runs in these spaces, in turn, instead of in directories.
     ///
+    /// ```
+    /// use std::path::PathBuf;
+    /// use std::sync::Arc;
+    ///
+    /// use prefixsort::{ExternalOptions, ExternalSorter, SpillSpace};
+    ///
+    /// let space: Arc<dyn SpillSpace> = Arc::new(PathBuf::from("/tmp"));
+    /// let mut sorter = ExternalSorter::spilling_to(&ExternalOptions::default(), vec![space])?;
+    /// sorter.push(b"key", b"payload")?;
+    /// assert_eq!(sorter.finish()?.next()?.unwrap().key, b"key");
+    /// # Ok::<(), prefixsort::SpillError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`SpillError::Thread`] if the system gives no threads.
@@ -139,6 +177,8 @@ impl ExternalSorter {
         let memory = options.memory.max(LEAST_MEMORY);
         // Each half of the memory holds a buffer for each worker, one being filled, and one to spare.
         let buffer_size = (memory / (2 * (options.threads + 2))).min(LARGEST_BUFFER);
+        let (meter, watch) = (Arc::new(Meter::default()), Arc::new(Watch::default()));
+        let spaces = Spaces::new(spaces, meter.clone(), watch.clone());
         Ok(Self {
             memory,
             buffer_size,
@@ -146,150 +186,151 @@ impl ExternalSorter {
             more_than_memory: options.expected.is_some_and(|bytes| bytes > memory as u64),
             filling: Buffer::default(),
             workers: Workers::start(options.threads, options.descending)?,
-            spaces: Spaces::new(spaces),
-            runs: Vec::new(),
-            spilling: None,
+            // The other half holds records meanwhile.
+            runs: Runs::Here(Tiers::new(spaces, memory / 2, options.descending)),
+            meter,
+            watch,
+            longest: 0,
             figures: Figures::default(),
         })
+    }
+
+    /// Asks whether to go on while runs are written, after every block of some 256 KiB, with the number of bytes that were
+    /// written to runs so far: [`push`](Self::push) and [`finish`](Self::finish) may take long where they write or wait for
+    /// it. On `false` they end with [`SpillError::Cancelled`]. The thread that writes is the one that asks.
+    ///
+    /// ```
+    /// use prefixsort::{ExternalOptions, ExternalSorter, SpillError};
+    ///
+    /// let options = ExternalOptions { memory: 4 << 20, ..ExternalOptions::default() };
+    /// let mut sorter = ExternalSorter::new(options)?.with_progress(|written| written < 1 << 20);
+    /// let pushed = (0..1_000_000_u32).try_for_each(|number| sorter.push(&number.to_be_bytes(), b"a payload"));
+    /// assert!(matches!(pushed, Err(SpillError::Cancelled)));
+    /// # Ok::<(), SpillError>(())
+    /// ```
+    #[must_use]
+    pub fn with_progress(self, progress: impl Fn(u64) -> bool + Send + 'static) -> Self {
+        self.watch.ask(Box::new(progress));
+        self
     }
 
     /// Takes a record.
     ///
     /// # Errors
     ///
-    /// [`SpillError`] if memory is full and a run cannot be written, or the record is longer than 4 GiB.
+    /// [`SpillError::TooLong`] if the record has more than 4,095 MiB; it is left out, and others can be taken. Any other
+    /// [`SpillError`] if memory is full and a run cannot be written; records are missing then, and all that follows fails.
     pub fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<(), SpillError> {
-        if self.filling.size() + key.len() + payload.len() > self.buffer_size && !self.filling.is_empty() {
-            self.next_buffer()?;
+        if matches!(self.runs, Runs::Failed) {
+            return Err(SpillError::Failed);
         }
-        if !self.filling.push(key, payload) {
-            self.next_buffer()?;
-            if !self.filling.push(key, payload) {
-                return Err(SpillError::TooLong(key.len() + payload.len()));
-            }
+        let bytes = key.len().saturating_add(payload.len());
+        if bytes > LONGEST_RECORD {
+            return Err(SpillError::TooLong(bytes));
         }
+        if self.filling.size() + bytes > self.buffer_size && !self.filling.is_empty() {
+            self.next_buffer(bytes + PER_RECORD)?;
+        }
+        self.filling.push(key, payload);
+        self.longest = self.longest.max(bytes);
         self.figures.records += 1;
-        self.figures.bytes += (key.len() + payload.len()) as u64;
+        self.figures.bytes += bytes as u64;
         Ok(())
     }
 
-    /// Hands the filled buffer to the workers, and finds memory for another.
-    fn next_buffer(&mut self) -> Result<(), SpillError> {
-        if !self.filling.is_empty() {
-            self.workers.sort(std::mem::take(&mut self.filling));
-        }
-        let next = self.buffer_size;
-        let spilling = self.spilling.as_ref().map_or(0, |spilling| spilling.size);
+    /// Hands the filled buffer, which holds something, to the workers, and finds memory for another with a record of so many bytes.
+    fn next_buffer(&mut self, record: usize) -> Result<(), SpillError> {
+        let room = self.filling.room(self.buffer_size);
+        self.workers.sort(std::mem::take(&mut self.filling));
+        let next = self.buffer_size.max(record);
+        // The block that is being written, too, is memory.
+        let memory = self.memory - (BLOCK + self.longest).min(self.memory / 2);
         // With threads, each half is spilled as it is full, and the other is filled meanwhile.
-        let share = if self.workers.threads.is_empty() { self.memory } else { self.memory / 2 };
+        let share = if self.workers.threads.is_empty() { memory } else { memory / 2 };
         let full = self.more_than_memory && self.workers.size + next > share;
-        if full || self.workers.size + spilling + next > self.memory {
+        if full || self.workers.size + self.spilling() + next > memory {
             self.more_than_memory = true;
-            self.end_spilling()?;
             self.spill()?;
-            if self.spilling.as_ref().is_some_and(|spilling| spilling.size + next > self.memory) {
-                self.end_spilling()?;
+            if self.spilling() + next > memory {
+                self.runs = Runs::Here(self.take_runs()?);
             }
         }
-        self.filling = self.workers.free.pop().unwrap_or_else(|| Buffer::with_room(next));
+        let left = memory.saturating_sub(self.workers.size + self.spilling());
+        self.filling = self.workers.free_buffer(next, left).unwrap_or_else(|| Buffer::with_room(room));
         Ok(())
+    }
+
+    /// Memory that will be free when the run that is being written is.
+    fn spilling(&self) -> usize {
+        if let Runs::Growing(spilling) = &self.runs { spilling.size } else { 0 }
     }
 
     /// Begins to write a run of all sorted buffers; without threads, writes it.
     fn spill(&mut self) -> Result<(), SpillError> {
-        if self.spaces.is_empty() {
+        let mut runs = self.take_runs()?;
+        if !runs.has_spaces() {
             return Err(SpillError::NoDirectory { limit: self.memory });
         }
         let size = std::mem::take(&mut self.workers.size);
         let sources = self.workers.take_sorted();
-        let mut spaces = self.spaces.clone();
-        let descending = self.descending;
-        let write = move || {
-            let (run, sources) = spaces.write(sources, &[], descending)?;
-            Ok(Spilled { spaces, run, sources })
-        };
         if self.workers.threads.is_empty() {
-            self.keep(write()?);
+            let buffers = runs.spill(sources)?;
+            self.reuse(buffers);
+            self.runs = Runs::Here(runs);
             return Ok(());
         }
+        let write = move || runs.spill(sources).map(|buffers| (runs, buffers));
         let thread = thread::Builder::new().name("spill".into()).spawn(write).map_err(SpillError::Thread)?;
-        self.spilling = Some(Spilling { thread, size });
+        self.runs = Runs::Growing(Spilling { thread: Some(thread), size, watch: self.watch.clone() });
         Ok(())
     }
 
-    fn end_spilling(&mut self) -> Result<(), SpillError> {
-        let Some(Spilling { thread, .. }) = self.spilling.take() else { return Ok(()) };
-        self.keep(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-        Ok(())
-    }
-
-    /// Takes note of a run, and of the memory that is free again.
-    fn keep(&mut self, Spilled { spaces, run, sources }: Spilled) {
-        self.spaces = spaces;
-        self.figures.runs += 1;
-        self.runs.push(run);
-        for source in sources {
-            if let Source::Memory(cursor) = source {
-                let mut buffer = cursor.into_buffer();
-                buffer.clear();
-                self.workers.free.push(buffer);
+    /// The runs, when the last of them has been written. They have to be put back.
+    fn take_runs(&mut self) -> Result<Tiers, SpillError> {
+        match std::mem::replace(&mut self.runs, Runs::Failed) {
+            Runs::Here(runs) => Ok(runs),
+            Runs::Growing(spilling) => {
+                let (runs, buffers) = spilling.wait()?;
+                self.reuse(buffers);
+                Ok(runs)
             }
+            Runs::Failed => Err(SpillError::Failed),
         }
+    }
+
+    fn reuse(&mut self, mut buffers: Vec<Buffer>) {
+        buffers.iter_mut().for_each(|buffer| buffer.clear(self.buffer_size));
+        self.workers.free.append(&mut buffers);
     }
 
     /// What it took so far.
     pub fn figures(&self) -> Figures {
         let figures = Figures { sorting: self.workers.sorting, ..self.figures };
-        self.spaces.meter.add_to(figures)
+        self.meter.add_to(figures)
     }
 
     /// All records have been taken: gives them in order.
     ///
     /// # Errors
     ///
-    /// [`SpillError`] if runs cannot be written or read.
+    /// [`SpillError`] if runs cannot be written or read, or the sorter has failed before.
     pub fn finish(mut self) -> Result<Sorted, SpillError> {
         if !self.filling.is_empty() {
             self.workers.sort(std::mem::take(&mut self.filling));
         }
-        self.end_spilling()?;
+        let mut runs = self.take_runs()?;
         self.workers.free.clear();
-        let memory = self.workers.take_sorted();
+        let mut memory = self.workers.take_sorted();
         self.figures.sorting = self.workers.sorting;
-        // Each run that is merged takes a block and its longest key: no more than half of the memory in all.
-        let most = (self.memory / 2 / (2 * BLOCK)).clamp(2, 128);
-        let mut from = 0;
-        while self.runs.len() > most {
-            // No more than it takes for the last merge to take all that remain; and none twice while others wait.
-            let some = (self.runs.len() - most + 1).min(most);
-            if from + some > self.runs.len() {
-                from = 0;
-            }
-            self.merge_some(from..from + some)?;
-            from += 1;
+        // Half of the memory is for reading the runs.
+        if !runs.is_empty() && self.workers.size > self.memory / 2 {
+            runs.spill(std::mem::take(&mut memory))?;
         }
-        let (mut sources, of) = sources(std::mem::take(&mut self.runs))?;
+        let (mut sources, of) = runs.into_sources()?;
         sources.extend(memory);
         let merge = Merge::new(sources, self.descending).map_err(|error| unreadable(&of, error))?;
-        Ok(Sorted { merge, of, figures: self.figures, meter: self.spaces.meter })
+        Ok(Sorted { merge, of, figures: self.figures, meter: self.meter })
     }
-
-    /// Merges neighbouring runs into one in their place: equal keys stay in the order of their runs.
-    fn merge_some(&mut self, which: Range<usize>) -> Result<(), SpillError> {
-        let at = which.start;
-        let (sources, of) = sources(self.runs.drain(which).collect())?;
-        let (run, _) = self.spaces.write(sources, &of, self.descending)?;
-        self.figures.runs += 1;
-        self.runs.insert(at, run);
-        Ok(())
-    }
-}
-
-/// Readers of runs, and where each of them lies.
-fn sources(runs: Vec<Run>) -> Result<(Vec<Source>, Vec<Space>), SpillError> {
-    let spaces = runs.iter().map(|run| run.space().clone()).collect();
-    let reader = |(number, run): (usize, Run)| Ok(Source::Run { number, reader: run.reader()? });
-    Ok((runs.into_iter().enumerate().map(reader).collect::<Result<_, SpillError>>()?, spaces))
 }
 
 /// Records in order, as they are taken.
@@ -299,7 +340,7 @@ pub struct Sorted {
     /// Where each run is.
     of: Vec<Space>,
     figures: Figures,
-    meter: Arc<super::spill::Meter>,
+    meter: Arc<Meter>,
 }
 
 impl Sorted {
@@ -373,7 +414,7 @@ impl Workers {
     }
 
     fn sort(&mut self, mut buffer: Buffer) {
-        self.size += buffer.size();
+        self.size += buffer.memory();
         let number = self.given;
         self.given += 1;
         if self.threads.is_empty() {
@@ -385,6 +426,16 @@ impl Workers {
             // Workers end when the channel does; it lives as long as this.
             let _ = jobs.send((number, buffer));
         }
+    }
+
+    /// One that is free, if it may grow to so many bytes; of the others as many as `left` allows stay.
+    fn free_buffer(&mut self, needed: usize, left: usize) -> Option<Buffer> {
+        let buffer = self.free.pop()?;
+        let mut free: usize = self.free.iter().map(Buffer::memory).sum();
+        while free + needed.max(buffer.memory()) > left {
+            free -= self.free.pop()?.memory();
+        }
+        Some(buffer)
     }
 
     /// Waits for all that were handed out: sources in the order in which the buffers were filled.

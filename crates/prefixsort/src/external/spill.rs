@@ -4,14 +4,14 @@ use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use super::merge::{Merge, Source, Unreadable};
-use super::run::{RunError, RunReader, RunWriter};
+use super::run::{LONGEST_RECORD, Longest, RunError, RunReader, RunWriter};
 use super::sorter::Figures;
 
 /// Somewhere to keep runs: a directory, or a space of the caller's own, such as a raw device. What a run needs besides,
@@ -104,9 +104,15 @@ pub enum SpillError {
         /// The memory limit.
         limit: usize,
     },
-    /// A record that cannot be numbered.
-    #[error("a record of {0} bytes is longer than the 4 GiB that one may have")]
+    /// A record longer than what a run can hold. It was not taken, and the sorter is as it was.
+    #[error("a record of {0} bytes is longer than the {LONGEST_RECORD} that one may have in all")]
     TooLong(usize),
+    /// [`with_progress`](crate::ExternalSorter::with_progress) said not to go on.
+    #[error("the sort was cancelled while a run was being written")]
+    Cancelled,
+    /// The sorter has failed before: records are missing from it.
+    #[error("the sort has failed before, and records are missing from it; begin a new one")]
+    Failed,
     /// The system gave no thread.
     #[error("no thread could be started to sort with: {0}")]
     Thread(io::Error),
@@ -126,6 +132,7 @@ fn advice(error: &io::Error) -> &'static str {
 /// What runs cost, added up over threads.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
+    runs: AtomicU64,
     written: AtomicU64,
     writing: AtomicU64,
     read: AtomicU64,
@@ -141,6 +148,7 @@ impl Meter {
     pub(super) fn add_to(&self, figures: Figures) -> Figures {
         let time = |of: &AtomicU64| Duration::from_nanos(of.load(Ordering::Relaxed));
         Figures {
+            runs: self.runs.load(Ordering::Relaxed),
             written: self.written(),
             writing: time(&self.writing),
             read: self.read.load(Ordering::Relaxed),
@@ -190,15 +198,49 @@ impl RunFile for Metered {
     }
 }
 
+/// Asked with the number of bytes that were written to runs so far whether to go on.
+pub(super) type Progress = Box<dyn Fn(u64) -> bool + Send>;
+
+/// Whether runs are still wanted, asked after each block of them.
+#[derive(Default)]
+pub(super) struct Watch {
+    stopped: AtomicBool,
+    progress: Mutex<Option<Progress>>,
+}
+
+impl Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("stopped", &self.stopped).finish_non_exhaustive()
+    }
+}
+
+impl Watch {
+    /// What is asked from now on.
+    pub(super) fn ask(&self, progress: Progress) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+    }
+
+    /// The run that is being written is not wanted any more.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn go_on(&self, written: u64) -> bool {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        !self.stopped.load(Ordering::Relaxed) && progress.as_ref().is_none_or(|progress| progress(written))
+    }
+}
+
 /// Shared, since a run says where it is kept.
 pub(super) type Space = Arc<dyn SpillSpace>;
 
 /// The caller's spaces, used in turn.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Spaces {
     all: Vec<Space>,
     next: usize,
-    pub(super) meter: Arc<Meter>,
+    meter: Arc<Meter>,
+    watch: Arc<Watch>,
 }
 
 /// A run outside of memory.
@@ -206,13 +248,23 @@ pub(super) struct Spaces {
 pub(super) struct Run {
     file: Metered,
     space: Space,
+    longest: Longest,
+    /// Bytes of it.
+    pub(super) bytes: u64,
+    /// Merges that its records have been through.
+    pub(super) level: u32,
 }
 
 impl Run {
     /// To be read from its beginning.
     pub(super) fn reader(mut self) -> Result<RunReader<Metered>, SpillError> {
         self.file.rewind().map_err(|source| SpillError::Read { directory: self.space.path().to_owned(), source })?;
-        Ok(RunReader::new(self.file))
+        Ok(RunReader::new(self.file, self.longest))
+    }
+
+    /// Memory that reading it takes.
+    pub(super) fn memory(&self) -> usize {
+        self.longest.memory()
     }
 
     pub(super) fn space(&self) -> &Space {
@@ -230,8 +282,8 @@ pub(super) fn unreadable(of: &[Space], Unreadable { run, error }: Unreadable) ->
 }
 
 impl Spaces {
-    pub(super) fn new(all: Vec<Space>) -> Self {
-        Self { all, next: 0, meter: Arc::default() }
+    pub(super) fn new(all: Vec<Space>, meter: Arc<Meter>, watch: Arc<Watch>) -> Self {
+        Self { all, next: 0, meter, watch }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -276,9 +328,13 @@ impl Spaces {
         };
         let mut writer = RunWriter::new(Metered { file, meter: self.meter.clone() });
         while let Some(record) = merge.next().map_err(|error| unreadable(of, error))? {
-            writer.push(record.key, record.payload, record.shared).map_err(failed)?;
+            let block_written = writer.push(record.key, record.payload, record.shared).map_err(failed)?;
+            if block_written && !self.watch.go_on(self.meter.written()) {
+                return Err(SpillError::Cancelled);
+            }
         }
-        let file = writer.finish().map_err(failed)?;
-        Ok(Run { file, space })
+        let (file, longest) = writer.finish().map_err(failed)?;
+        self.meter.runs.fetch_add(1, Ordering::Relaxed);
+        Ok(Run { file, space, longest, bytes: self.meter.written() - before, level: 0 })
     }
 }

@@ -1,0 +1,91 @@
+//! The memory limit of a sort beyond memory, by an allocator that counts. One test, because it counts for all threads.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(unsafe_code, reason = "an allocator is unsafe to implement")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use prefixsort::{ExternalOptions, ExternalSorter};
+
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn count(bytes: usize) {
+    let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(live, Ordering::Relaxed);
+}
+
+// SAFETY: all is left to the system's allocator; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: handed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    /// The system moves pages, where an allocation and a copy would need both at a time.
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        count(size);
+        // SAFETY: handed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Sorts so many bytes of records, whose lengths a function gives, and says how much memory that took at most.
+fn peak(memory: usize, threads: usize, bytes: usize, length: impl Fn(u32) -> usize) -> usize {
+    let directory = tempfile::tempdir().unwrap();
+    let options =
+        ExternalOptions { memory, directories: vec![directory.path().into()], threads, ..ExternalOptions::default() };
+    let mut payload = vec![0; (0..1000).map(&length).max().unwrap()];
+    let before = LIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let mut sorter = ExternalSorter::new(options).unwrap();
+    let mut numbers = 0..;
+    while sorter.figures().bytes < bytes as u64 {
+        let number: u32 = numbers.next().unwrap();
+        let key = number.wrapping_mul(0x9e37_79b9).to_be_bytes();
+        let payload = &mut payload[..length(number)];
+        payload[..4].copy_from_slice(&key);
+        sorter.push(&key, payload).unwrap();
+    }
+    let mut result = sorter.finish().unwrap();
+    let mut count = 0;
+    while let Some(record) = result.next().unwrap() {
+        assert_eq!(record.key, &record.payload[..4]);
+        count += 1;
+    }
+    assert_eq!(count, numbers.start);
+    assert!(result.figures().runs > 2);
+    PEAK.load(Ordering::Relaxed) - before
+}
+
+#[test]
+fn no_more_memory_is_taken_than_may_be() {
+    const MIB: usize = 1 << 20;
+    for threads in [0, 2] {
+        for (kind, limit, bytes, length) in [
+            ("short", 8 * MIB, 24 * MIB, (|_| 30) as fn(u32) -> usize),
+            ("blocks", 8 * MIB, 80 * MIB, |number| 100_000 + number as usize % 1000),
+            ("long", 16 * MIB, 160 * MIB, |_| MIB),
+            ("one long", 16 * MIB, 100 * MIB, |number| if number % 100 == 50 { 3 * MIB } else { 4000 }),
+        ] {
+            let peak = peak(limit, threads, bytes, length);
+            println!("{kind}, {threads} threads: {:.2} of the limit", peak as f64 / limit as f64);
+            // A buffer grows by a quarter, and the one that is being written has a block beside it.
+            assert!(peak <= limit + limit / 4, "{kind}, {threads} threads: {} MiB of {}", peak / MIB, limit / MIB);
+        }
+    }
+}

@@ -74,7 +74,16 @@ fn paired_reading() -> (u64, u64) {
 }
 
 fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+    ns_of(ClockId::Monotonic)
+}
+
+/// How long the calling thread has been on a processor, in its own code and in the kernel's. A system call, some hundred ns.
+pub fn thread_cpu_ns() -> u64 {
+    ns_of(ClockId::ThreadCPUTime)
+}
+
+fn ns_of(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -119,6 +128,15 @@ mod tests {
             let real = (monotonic_ns() - ns) as f64;
             assert!((measured / real - 1.0).abs() < 0.01, "{clock:?}: {measured} against {real}");
         }
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_on_no_processor() {
+        let before = thread_cpu_ns();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(thread_cpu_ns() - before < 20_000_000);
+        let worked = thread_cpu_ns();
+        while thread_cpu_ns() - worked < 5_000_000 {}
     }
 
     #[test]

@@ -1,17 +1,22 @@
 //! A sort of more records than memory holds, its runs on the target, its own time and the drive's told apart.
 //!
 //! Each job is one sort in one thread, as a database's connection is: it makes records, or sorts, or waits for the drive, and
-//! never does two of these at once. So the parts add up to the whole, and a second within a read or a write is a second that a
-//! faster drive would save. A sort that reads ahead or writes behind hides a part of that; how much would depend on both, and
-//! neither could be told from the sum.
+//! never does two of these at once. So the parts add up to the whole, and a second within a read or a write in which the thread
+//! is on no processor is one that a faster drive would save. A sort that reads ahead or writes behind hides a part of that; how
+//! much would depend on both, and neither could be told from the sum.
+//!
+//! The sort's own time is its thread's processor time: where more sorts run than processors, each would else be charged for
+//! the others.
 //!
 //! | module | its one job |
 //! | --- | --- |
 //! | `records` | what is sorted, out of a seed |
 //! | `region` | where runs go: pieces of one file or device, read and written in whole blocks that are timed |
+//! | `span` | how long something took, and how much of that on a processor |
 
 mod records;
 mod region;
+mod span;
 
 use std::sync::Arc;
 
@@ -30,6 +35,7 @@ use crate::target::{Kind, Target};
 
 use records::{Batch, Records};
 use region::{Done, Region, Shape};
+use span::Span;
 
 /// A stop is noticed after this many rows, besides at every block.
 const ROWS_BETWEEN_LOOKS: u64 = 4096;
@@ -86,19 +92,19 @@ pub struct SortJob<'a> {
     pub job: u32,
 }
 
-/// What the clock said.
+/// What the clocks said.
 #[derive(Debug, Default)]
-struct Ticks {
-    input: u64,
-    /// When all records had been taken, and what the drive and the sort in memory had taken by then.
+struct Times {
+    input: Span,
+    /// When all records had been taken, and what calls to the drive and the sort in memory had taken by then.
     taken: Option<Taken>,
-    first_row: Option<u64>,
+    first_row_ns: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Taken {
-    at: u64,
-    drive_ns: u64,
+    at: Span,
+    calls: Span,
     sorting_ns: u64,
 }
 
@@ -116,8 +122,9 @@ impl SortJob<'_> {
             Err(failure) => Report::failed(failure),
             Ok(disk) => {
                 let mut disk = Some(disk);
+                let drive = !matches!(self.target.kind(), Kind::Null);
                 stage.act(Vec::new(), |_, _, tally, stop| match disk.take() {
-                    Some(disk) => self.measured(disk, tally, stop),
+                    Some(disk) => self.measured(disk, drive, tally, stop),
                     None => JobEnd::new(),
                 })
             }
@@ -133,7 +140,8 @@ impl SortJob<'_> {
         Ok(Box::new(FileDisk::new(file, ReadWriteFlags::empty(), Renewal::Unneeded)))
     }
 
-    fn measured(&self, disk: Box<dyn Disk + Send>, tally: &Arc<Tally>, stop: &Arc<Stop>) -> JobEnd {
+    /// `drive` is whether the disk has one behind it to wait for.
+    fn measured(&self, disk: Box<dyn Disk + Send>, drive: bool, tally: &Arc<Tally>, stop: &Arc<Stop>) -> JobEnd {
         let shape = Shape {
             path: self.target.path().to_owned(),
             start: self.part.start,
@@ -141,12 +149,13 @@ impl SortJob<'_> {
             block_bytes: u64::from(self.sort.block_bytes.get()),
             extent_bytes: extent_bytes(self.sort),
             sync: self.sort.sync,
+            drive,
         };
         let region = Region::new(shape, disk, self.clock, Arc::clone(tally), Arc::clone(stop));
-        let (mut ticks, mut figures) = (Ticks::default(), Figures::default());
-        let begun = self.clock.ticks();
-        let sorted = self.sorted(&region, stop, &mut ticks, &mut figures);
-        let ended = self.clock.ticks();
+        let (mut times, mut figures) = (Times::default(), Figures::default());
+        let begun = Span::now(self.clock);
+        let sorted = self.sorted(&region, stop, begun, &mut times, &mut figures);
+        let ended = Span::now(self.clock);
         let done = region.done();
         let block_bytes = u64::from(self.sort.block_bytes.get());
         let failure = match sorted {
@@ -160,16 +169,22 @@ impl SortJob<'_> {
             syncs: done.syncs,
             read_bytes: done.reads * block_bytes,
             written_bytes: done.writes * block_bytes,
-            sort: Some(Box::new(self.figures(begun, ended, &ticks, &figures, &done))),
+            sort: Some(Box::new(self.figures(begun, ended, &times, &figures, &done))),
             failure,
             ..JobEnd::new()
         }
     }
 
     /// The sort from its first record to its last row.
-    fn sorted(&self, region: &Region, stop: &Stop, ticks: &mut Ticks, figures: &mut Figures) -> Result<(), Failure> {
+    fn sorted(
+        &self,
+        region: &Region,
+        stop: &Stop,
+        begun: Span,
+        times: &mut Times,
+        figures: &mut Figures,
+    ) -> Result<(), Failure> {
         let failed = |error: SpillError| Failure::Sort(error.to_string());
-        let begun = self.clock.ticks();
         let options = ExternalOptions {
             memory: usize::try_from(self.sort.memory_bytes).unwrap_or(usize::MAX),
             directories: Vec::new(),
@@ -181,9 +196,9 @@ impl SortJob<'_> {
         let mut records = Records::new(self.sort.keys, self.sort.seed, self.job);
         let (mut batch, mut given, mut bytes) = (Batch::default(), Rows::default(), 0);
         while bytes < self.bytes && !stop.is_requested() {
-            let before = self.clock.ticks();
+            let before = Span::now(self.clock);
             records.fill(&mut batch);
-            ticks.input += self.clock.ticks().saturating_sub(before);
+            times.input += Span::now(self.clock) - before;
             for (key, payload) in batch.records() {
                 let pushed = external.push(key, payload);
                 if pushed.is_err() {
@@ -198,9 +213,9 @@ impl SortJob<'_> {
         if stop.is_requested() {
             return Ok(());
         }
-        ticks.taken = Some(Taken {
-            at: self.clock.ticks(),
-            drive_ns: region.done().drive_ns(),
+        times.taken = Some(Taken {
+            at: Span::now(self.clock),
+            calls: region.done().calls(),
             sorting_ns: figures.sorting.as_nanos() as u64,
         });
         let mut merge = external.finish().map_err(failed)?;
@@ -208,7 +223,7 @@ impl SortJob<'_> {
         let (mut came, mut last) = (Rows::default(), Vec::new());
         while let Some(record) = merge.next().map_err(failed)? {
             if came.count == 0 {
-                ticks.first_row = Some(self.clock.ticks().saturating_sub(begun));
+                times.first_row_ns = Some((Span::now(self.clock) - begun).wall_ns);
             }
             if came.count % ROWS_BETWEEN_CHECKS == 0 {
                 if record.key < last.as_slice() {
@@ -225,16 +240,16 @@ impl SortJob<'_> {
         if came == given { Ok(()) } else { Err(Failure::Sort(WRONG.to_owned())) }
     }
 
-    fn figures(&self, begun: u64, ended: u64, ticks: &Ticks, figures: &Figures, done: &Done) -> SortFigures {
+    fn figures(&self, begun: Span, ended: Span, times: &Times, figures: &Figures, done: &Done) -> SortFigures {
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let since = |from: u64| self.clock.ns(ended.saturating_sub(from));
-        let (total_ns, input_ns) = (since(begun), self.clock.ns(ticks.input));
-        let sorting_ns = figures.sorting.as_nanos() as u64;
-        let merging_ns = ticks.taken.as_ref().map_or(0, |taken| {
-            let others = (done.drive_ns() - taken.drive_ns) + (sorting_ns - taken.sorting_ns);
-            since(taken.at).saturating_sub(others)
-        });
-        let known_ns = input_ns + sorting_ns + merging_ns + done.drive_ns();
+        let (calls, sorting_ns) = (done.calls(), figures.sorting.as_nanos() as u64);
+        let last = Taken { at: ended, calls, sorting_ns };
+        let taken = times.taken.as_ref().unwrap_or(&last);
+        // What is left in memory at the end is sorted after the last record was taken.
+        let taking = taken.at - begun - times.input - taken.calls;
+        let (first_sorting_ns, coding_ns) = taking.split(taken.sorting_ns);
+        let giving = ended - taken.at - (calls - taken.calls);
+        let (last_sorting_ns, merging_ns) = giving.split(sorting_ns.saturating_sub(taken.sorting_ns));
         let block_bytes = u64::from(self.sort.block_bytes.get());
         SortFigures {
             sorts: 1,
@@ -243,13 +258,16 @@ impl SortJob<'_> {
             runs: done.runs,
             written_bytes: done.writes * block_bytes,
             read_bytes: done.reads * block_bytes,
-            input_s: seconds(input_ns),
-            sorting_s: seconds(sorting_ns),
-            coding_s: seconds(total_ns.saturating_sub(known_ns)),
+            input_s: seconds(times.input.cpu_ns),
+            sorting_s: seconds(first_sorting_ns + last_sorting_ns),
+            coding_s: seconds(coding_ns),
             merging_s: seconds(merging_ns),
-            writing_s: seconds(done.writing_ns),
-            reading_s: seconds(done.reading_ns),
-            first_row_s: ticks.first_row.map(|first| seconds(self.clock.ns(first))),
+            waiting_s: seconds(times.input.off_cpu_ns() + taking.off_cpu_ns() + giving.off_cpu_ns()),
+            writing_s: seconds(done.writing.wall_ns),
+            writing_cpu_s: seconds(done.writing.cpu_ns),
+            reading_s: seconds(done.reading.wall_ns),
+            reading_cpu_s: seconds(done.reading.cpu_ns),
+            first_row_s: times.first_row_ns.map(seconds),
         }
     }
 }

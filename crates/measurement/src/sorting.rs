@@ -24,6 +24,12 @@ impl SortRecord {
 
 /// Where the time of a sort went. A sort is one thread that does one thing at a time, so that the parts add up to the whole;
 /// of several sorts side by side each figure is the sum.
+///
+/// What the sort does itself is told in seconds that its thread was on a processor, so that a machine with more sorts than
+/// processors makes no sort slower than it is. Within a call to the target, seconds on a processor are the kernel's own work
+/// (copying to and from the page cache, handing a request over), which no drive saves; the others are waits for the drive. A
+/// thread that waits for a processor within a call cannot be told from one that waits for the drive and counts as such, but on
+/// `null:`, where there is no drive to wait for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SortFigures {
     /// How many sorts these figures are the sum of.
@@ -38,18 +44,27 @@ pub struct SortFigures {
     pub written_bytes: u64,
     /// Bytes read from it.
     pub read_bytes: u64,
-    /// Seconds in which the records were made: no part of the sort.
+    /// Processor seconds in which the records were made: no part of the sort.
     pub input_s: f64,
-    /// Seconds of sorting in memory.
+    /// Processor seconds of sorting in memory.
     pub sorting_s: f64,
-    /// Seconds of taking records into memory and of coding them into runs.
+    /// Processor seconds of taking records into memory and of coding them into runs.
     pub coding_s: f64,
-    /// Seconds of merging runs, without what the drive took.
+    /// Processor seconds of merging runs, without what the drive took.
     pub merging_s: f64,
+    /// Seconds outside of writes and reads in which the thread was on no processor: as a rule, because others were.
+    #[serde(default)]
+    pub waiting_s: f64,
     /// Seconds within writes to the target, syncs included.
     pub writing_s: f64,
+    /// Seconds of those on a processor: the kernel's own work.
+    #[serde(default)]
+    pub writing_cpu_s: f64,
     /// Seconds within reads from it.
     pub reading_s: f64,
+    /// Seconds of those on a processor.
+    #[serde(default)]
+    pub reading_cpu_s: f64,
     /// Seconds until the first row came out; of several sorts the mean, `null` where one was ended before.
     pub first_row_s: Option<f64>,
 }
@@ -60,14 +75,29 @@ impl SortFigures {
         self.sorting_s + self.coding_s + self.merging_s
     }
 
+    /// Seconds that the kernel worked for its writes and reads.
+    pub fn kernel_s(&self) -> f64 {
+        self.writing_cpu_s + self.reading_cpu_s
+    }
+
+    /// Seconds within writes in which it waited for the drive.
+    pub fn write_wait_s(&self) -> f64 {
+        self.writing_s - self.writing_cpu_s
+    }
+
+    /// Seconds within reads in which it waited for the drive.
+    pub fn read_wait_s(&self) -> f64 {
+        self.reading_s - self.reading_cpu_s
+    }
+
     /// Seconds that it waited for the drive.
     pub fn drive_s(&self) -> f64 {
-        self.writing_s + self.reading_s
+        self.write_wait_s() + self.read_wait_s()
     }
 
     /// All of its time.
     pub fn total_s(&self) -> f64 {
-        self.input_s + self.own_s() + self.drive_s()
+        self.input_s + self.own_s() + self.waiting_s + self.writing_s + self.reading_s
     }
 
     /// Several sorts added up; `None` of none.
@@ -91,8 +121,11 @@ impl SortFigures {
             sorting_s: self.sorting_s + other.sorting_s,
             coding_s: self.coding_s + other.coding_s,
             merging_s: self.merging_s + other.merging_s,
+            waiting_s: self.waiting_s + other.waiting_s,
             writing_s: self.writing_s + other.writing_s,
+            writing_cpu_s: self.writing_cpu_s + other.writing_cpu_s,
             reading_s: self.reading_s + other.reading_s,
+            reading_cpu_s: self.reading_cpu_s + other.reading_cpu_s,
             first_row_s: self.first_row_s.zip(other.first_row_s).map(mean),
         }
     }
@@ -115,13 +148,18 @@ mod tests {
             sorting_s: 1.0,
             coding_s: 2.0,
             merging_s: 3.0,
+            waiting_s: 0.25,
             writing_s: 4.0,
+            writing_cpu_s: 1.0,
             reading_s: 5.0,
+            reading_cpu_s: 0.5,
             first_row_s: Some(8.0),
         };
         let three = SortFigures::sum([one, one, SortFigures { first_row_s: Some(2.0), ..one }]).unwrap();
         assert_eq!((three.sorts, three.records, three.runs), (3, 30, 6));
-        assert_eq!((three.own_s(), three.drive_s(), three.total_s()), (18.0, 27.0, 46.5));
+        assert_eq!((three.own_s(), three.kernel_s(), three.drive_s()), (18.0, 4.5, 22.5));
+        assert_eq!((three.write_wait_s(), three.read_wait_s()), (9.0, 13.5));
+        assert_eq!((three.waiting_s, three.total_s()), (0.75, 47.25));
         assert_eq!(three.first_row_s, Some(6.0));
         let cut_off = SortFigures { first_row_s: None, ..one };
         assert_eq!(SortFigures::sum([one, cut_off]).unwrap().first_row_s, None);

@@ -16,7 +16,7 @@
 //! | [`verify_page`], [`verify_begun`], [`verify_written`], [`verify_event`], [`verify_standing`] | what became of acknowledged writes, and how the cycles go |
 //! | [`import_page`] | what came out of other tools' files |
 //! | [`markdown`] | a run for tickets and forum posts |
-//! | [`sort_sentence`] | where the time of a sort went |
+//! | [`sort_sentence`], [`SORT_COLUMNS`] | where the time of a sort went |
 //! | [`json`], [`json_line`] | the result document |
 //! | [`run_list`], [`run_list_json`], [`kept_page`] | what a store holds |
 //! | [`target_facts`], [`evidence_words`], [`confidence_words`], [`number`] | the same words for the pages that a browser shows |
@@ -73,7 +73,7 @@ pub use look::{Glyphs, Look, Palette};
 pub use markdown::markdown;
 pub use models::models;
 pub use progress::{done_line, live_line};
-pub use sorting::sort_sentence;
+pub use sorting::{SORT_COLUMNS, SortColumn, sort_sentence};
 pub use suites::suites;
 pub use tables::run_page;
 pub use target::{TargetFact, Weight, target_facts, target_header};

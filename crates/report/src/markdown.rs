@@ -3,7 +3,7 @@
 use measurement::{LatencySummary, RunDocument, TestResult};
 
 use crate::number::{latency, rate, throughput};
-use crate::sorting::sort_sentence;
+use crate::sorting::{SORT_COLUMNS, sort_sentence};
 
 /// What stands for "there is none".
 const NONE: &str = "-";
@@ -29,14 +29,12 @@ pub fn markdown(document: &RunDocument) -> String {
         day.map_or(String::new(), |day| format!(", {day}"))
     );
     let header = ["test", "per second", "MiB/s", "commits/s", "latency of", "p50", "p99", "p99.9", "max"];
-    let mut rows = vec![header.map(str::to_owned)];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
     for result in &document.results {
         rows.extend(test_rows(result));
     }
-    text += &table(&rows);
-    for (result, figures) in document.results.iter().filter_map(|result| Some((result, result.sort?))) {
-        text += &format!("\n{}: {}\n", escaped(&result.test), sort_sentence(&figures));
-    }
+    text += &table(&rows, &[0, 4]);
+    text += &sorts(&document.results);
     for skipped in &document.skipped {
         text += &format!("\nSkipped: {}: {}\n", escaped(&skipped.test), escaped(&skipped.because));
     }
@@ -49,6 +47,20 @@ pub fn markdown(document: &RunDocument) -> String {
     text
 }
 
+/// Where the time of each sort went; nothing where there is none.
+fn sorts(results: &[TestResult]) -> String {
+    let header = std::iter::once("sort").chain(SORT_COLUMNS.map(|column| column.name)).map(str::to_owned);
+    let mut rows = vec![header.collect::<Vec<_>>()];
+    let mut sentences = String::new();
+    for (result, figures) in results.iter().filter_map(|result| Some((result, result.sort?))) {
+        let cells = SORT_COLUMNS.iter().map(|column| column.cell(&figures).unwrap_or_else(|| NONE.to_owned()));
+        rows.push(std::iter::once(escaped(&result.test)).chain(cells).collect());
+        let said = sort_sentence(result).unwrap_or_default();
+        sentences += &format!("\n{}: {said}\n", escaped(&result.test));
+    }
+    if rows.len() > 1 { format!("\n{}{sentences}", table(&rows, &[0])) } else { String::new() }
+}
+
 fn model(document: &RunDocument) -> Option<String> {
     match document.drive.as_ref().map(|place| &place.backing) {
         Some(drive::Backing::BlockDevice(device)) => device.model.clone(),
@@ -57,7 +69,7 @@ fn model(document: &RunDocument) -> Option<String> {
 }
 
 /// The commit says everything where it is known; where it is not, each operation has its row.
-fn test_rows(result: &TestResult) -> Vec<[String; 9]> {
+fn test_rows(result: &TestResult) -> Vec<Vec<String>> {
     let each = [("read", result.read_us), ("write", result.write_us), ("sync", result.sync_us)];
     let timed: Vec<(&str, LatencySummary)> = match result.commit_us {
         Some(commit) => vec![("commit", commit)],
@@ -68,7 +80,7 @@ fn test_rows(result: &TestResult) -> Vec<[String; 9]> {
     };
     let row = |first: bool, name: &str, us: Option<LatencySummary>| {
         let once = |text: String| if first { text } else { String::new() };
-        [
+        vec![
             once(escaped(&result.test)),
             once(rate(result.iops)),
             once(throughput(result.mib_per_s)),
@@ -86,21 +98,20 @@ fn test_rows(result: &TestResult) -> Vec<[String; 9]> {
     timed.iter().enumerate().map(|(index, (name, us))| row(index == 0, name, Some(*us))).collect()
 }
 
-/// Names to the left, figures to the right, every column as wide as its widest cell.
-fn table(rows: &[[String; 9]]) -> String {
-    const LEFT: [usize; 2] = [0, 4];
+/// Names, in the columns `left`, to the left, figures to the right, every column as wide as its widest cell.
+fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3);
-    let widths: Vec<usize> = (0..9).map(width).collect();
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {
         for (column, cell) in row.iter().enumerate() {
             let room = widths[column];
-            text += &if LEFT.contains(&column) { format!("| {cell:<room$} ") } else { format!("| {cell:>room$} ") };
+            text += &if left.contains(&column) { format!("| {cell:<room$} ") } else { format!("| {cell:>room$} ") };
         }
         text += "|\n";
         if index == 0 {
             for (column, &width) in widths.iter().enumerate() {
-                text += &if LEFT.contains(&column) {
+                text += &if left.contains(&column) {
                     format!("|{}", "-".repeat(width + 2))
                 } else {
                     format!("|{}:", "-".repeat(width + 1))
@@ -159,15 +170,20 @@ mod golden {
 
     #[test]
     fn a_sort_says_where_its_time_went() {
-        let document = samples::document(samples::sorts()[..1].to_vec());
+        let document = samples::document(vec![samples::sorts().remove(3), samples::quick().remove(0)]);
         insta::assert_snapshot!(markdown(&document), @"
         **quick** (/var/lib/db, flushmark 0.1.0, 2026-11-20)
 
-        | test | per second | MiB/s | commits/s | latency of |    p50 |    p99 |  p99.9 |     max |
-        |------|-----------:|------:|----------:|------------|-------:|-------:|-------:|--------:|
-        | urls |      2,051 |   513 |         - | write      | 488 µs | 507 µs | 780 µs | 2.44 ms |
+        | test                  | per second | MiB/s | commits/s | latency of |    p50 |     p99 |  p99.9 |     max |
+        |-----------------------|-----------:|------:|----------:|------------|-------:|--------:|-------:|--------:|
+        | urls, 4 sorts at once |      6,218 | 1,555 |         - | write      | 488 µs |  507 µs | 780 µs | 2.44 ms |
+        | write                 |     66,667 |   260 |         - | write      |  15 µs | 15.6 µs |  24 µs |   75 µs |
 
-        urls: of 11.48 s, the sort itself took 3.53 s (31 %), the drive 7.33 s (64 %): 4.40 s of writes and 2.93 s of reads; the rest made the records. The drive limits: a faster one would save up to 7.33 s.
+        | sort                  |   records | runs | written | MiB/s each |    read | MiB/s each | first row | sorting | coding | merging | sort's own | kernel's | write waits | read waits | drive's | processor waits | making records |     all |
+        |-----------------------|----------:|-----:|--------:|-----------:|--------:|-----------:|----------:|--------:|-------:|--------:|-----------:|---------:|------------:|-----------:|--------:|----------------:|---------------:|--------:|
+        | urls, 4 sorts at once | 9,300,000 |   92 | 884 MiB |       58.2 | 884 MiB |       82.6 |    5.40 s |  1.42 s | 0.81 s |  1.63 s |     3.86 s |   0.14 s |     15.12 s |    10.64 s | 25.76 s |          2.36 s |         0.62 s | 32.74 s |
+
+        urls, 4 sorts at once: of 32.74 s of 4 sorts added up, the sort itself took 3.86 s (12 %), the kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in writes and 10.64 s in reads, waiting for a processor 2.36 s (7 %); the rest made the records. The drive limits: a faster one would save up to 25.76 s.
         ");
     }
 

@@ -1,14 +1,16 @@
-//! Where the time of a sort went, in a sentence.
+//! Where the time of a sort went: in a sentence, and in the columns that every table of sorts has.
 
-use measurement::SortFigures;
+use measurement::{SortFigures, TestResult};
 
-use crate::number::seconds;
+use crate::number::{about_bytes, grouped, seconds, throughput};
 
-/// How much the sort itself took and how much the drive, and which of them to do something about.
-pub fn sort_sentence(figures: &SortFigures) -> String {
-    let (own_s, drive_s, total_s) = (figures.own_s(), figures.drive_s(), figures.total_s());
+/// How much the sort itself took, how much the kernel and how much waiting for the drive, and which of them to do something
+/// about; `None` of a test that is no sort.
+pub fn sort_sentence(result: &TestResult) -> Option<String> {
+    let figures = result.sort?;
+    let total_s = figures.total_s();
     if total_s <= 0.0 {
-        return "it ended before anything was sorted.".to_owned();
+        return Some("it ended before anything was sorted.".to_owned());
     }
     let percent = |part_s: f64| format!("{} ({:.0} %)", seconds(part_s), part_s / total_s * 100.0);
     let whose = if figures.sorts > 1 {
@@ -16,19 +18,118 @@ pub fn sort_sentence(figures: &SortFigures) -> String {
     } else {
         format!("of {}", seconds(total_s))
     };
-    let parts = format!(
-        "{whose}, the sort itself took {}, the drive {}: {} of writes and {} of reads; the rest made the records.",
-        percent(own_s),
-        percent(drive_s),
-        seconds(figures.writing_s),
-        seconds(figures.reading_s)
-    );
-    let limit = if drive_s > own_s {
+    let medium = Medium::of(result);
+    let mut parts = vec![format!("the sort itself took {}", percent(figures.own_s()))];
+    match medium {
+        Medium::Memory => parts.push(format!("copying its runs {}", percent(figures.kernel_s()))),
+        Medium::PageCache | Medium::Drive => {
+            parts.push(format!("the kernel's work for writes and reads {}", percent(figures.kernel_s())));
+            parts.push(format!(
+                "waiting for the drive {}: {} in writes and {} in reads",
+                percent(figures.drive_s()),
+                seconds(figures.write_wait_s()),
+                seconds(figures.read_wait_s())
+            ));
+        }
+    }
+    // Where there was a processor for each sort, there is nothing to tell.
+    if figures.waiting_s >= total_s * 0.005 {
+        parts.push(format!("waiting for a processor {}", percent(figures.waiting_s)));
+    }
+    Some(format!("{whose}, {}; the rest made the records. {}", parts.join(", "), limit(&figures, medium)))
+}
+
+/// What lay behind a sort's writes and reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Medium {
+    Memory,
+    PageCache,
+    Drive,
+}
+
+impl Medium {
+    fn of(result: &TestResult) -> Medium {
+        match result.engine.as_str() {
+            "null" => Medium::Memory,
+            _ if result.workload.direct => Medium::Drive,
+            _ => Medium::PageCache,
+        }
+    }
+}
+
+/// What took the most, and what a faster drive would save.
+fn limit(figures: &SortFigures, medium: Medium) -> String {
+    let (own_s, kernel_s, drive_s, waiting_s) =
+        (figures.own_s(), figures.kernel_s(), figures.drive_s(), figures.waiting_s);
+    let most_s = own_s.max(kernel_s).max(drive_s).max(waiting_s);
+    let at_most = format!("even the fastest drive would save no more than {}.", seconds(drive_s));
+    let there_is_none = "there is no drive here to wait for.";
+    let others = if medium == Medium::Memory { there_is_none } else { &at_most };
+    let said = if waiting_s >= most_s {
+        format!("Processors limit: one for each sort would save up to {}; {others}", seconds(waiting_s))
+    } else if drive_s >= most_s {
         format!("The drive limits: a faster one would save up to {}.", seconds(drive_s))
+    } else if kernel_s >= most_s {
+        format!("Copying limits, which is the processor's work: {others}")
     } else {
-        format!("The sort limits: even the fastest drive would save no more than {}.", seconds(drive_s))
+        format!("The sort limits: {others}")
     };
-    format!("{parts} {limit}")
+    match medium {
+        Medium::PageCache => {
+            format!("{said} What the kernel had not written by the end is in none of these figures.")
+        }
+        Medium::Memory | Medium::Drive => said,
+    }
+}
+
+/// A column of a table of sorts, which the terminal, Markdown and HTML have alike.
+#[derive(Debug, Clone, Copy)]
+pub struct SortColumn {
+    /// Its heading.
+    pub name: &'static str,
+    /// Leaves when the terminal is narrow; the highest first.
+    pub(crate) leaves: Option<u8>,
+    cell: fn(&SortFigures) -> Option<String>,
+}
+
+impl SortColumn {
+    /// A sort's cell, where there is something to tell.
+    pub fn cell(&self, figures: &SortFigures) -> Option<String> {
+        (self.cell)(figures)
+    }
+}
+
+const fn column(name: &'static str, leaves: Option<u8>, cell: fn(&SortFigures) -> Option<String>) -> SortColumn {
+    SortColumn { name, leaves, cell }
+}
+
+/// The columns of a table of sorts behind the sort's name: what there was to do, what went to the drive and came back, and
+/// where the time went. Rates are those of each sort while it writes or reads; several at once make more together, and how
+/// much more depends on how long they do it at the same time.
+pub const SORT_COLUMNS: [SortColumn; 18] = [
+    column("records", Some(9), |figures| Some(grouped(figures.records as f64))),
+    column("runs", None, |figures| Some(figures.runs.to_string())),
+    column("written", None, |figures| Some(about_bytes(figures.written_bytes))),
+    column("MiB/s each", Some(2), |figures| rate(figures.written_bytes, figures.writing_s)),
+    column("read", Some(1), |figures| Some(about_bytes(figures.read_bytes))),
+    column("MiB/s each", Some(3), |figures| rate(figures.read_bytes, figures.reading_s)),
+    column("first row", Some(8), |figures| figures.first_row_s.map(seconds)),
+    column("sorting", Some(13), |figures| Some(seconds(figures.sorting_s))),
+    column("coding", Some(14), |figures| Some(seconds(figures.coding_s))),
+    column("merging", Some(15), |figures| Some(seconds(figures.merging_s))),
+    column("sort's own", None, |figures| Some(seconds(figures.own_s()))),
+    column("kernel's", Some(6), |figures| Some(seconds(figures.kernel_s()))),
+    column("write waits", Some(11), |figures| Some(seconds(figures.write_wait_s()))),
+    column("read waits", Some(12), |figures| Some(seconds(figures.read_wait_s()))),
+    column("drive's", None, |figures| Some(seconds(figures.drive_s()))),
+    column("processor waits", Some(5), |figures| Some(seconds(figures.waiting_s))),
+    column("making records", Some(10), |figures| Some(seconds(figures.input_s))),
+    column("all", Some(7), |figures| Some(seconds(figures.total_s()))),
+];
+
+/// A rate of no time is none.
+fn rate(bytes: u64, s: f64) -> Option<String> {
+    (s > 0.0).then(|| throughput(bytes as f64 / s / f64::from(1 << 20)))
 }
 
 #[cfg(test)]
@@ -37,12 +138,32 @@ mod tests {
     use crate::samples;
 
     #[test]
-    fn which_of_the_two_limits_is_said() {
+    fn which_of_them_limits_is_said() {
         let sorts = samples::sorts();
-        let said = |index: usize| sort_sentence(&sorts[index].sort.unwrap());
-        insta::assert_snapshot!(said(0), @"of 11.48 s, the sort itself took 3.53 s (31 %), the drive 7.33 s (64 %): 4.40 s of writes and 2.93 s of reads; the rest made the records. The drive limits: a faster one would save up to 7.33 s.");
-        insta::assert_snapshot!(said(1), @"of 5.62 s, the sort itself took 3.53 s (63 %), the drive 1.47 s (26 %): 0.88 s of writes and 0.59 s of reads; the rest made the records. The sort limits: even the fastest drive would save no more than 1.47 s.");
-        insta::assert_snapshot!(said(3), @"of 11.48 s of 4 sorts added up, the sort itself took 3.53 s (31 %), the drive 7.33 s (64 %): 4.40 s of writes and 2.93 s of reads; the rest made the records. The drive limits: a faster one would save up to 7.33 s.");
-        insta::assert_snapshot!(sort_sentence(&SortFigures::default()), @"it ended before anything was sorted.");
+        let said = |index: usize| sort_sentence(&sorts[index]).unwrap();
+        insta::assert_snapshot!(said(0), @"of 11.49 s, the sort itself took 3.53 s (31 %), the kernel's work for writes and reads 0.12 s (1 %), waiting for the drive 7.21 s (63 %): 4.33 s in writes and 2.88 s in reads; the rest made the records. The drive limits: a faster one would save up to 7.21 s.");
+        insta::assert_snapshot!(said(1), @"of 5.63 s, the sort itself took 3.53 s (63 %), the kernel's work for writes and reads 0.12 s (2 %), waiting for the drive 1.35 s (24 %): 0.81 s in writes and 0.54 s in reads; the rest made the records. The sort limits: even the fastest drive would save no more than 1.35 s.");
+        insta::assert_snapshot!(said(2), @"of 5.21 s, the sort itself took 3.53 s (68 %), the kernel's work for writes and reads 0.77 s (15 %), waiting for the drive 0.28 s (5 %): 0.13 s in writes and 0.15 s in reads; the rest made the records. The sort limits: even the fastest drive would save no more than 0.28 s. What the kernel had not written by the end is in none of these figures.");
+        insta::assert_snapshot!(said(3), @"of 32.74 s of 4 sorts added up, the sort itself took 3.86 s (12 %), the kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in writes and 10.64 s in reads, waiting for a processor 2.36 s (7 %); the rest made the records. The drive limits: a faster one would save up to 25.76 s.");
+        let with = |change: fn(&mut SortFigures)| {
+            let mut result = sorts[2].clone();
+            change(result.sort.as_mut().unwrap());
+            sort_sentence(&result).unwrap()
+        };
+        insta::assert_snapshot!(with(|figures| figures.waiting_s = 9.0), @"of 14.20 s, the sort itself took 3.53 s (25 %), the kernel's work for writes and reads 0.77 s (5 %), waiting for the drive 0.28 s (2 %): 0.13 s in writes and 0.15 s in reads, waiting for a processor 9.00 s (63 %); the rest made the records. Processors limit: one for each sort would save up to 9.00 s; even the fastest drive would save no more than 0.28 s. What the kernel had not written by the end is in none of these figures.");
+        insta::assert_snapshot!(with(|figures| (figures.writing_s, figures.writing_cpu_s) = (9.0, 8.9)), @"of 13.60 s, the sort itself took 3.53 s (26 %), the kernel's work for writes and reads 9.19 s (68 %), waiting for the drive 0.25 s (2 %): 0.10 s in writes and 0.15 s in reads; the rest made the records. Copying limits, which is the processor's work: even the fastest drive would save no more than 0.25 s. What the kernel had not written by the end is in none of these figures.");
+        insta::assert_snapshot!(with(|figures| *figures = SortFigures::default()), @"it ended before anything was sorted.");
+        assert_eq!(sort_sentence(&samples::quick()[0]), None);
+    }
+
+    #[test]
+    fn in_memory_nothing_waits_for_a_drive() {
+        let mut result = samples::sorts()[0].clone();
+        result.engine = "null".to_owned();
+        let figures = result.sort.as_mut().unwrap();
+        (figures.writing_s, figures.reading_s) = (figures.writing_cpu_s, figures.reading_cpu_s);
+        insta::assert_snapshot!(sort_sentence(&result).unwrap(), @"of 4.28 s, the sort itself took 3.53 s (82 %), copying its runs 0.12 s (3 %); the rest made the records. The sort limits: there is no drive here to wait for.");
+        result.sort.as_mut().unwrap().waiting_s = 12.5;
+        insta::assert_snapshot!(sort_sentence(&result).unwrap(), @"of 16.77 s, the sort itself took 3.53 s (21 %), copying its runs 0.12 s (1 %), waiting for a processor 12.50 s (75 %); the rest made the records. Processors limit: one for each sort would save up to 12.50 s; there is no drive here to wait for.");
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn results_page(form: Table, document: &RunDocument, look: &Look) -> 
         Table::SortSpill => sort_spill::table(results, look),
     };
     // A person's own plan has the usual table, which does not say where a sort's time went.
-    let sorts = if form == Table::SortSpill { String::new() } else { sort_spill::sentences(results, look) };
+    let sorts = if form == Table::SortSpill { String::new() } else { sort_spill::of_sorts(results, look) };
     let smoke = if document.smoke {
         "\nA smoke run: it shows that everything works, and its numbers mean nothing.\n"
     } else {

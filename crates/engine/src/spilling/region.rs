@@ -15,8 +15,9 @@ use rustix::io::Errno;
 use workload::access::generator;
 use workload::{Content, SyncCall};
 
+use super::span::Span;
 use crate::buffers::Buffers;
-use crate::clock::Clock;
+use crate::clock::{Clock, thread_cpu_ns};
 use crate::disk::Disk;
 use crate::job::{Failure, Stop, Tally};
 
@@ -35,6 +36,8 @@ pub struct Shape {
     pub extent_bytes: u64,
     /// What makes a run durable when it is written.
     pub sync: Option<SyncCall>,
+    /// Whether there is a drive to wait for. In memory, a call in which the thread is on no processor waits for one.
+    pub drive: bool,
 }
 
 /// What was done on it so far.
@@ -49,17 +52,17 @@ pub struct Done {
     /// Runs made durable.
     pub syncs: u64,
     /// Time within reads.
-    pub reading_ns: u64,
+    pub reading: Span,
     /// Time within writes and syncs.
-    pub writing_ns: u64,
+    pub writing: Span,
     /// What went wrong first.
     pub failure: Option<Failure>,
 }
 
 impl Done {
     /// Time within any of them.
-    pub const fn drive_ns(&self) -> u64 {
-        self.reading_ns + self.writing_ns
+    pub fn calls(&self) -> Span {
+        self.reading + self.writing
     }
 }
 
@@ -117,21 +120,26 @@ impl Region {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call, and how long it took. None is begun after a stop.
-    fn timed<T>(&self, call: impl FnOnce(&mut State) -> T) -> io::Result<(T, u64, MutexGuard<'_, State>)> {
-        if self.0.stop.is_requested() {
+    /// A call, its latency, and what of it counts as time of the drive's. None is begun after a stop.
+    fn timed<T>(&self, call: impl FnOnce(&mut State) -> T) -> io::Result<(T, u64, Span, MutexGuard<'_, State>)> {
+        let Shared { shape, clock, stop, .. } = &*self.0;
+        if stop.is_requested() {
             return Err(io::Error::other("the measurement was stopped"));
         }
         let mut state = self.state();
-        let begin = self.0.clock.ticks();
+        let cpu = thread_cpu_ns();
+        let begin = clock.ticks();
         let answer = call(&mut state);
-        let ns = self.0.clock.ns(self.0.clock.ticks().saturating_sub(begin));
-        Ok((answer, ns, state))
+        let ns = clock.ns(clock.ticks().saturating_sub(begin));
+        // Read around the latency and not within it, and so a little more than of the call alone.
+        let cpu_ns = thread_cpu_ns().saturating_sub(cpu).min(ns);
+        let span = Span { wall_ns: if shape.drive { ns } else { cpu_ns }, cpu_ns };
+        Ok((answer, ns, span, state))
     }
 
     fn write(&self, block: &[u8], offset: u64) -> io::Result<()> {
-        let (moved, ns, mut state) = self.timed(|state| state.disk.write(block, offset))?;
-        state.done.writing_ns += ns;
+        let (moved, ns, span, mut state) = self.timed(|state| state.disk.write(block, offset))?;
+        state.done.writing += span;
         Failure::check("write", offset, block.len(), moved).map_err(|failure| state.fail(failure))?;
         state.done.writes += 1;
         self.0.tally.write.record(ns);
@@ -140,8 +148,8 @@ impl Region {
 
     fn read(&self, block: &mut [u8], offset: u64) -> io::Result<()> {
         let asked = block.len();
-        let (moved, ns, mut state) = self.timed(|state| state.disk.read(block, offset))?;
-        state.done.reading_ns += ns;
+        let (moved, ns, span, mut state) = self.timed(|state| state.disk.read(block, offset))?;
+        state.done.reading += span;
         Failure::check("read", offset, asked, moved).map_err(|failure| state.fail(failure))?;
         state.done.reads += 1;
         self.0.tally.read.record(ns);
@@ -150,8 +158,8 @@ impl Region {
 
     fn sync(&self) -> io::Result<()> {
         let Some(call) = self.0.shape.sync else { return Ok(()) };
-        let (synced, ns, mut state) = self.timed(|state| state.disk.sync(call))?;
-        state.done.writing_ns += ns;
+        let (synced, ns, span, mut state) = self.timed(|state| state.disk.sync(call))?;
+        state.done.writing += span;
         let failed = |errno| Failure::Errno { operation: call.name(), offset: None, errno };
         synced.map_err(|errno| state.fail(failed(errno)))?;
         state.done.syncs += 1;

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use workload::{BlockBytes, Jobs, SortKeys, SyncCall};
 
 use super::*;
@@ -23,6 +24,11 @@ fn work(keys: SortKeys) -> SortWork {
 
 /// A sort of all of its records, with its runs on this disk.
 fn measured(sort: &SortWork, disk: Box<dyn Disk + Send>, stop: Stop) -> (JobEnd, Arc<Tally>) {
+    measured_on(sort, disk, true, stop)
+}
+
+/// The same, where nobody takes the disk for a drive.
+fn measured_on(sort: &SortWork, disk: Box<dyn Disk + Send>, drive: bool, stop: Stop) -> (JobEnd, Arc<Tally>) {
     let target =
         Target::open(&drive::SystemRoot::default(), "null:", crate::Intent { writes: true, destroy_data: false });
     let part = Part {
@@ -36,7 +42,7 @@ fn measured(sort: &SortWork, disk: Box<dyn Disk + Send>, stop: Stop) -> (JobEnd,
     let bytes = sort.size_per_job_bytes();
     let job = SortJob { target: &target, sort, part: &part, bytes, clock: Clock::calibrated(), job: 0 };
     let tally = Arc::new(Tally::new());
-    (job.measured(disk, &tally, &Arc::new(stop)), tally)
+    (job.measured(disk, drive, &tally, &Arc::new(stop)), tally)
 }
 
 #[test]
@@ -57,8 +63,72 @@ fn every_block_is_counted_and_timed_and_the_times_add_up() {
         let parts = [figures.input_s, figures.sorting_s, figures.coding_s, figures.merging_s, figures.writing_s];
         assert!(parts.iter().all(|&part| part > 0.0) && figures.reading_s > 0.0, "{figures:?}");
         assert!(figures.total_s() <= wall_s && figures.total_s() > wall_s * 0.5, "{wall_s} {figures:?}");
+        assert!(
+            figures.write_wait_s() >= 0.0 && figures.read_wait_s() >= 0.0 && figures.waiting_s >= 0.0,
+            "{figures:?}"
+        );
         assert!(figures.first_row_s.unwrap() < figures.total_s(), "{figures:?}");
     }
+}
+
+/// A disk that takes its time, and no processor's.
+#[derive(Default)]
+struct Slow(MemoryDisk);
+
+const SLOW: std::time::Duration = std::time::Duration::from_millis(2);
+
+impl Disk for Slow {
+    fn read(&mut self, block: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        std::thread::sleep(SLOW);
+        self.0.read(block, offset)
+    }
+
+    fn write(&mut self, block: &[u8], offset: u64) -> Result<usize, Errno> {
+        std::thread::sleep(SLOW);
+        self.0.write(block, offset)
+    }
+
+    fn sync(&mut self, call: SyncCall) -> Result<(), Errno> {
+        self.0.sync(call)
+    }
+
+    fn renew(&mut self) -> Result<(), Errno> {
+        self.0.renew()
+    }
+}
+
+#[test]
+fn a_wait_for_the_drive_is_no_work_of_the_kernel_s() {
+    let (end, _) = measured(&work(SortKeys::Urls), Box::<Slow>::default(), Stop::new());
+    let figures = end.sort.unwrap();
+    let slept_s = |calls: u64| calls as f64 * SLOW.as_secs_f64();
+    assert!(figures.write_wait_s() >= slept_s(end.writes) * 0.9, "{figures:?}");
+    assert!(figures.read_wait_s() >= slept_s(end.reads) * 0.9, "{figures:?}");
+    assert!(figures.kernel_s() > 0.0 && figures.kernel_s() < figures.drive_s(), "{figures:?}");
+}
+
+#[test]
+fn sorts_that_wait_for_a_processor_blame_neither_the_sort_nor_the_drive() {
+    // All of them on one processor, however many there are.
+    let allowed = sched_getaffinity(None).unwrap();
+    let mut one = CpuSet::new();
+    one.set((0..CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)).unwrap());
+    let begun = std::time::Instant::now();
+    let sort = || {
+        sched_setaffinity(None, &one).unwrap();
+        let (end, _) = measured_on(&work(SortKeys::Urls), Box::<MemoryDisk>::default(), false, Stop::new());
+        *end.sort.unwrap()
+    };
+    let sorts: Vec<SortFigures> = std::thread::scope(|scope| {
+        let threads = [(); 4].map(|()| scope.spawn(sort));
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let wall_s = begun.elapsed().as_secs_f64();
+    let sum = SortFigures::sum(sorts).unwrap();
+    let worked_s = sum.input_s + sum.own_s() + sum.kernel_s();
+    assert!(worked_s < wall_s * 1.02, "no more than the processor can do in {wall_s} s: {sum:?}");
+    assert!(sum.waiting_s > sum.total_s() * 0.4, "{sum:?}");
+    assert!(sum.drive_s() <= 0.0, "there is none: {sum:?}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn test(place: &Place<'_>, index: usize, name: &str, figures: &mut Figures) -> M
         article.test id=(anchor) aria-labelledby=(within("name")) {
             (level.heading(Look::Title, Some(&within("name")), &html! { (name) }))
             p.key { (key_figures(result)) }
-            @if let Some(figures) = &result.sort { p { "Time: " (sort_sentence(figures)) } }
+            @if let Some(said) = sort_sentence(result) { p { "Time: " (said) } }
             @let notes = notes(result);
             @if !notes.is_empty() { ul.notes { @for note in &notes { li { (note) } } } }
             @let pictures: Vec<Figure> = pictures.into_iter().flatten().collect();

@@ -1,58 +1,38 @@
-//! What a sort spilled, and how long it and the drive took.
+//! What a sort spilled, and how long it, the kernel and the drive took.
 
 use measurement::TestResult;
 
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{about_bytes, grouped, seconds, throughput};
 use crate::prose::hanging;
-use crate::sorting::sort_sentence;
+use crate::sorting::{SORT_COLUMNS, sort_sentence};
 
-/// Records, runs, what went to the drive and came back, the time of each part; below it, which of the two limits.
+/// Records, runs, what went to the drive and came back, the time of each part; below it, what limits.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
-    let mut table = Columns::new([
-        Column::prose("sort"),
-        Column::right("records").may_leave(3),
-        Column::right("runs"),
-        Column::right("written"),
-        Column::right("MiB/s").may_leave(2),
-        Column::right("read"),
-        Column::right("MiB/s").may_leave(1),
-        Column::right("first row").may_leave(4),
-        Column::right("sort's own"),
-        Column::right("drive's"),
-        Column::right("of all"),
-    ]);
+    let figures = SORT_COLUMNS.iter().map(|column| match column.leaves {
+        Some(rank) => Column::right(column.name).may_leave(rank),
+        None => Column::right(column.name),
+    });
+    let mut table = Columns::new(std::iter::once(Column::prose("sort")).chain(figures).collect::<Vec<_>>());
     for result in results {
-        let figures = result.sort;
-        let rate = |bytes: u64, s: f64| throughput(if s > 0.0 { bytes as f64 / s / f64::from(1 << 20) } else { 0.0 });
-        table.row([
-            Cell::from(result.test.clone()),
-            Cell::maybe(figures, |figures| grouped(figures.records as f64)),
-            Cell::maybe(figures, |figures| figures.runs.to_string()),
-            Cell::maybe(figures, |figures| about_bytes(figures.written_bytes)),
-            Cell::maybe(figures, |figures| rate(figures.written_bytes, figures.writing_s)),
-            Cell::maybe(figures, |figures| about_bytes(figures.read_bytes)),
-            Cell::maybe(figures, |figures| rate(figures.read_bytes, figures.reading_s)),
-            Cell::maybe(figures.and_then(|figures| figures.first_row_s), seconds),
-            Cell::maybe(figures, |figures| seconds(figures.own_s())),
-            Cell::maybe(figures, |figures| seconds(figures.drive_s())),
-            Cell::maybe(figures.filter(|figures| figures.total_s() > 0.0), |figures| {
-                format!("{:.0} %", figures.drive_s() / figures.total_s() * 100.0)
-            }),
-        ]);
+        let cells = SORT_COLUMNS
+            .iter()
+            .map(|column| Cell::maybe(result.sort.and_then(|figures| column.cell(&figures)), |text| text));
+        table.row(std::iter::once(Cell::from(result.test.clone())).chain(cells).collect::<Vec<_>>());
     }
     table.render(look) + &sentences(results, look)
 }
 
-/// Each sort in a sentence, below whatever table.
-pub(super) fn sentences(results: &[TestResult], look: &Look) -> String {
-    let sorts = results.iter().filter_map(|result| Some((result, result.sort?)));
-    sorts
-        .map(|(result, figures)| {
-            hanging("  ", 2, &format!("{}: {}", result.test, sort_sentence(&figures)), look.columns())
-        })
-        .collect()
+/// The sorts of a plan with whatever other tests; nothing where it has none.
+pub(super) fn of_sorts(results: &[TestResult], look: &Look) -> String {
+    let sorts: Vec<TestResult> = results.iter().filter(|result| result.sort.is_some()).cloned().collect();
+    if sorts.is_empty() { String::new() } else { format!("\n{}", table(&sorts, look)) }
+}
+
+/// Each sort in a sentence.
+fn sentences(results: &[TestResult], look: &Look) -> String {
+    let sorts = results.iter().filter_map(|result| Some((result, sort_sentence(result)?)));
+    sorts.map(|(result, said)| hanging("  ", 2, &format!("{}: {said}", result.test), look.columns())).collect()
 }
 
 #[cfg(test)]
@@ -63,37 +43,52 @@ mod golden {
     #[test]
     fn sorts_that_the_drive_and_the_sort_limit() {
         insta::assert_snapshot!(table(&samples::sorts(), &Look::plain()), @"
-        sort                    records  runs  written  MiB/s     read  MiB/s  sort's own  drive's  of all
-        urls                  9,300,000    22  880 MiB    200  880 MiB    300      3.53 s   7.33 s    64 %
-        composite keys        9,300,000    22  880 MiB  1,000  880 MiB  1,502      3.53 s   1.47 s    26 %
-        urls, through the     9,300,000    22  880 MiB    200  880 MiB    300      3.53 s   7.33 s    64 %
-        page cache
-        urls, 4 sorts at      9,300,000    88  880 MiB    200  880 MiB    300      3.53 s   7.33 s    64 %
-        once
-        urls: of 11.48 s, the sort itself took 3.53 s (31 %), the drive 7.33 s (64 %): 4.40 s of writes
-        and 2.93 s of reads; the rest made the records. The drive limits: a faster one would save up to
-        7.33 s.
-        composite keys: of 5.62 s, the sort itself took 3.53 s (63 %), the drive 1.47 s (26 %): 0.88 s of
-        writes and 0.59 s of reads; the rest made the records. The sort limits: even the fastest drive
-        would save no more than 1.47 s.
-        urls, through the page cache: of 11.48 s, the sort itself took 3.53 s (31 %), the drive 7.33 s (64
-        %): 4.40 s of writes and 2.93 s of reads; the rest made the records. The drive limits: a faster
-        one would save up to 7.33 s.
-        urls, 4 sorts at once: of 11.48 s of 4 sorts added up, the sort itself took 3.53 s (31 %), the
-        drive 7.33 s (64 %): 4.40 s of writes and 2.93 s of reads; the rest made the records. The drive
-        limits: a faster one would save up to 7.33 s.
+        sort                          runs  written  MiB/s each     read  MiB/s each  sort's own  drive's
+        urls                            22  880 MiB         200  880 MiB         300      3.53 s   7.21 s
+        composite keys                  22  880 MiB       1,000  880 MiB       1,492      3.53 s   1.35 s
+        urls, through the page cache    22  880 MiB       1,443  880 MiB       2,000      3.53 s   0.28 s
+        urls, 4 sorts at once           92  884 MiB        58.2  884 MiB        82.6      3.86 s  25.76 s
+        urls: of 11.49 s, the sort itself took 3.53 s (31 %), the kernel's work for writes and reads 0.12
+        s (1 %), waiting for the drive 7.21 s (63 %): 4.33 s in writes and 2.88 s in reads; the rest made
+        the records. The drive limits: a faster one would save up to 7.21 s.
+        composite keys: of 5.63 s, the sort itself took 3.53 s (63 %), the kernel's work for writes and
+        reads 0.12 s (2 %), waiting for the drive 1.35 s (24 %): 0.81 s in writes and 0.54 s in reads; the
+        rest made the records. The sort limits: even the fastest drive would save no more than 1.35 s.
+        urls, through the page cache: of 5.21 s, the sort itself took 3.53 s (68 %), the kernel's work for
+        writes and reads 0.77 s (15 %), waiting for the drive 0.28 s (5 %): 0.13 s in writes and 0.15 s in
+        reads; the rest made the records. The sort limits: even the fastest drive would save no more than
+        0.28 s. What the kernel had not written by the end is in none of these figures.
+        urls, 4 sorts at once: of 32.74 s of 4 sorts added up, the sort itself took 3.86 s (12 %), the
+        kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in
+        writes and 10.64 s in reads, waiting for a processor 2.36 s (7 %); the rest made the records. The
+        drive limits: a faster one would save up to 25.76 s.
+        ");
+    }
+
+    #[test]
+    fn a_wide_terminal_has_every_column() {
+        insta::assert_snapshot!(table(&samples::sorts()[3..], &Look { columns: 250, ..Look::plain() }), @"
+        sort                     records  runs  written  MiB/s each     read  MiB/s each  first row  sorting  coding  merging  sort's own  kernel's  write waits  read waits  drive's  processor waits  making records      all
+        urls, 4 sorts at once  9,300,000    92  884 MiB        58.2  884 MiB        82.6     5.40 s   1.42 s  0.81 s   1.63 s      3.86 s    0.14 s      15.12 s     10.64 s  25.76 s           2.36 s          0.62 s  32.74 s
+        urls, 4 sorts at once: of 32.74 s of 4 sorts added up, the sort itself took 3.86 s (12 %), the kernel's work for writes and reads 0.14 s (0 %), waiting for the drive 25.76 s (79 %): 15.12 s in writes and 10.64 s in reads, waiting for a processor
+        2.36 s (7 %); the rest made the records. The drive limits: a faster one would save up to 25.76 s.
         ");
     }
 
     #[test]
     fn below_the_usual_table() {
-        let results = &samples::sorts()[..1];
-        insta::assert_snapshot!(super::super::tests::table(results, &Look::plain()) + &sentences(results, &Look::plain()), @"
-        test  engine  per second  MiB/s     p50     p99   p99.9      max
-        urls  psync        2,051    513  488 µs  507 µs  780 µs  2.44 ms
-        urls: of 11.48 s, the sort itself took 3.53 s (31 %), the drive 7.33 s (64 %): 4.40 s of writes
-        and 2.93 s of reads; the rest made the records. The drive limits: a faster one would save up to
-        7.33 s.
+        let results = [samples::sorts().remove(0), samples::quick().remove(0)];
+        insta::assert_snapshot!(super::super::tests::table(&results, &Look::plain()) + &of_sorts(&results, &Look::plain()), @"
+        test   engine  per second  MiB/s     p50      p99   p99.9      max
+        urls   psync        2,051    513  488 µs   507 µs  780 µs  2.44 ms
+        write  psync       66,667    260   15 µs  15.6 µs   24 µs    75 µs
+
+        sort  runs  written  MiB/s each     read  MiB/s each  sort's own  drive's  processor waits
+        urls    22  880 MiB         200  880 MiB         300      3.53 s   7.21 s           0.01 s
+        urls: of 11.49 s, the sort itself took 3.53 s (31 %), the kernel's work for writes and reads 0.12
+        s (1 %), waiting for the drive 7.21 s (63 %): 4.33 s in writes and 2.88 s in reads; the rest made
+        the records. The drive limits: a faster one would save up to 7.21 s.
         ");
+        assert_eq!(of_sorts(&results[1..], &Look::plain()), "");
     }
 }

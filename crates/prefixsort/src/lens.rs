@@ -10,6 +10,10 @@
 //! Which bits differ is guessed from a sample of the partition. A key that differs in another bit is noticed while the
 //! windows are made (its bit is *missed*), and then they are made again with that bit shown: a wrong guess costs a
 //! second pass over keys that the first has brought into the cache, never a wrong order.
+//!
+//! Measured at a million keys, to the time of windows of eight bytes: reads of a genome 0.6; texts about the same, since
+//! their letters differ in most bits. A dictionary, in which the frequent values of the next eight bytes had numbers and the
+//! rest of the window showed what follows each, saved URLs one pass of four and cost as much: it was taken out again.
 
 use crate::bits::Gather;
 use crate::entry::{Entry, GOES_ON};

@@ -141,14 +141,13 @@ impl Beside {
         }
         // A rename may become durable before what the file holds.
         file.sync_all()?;
-        let name = match name {
-            Some(name) => name,
-            None => {
-                let name = names().make_in(directory, |name| link(&file, name))?.into_temp_path();
-                // For Btrfs and ZFS, which make nothing durable that has no name; the others have nothing left to write.
-                file.sync_all()?;
-                name
-            }
+        let name = if let Some(name) = name {
+            name
+        } else {
+            let name = names().make_in(directory, |name| link(&file, name))?.into_temp_path();
+            // For Btrfs and ZFS, which make nothing durable that has no name; the others have nothing left to write.
+            file.sync_all()?;
+            name
         };
         name.persist(&target).map_err(|error| error.error)?;
         sync_directory(directory)

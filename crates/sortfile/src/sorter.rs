@@ -76,6 +76,16 @@ impl Sorter {
         Ok(Self { bytes, unit: order.unit, ties: order.ties, external, room: Vec::new() })
     }
 
+    /// Tells `spilled`, while runs are written and merged, how many bytes of them were written so far.
+    #[must_use]
+    pub fn watched(self, spilled: impl Fn(u64) + Send + 'static) -> Self {
+        let go_on = move |bytes| {
+            spilled(bytes);
+            true
+        };
+        Self { external: self.external.with_progress(go_on), ..self }
+    }
+
     /// Takes all records of a reader. `progress` is told the number of bytes of each block that was read.
     ///
     /// # Errors

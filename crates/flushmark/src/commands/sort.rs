@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
 use prefixsort::ExternalOptions;
 use sortfile::{Done, Order, SortError, Sorter, Ties, Unit, first_disorder};
 
@@ -77,8 +77,8 @@ fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
         expected,
         ..ExternalOptions::default()
     };
-    let mut sorter = Sorter::new(&order(args), options)?;
     let bar = Bar::new(args.quiet, expected);
+    let mut sorter = Sorter::new(&order(args), options)?.watched(bar.of_spilled());
     for input in &inputs {
         sorter.take(open(input)?, |read| bar.advance("reading", read)).map_err(|error| of_input(error, input))?;
     }
@@ -254,16 +254,24 @@ impl Bar {
         // Draws nothing where stderr is no terminal.
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(expected.unwrap_or(0)) };
         let form = if expected.is_some() {
-            "{msg} {bar:30} {bytes}/{total_bytes} {binary_bytes_per_sec}, {eta} left"
+            "{msg} {bar:30} {bytes}/{total_bytes} {binary_bytes_per_sec}, {eta} left{prefix}"
         } else {
-            "{msg} {bytes} {binary_bytes_per_sec}"
+            "{msg} {bytes} {binary_bytes_per_sec}{prefix}"
         };
         bar.set_style(ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { begun: Instant::now(), bar }
     }
 
+    /// All has been read; runs may have to be merged before the first byte is written.
     fn begin_again(&self) {
         self.bar.reset();
+        self.bar.set_message("merging");
+    }
+
+    /// Shows how much has been spilled.
+    fn of_spilled(&self) -> impl Fn(u64) + Send + 'static {
+        let bar = self.bar.clone();
+        move |bytes| bar.set_prefix(format!(", {} spilled", BinaryBytes(bytes)))
     }
 
     /// So many more bytes.

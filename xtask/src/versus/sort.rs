@@ -16,6 +16,9 @@ use anyhow::ensure;
 
 use self::runner::Runner;
 
+/// What does not fit a processor's cache by far, and may not fit a machine's memory.
+const MANY: usize = 10_000_000;
+
 /// How it is run.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches that a person sets one by one")]
@@ -35,6 +38,10 @@ pub struct Options {
     /// The processor that all are pinned to
     #[arg(long, default_value_t = 1)]
     cpu: u32,
+
+    /// Everything that follows, too, and the data sets at ten million keys: some hours
+    #[arg(long)]
+    all: bool,
 
     /// Instead: key bytes read, instructions and cache misses of ours and of std's sort, counted by valgrind
     #[arg(long)]
@@ -71,21 +78,25 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     for name in options.data.iter().chain(&wanted) {
         ensure!(sets.contains(name), "there is no data set {name}; there are {}", sets.join(", "));
     }
-    if options.cachegrind {
+    let alone = options.cachegrind || options.growth || options.first || options.files;
+    if options.all || !alone {
+        let sets = if options.data.is_empty() { sets } else { options.data.clone() };
+        in_memory::run(&runner, options, options.keys, &sets)?;
+        if options.all {
+            in_memory::run(&runner, options, MANY, &sets)?;
+        }
+    }
+    if options.all || options.cachegrind {
         memory_traffic::run(&runner, options)?;
     }
-    if options.growth {
+    if options.all || options.growth {
         growth::run(&runner, options)?;
     }
-    if options.first {
+    if options.all || options.first {
         first::run(&runner, options)?;
     }
-    if options.files {
+    if options.all || options.files {
         files::run(&runner, options)?;
-    }
-    if !(options.cachegrind || options.growth || options.first || options.files) {
-        let sets = if options.data.is_empty() { sets } else { options.data.clone() };
-        in_memory::run(&runner, options, &sets)?;
     }
     Ok(())
 }

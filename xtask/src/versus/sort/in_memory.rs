@@ -9,11 +9,11 @@ use super::{Options, targets};
 const STD: &str = "std-unstable";
 
 /// Measures data set by data set, and prints a line after each: a run over all takes minutes.
-pub fn run(runner: &Runner, options: &Options, sets: &[String]) -> anyhow::Result<()> {
-    println!("{} keys of each data set, median of {}; a ratio is a peer's time by ours", options.keys, options.repeat);
+pub fn run(runner: &Runner, options: &Options, keys: usize, sets: &[String]) -> anyhow::Result<()> {
+    println!("{keys} keys of each data set, median of {}; a ratio is a peer's time by ours", options.repeat);
     let (mut headed, mut short, mut left_out) = (false, 0, 0);
     for data in sets {
-        match runner.compare(data, options.keys, options.repeat, &[])? {
+        match runner.compare(data, keys, options.repeat, &[])? {
             Outcome::Measured(measured) => {
                 if !headed {
                     println!("{}", head(&measured));

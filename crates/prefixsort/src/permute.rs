@@ -14,12 +14,13 @@ const GATHERED: usize = 64;
 /// How far ahead of its use a row is asked for.
 const AHEAD: usize = 16;
 
-/// Moves `rows[entries[i].row]` to `rows[i]` for all `i`, and leaves the entries without meaning.
+/// Moves `rows[entries[i].row]` to `rows[i]` for all `i`. No entries are left: bytes of rows went through them, some of
+/// which may be uninitialised, and must not be looked at.
 ///
 /// # Safety
 ///
 /// `entries` are as many as `rows`, and each row is named by exactly one of them.
-pub(crate) unsafe fn permute<T>(rows: &mut [T], entries: &mut [Entry]) {
+pub(crate) unsafe fn permute<T>(rows: &mut [T], entries: &mut Vec<Entry>) {
     debug_assert_eq!(rows.len(), entries.len());
     if size_of::<T>() > GATHERED {
         // SAFETY: handed on.
@@ -28,6 +29,7 @@ pub(crate) unsafe fn permute<T>(rows: &mut [T], entries: &mut [Entry]) {
         // SAFETY: handed on.
         unsafe { gather(rows, entries) }
     }
+    entries.clear();
 }
 
 /// Eight bytes of every row a pass: read in sorted order into the entries' windows, then written back. The reads of a

@@ -30,8 +30,24 @@ pub struct Scratch {
 pub struct Options<'a> {
     /// Rows with equal keys keep the order in which they came.
     pub stable: bool,
-    /// Asked between steps, the longest of which reads each key once; a sort that is cancelled leaves the rows as they
-    /// were.
+    /// Asked between steps; a sort that is cancelled leaves the rows as they were. Most steps read each key of a partition
+    /// once. Before the first, rows are looked through for being in order already, and after the last they are moved. A
+    /// partition whose keys keep misleading the samples is sorted by comparison in one step, and more than 4,294,967,295
+    /// rows are in any case.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use prefixsort::{Cancelled, Options, Scratch, sort_with};
+    ///
+    /// let begun = Instant::now();
+    /// let late = || begun.elapsed() > Duration::from_secs(60);
+    /// let mut rows = vec!["c", "a", "b"];
+    /// let options = Options { cancelled: Some(&late), ..Options::default() };
+    /// if sort_with(&mut rows, |row| row.as_bytes(), options, &mut Scratch::default()) == Err(Cancelled) {
+    ///     assert_eq!(rows, ["c", "a", "b"]);
+    /// }
+    /// ```
     pub cancelled: Option<&'a dyn Fn() -> bool>,
 }
 
@@ -73,8 +89,8 @@ pub fn sort_stable<T: AsRef<[u8]>>(rows: &mut [T]) {
 
 /// Sorts by the bytes that a function gives of each row; rows with equal bytes in any order.
 ///
-/// A function that panics leaves the rows as they were. One that gives different bytes each time leads to some order,
-/// and never to anything worse.
+/// A function that panics leaves the rows as they were. One that gives different bytes each time leads to some order, or to
+/// a panic as in std's sorts; no row is lost.
 ///
 /// ```
 /// let mut people = vec![("Lovelace", 1815), ("Hopper", 1906)];
@@ -145,11 +161,7 @@ fn sort_rows<T, K: KeyOf<T>>(
     }
     if u32::try_from(rows.len()).is_err() {
         // An entry numbers its row with 32 bits: beyond 64 GiB of entries other sorts are as good.
-        if options.stable {
-            rows.sort_by(|a, b| key.of(a).cmp(key.of(b)));
-        } else {
-            rows.sort_unstable_by(|a, b| key.of(a).cmp(key.of(b)));
-        }
+        sort_by_comparison(rows, &key, options.stable);
         return Ok(());
     }
     order(&Rows { rows, key }, rows.len(), options, scratch)?;
@@ -159,6 +171,27 @@ fn sort_rows<T, K: KeyOf<T>>(
         permute(rows, &mut scratch.entries);
     }
     Ok(())
+}
+
+/// Sorts any number of rows, which are moved only when all keys have been compared: a key that panics leaves them as they
+/// were.
+fn sort_by_comparison<T, K: KeyOf<T>>(rows: &mut [T], key: &K, stable: bool) {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_unstable_by(|&a, &b| {
+        let order = key.of(&rows[a]).cmp(key.of(&rows[b]));
+        if stable { order.then(a.cmp(&b)) } else { order }
+    });
+    for start in 0..rows.len() {
+        let mut place = start;
+        loop {
+            let from = std::mem::replace(&mut order[place], place);
+            if from == start {
+                break;
+            }
+            rows.swap(place, from);
+            place = from;
+        }
+    }
 }
 
 /// The order in which rows would be sorted by bytes: first comes the index of the least. Equal rows keep their order.
@@ -192,6 +225,9 @@ fn order<K: Keys>(keys: &K, rows: usize, options: Options<'_>, scratch: &mut Scr
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::*;
 
     /// Small enough for Miri, and large enough for samples, lenses, distribution and every way of moving rows.
@@ -216,5 +252,54 @@ mod tests {
         expected.sort_by(|a, b| a.1.cmp(&b.1));
         sort_stable_by_key_bytes(&mut wide, |row| row.1.as_bytes());
         assert_eq!(wide, expected);
+    }
+
+    /// What a sort leaves in its scratch is none of the rows' bytes, of which padding is uninitialised: Miri sees it looked
+    /// at.
+    #[test]
+    fn a_used_scratch_holds_nothing_of_the_rows() {
+        let mut scratch = Scratch::default();
+        for size in [20, 300] {
+            let mut padded: Vec<(u8, u64, String)> = (0..size).map(|n| (n as u8, n, (n % 17).to_string())).collect();
+            let mut wide: Vec<([u64; 9], String)> = (0..size).map(|n| ([n; 9], (n % 17).to_string())).collect();
+            sort_with(&mut padded, |row| row.2.as_bytes(), Options::default(), &mut scratch).unwrap();
+            assert!(format!("{scratch:?}").contains("entries: []"), "{scratch:?}");
+            sort_with(&mut wide, |row| row.1.as_bytes(), Options::default(), &mut scratch).unwrap();
+            assert!(format!("{scratch:?}").contains("entries: []"), "{scratch:?}");
+        }
+    }
+
+    #[test]
+    fn rows_beyond_numbering_are_sorted_by_comparison_and_stay_where_they_are_if_a_key_panics() {
+        let unsorted: Vec<(String, u64)> = (0..100).map(|n| ((n * 37 % 11).to_string(), n)).collect();
+        let mut expected = unsorted.clone();
+        expected.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut rows = unsorted.clone();
+        compared(&mut rows, |row| row.0.as_bytes(), true);
+        assert_eq!(rows, expected);
+        let mut rows = unsorted.clone();
+        compared(&mut rows, |row| row.0.as_bytes(), false);
+        assert!(rows.is_sorted_by(|a, b| a.0 <= b.0));
+        let mut rows = unsorted.clone();
+        let calls = Cell::new(0);
+        let failing = || {
+            compared(
+                &mut rows,
+                |row| {
+                    calls.set(calls.get() + 1);
+                    if calls.get() > 400 {
+                        std::panic::resume_unwind(Box::new("a key that cannot be had"));
+                    }
+                    row.0.as_bytes()
+                },
+                false,
+            );
+        };
+        assert!(catch_unwind(AssertUnwindSafe(failing)).is_err());
+        assert_eq!(rows, unsorted);
+    }
+
+    fn compared<T, F: Fn(&T) -> &[u8]>(rows: &mut [T], key: F, stable: bool) {
+        sort_by_comparison(rows, &Within(key), stable);
     }
 }

@@ -1,10 +1,12 @@
 //! Every entry point against std's sort, on keys that are unlike each other and on keys that are all too alike.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use prefixsort::{
-    Cancelled, Options, Scratch, SortedIter, par_sort, par_sort_indices, par_sort_stable_by_key_bytes, sort,
-    sort_by_key_bytes, sort_indices, sort_stable, sort_stable_by_key_bytes, sort_with, top_k,
+    Cancelled, Options, Scratch, SortedIter, par_sort, par_sort_by_key_bytes, par_sort_indices, par_sort_stable,
+    par_sort_stable_by_key_bytes, sort, sort_by_key_bytes, sort_in_arena, sort_indices, sort_stable,
+    sort_stable_by_key_bytes, sort_with, top_k,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -86,6 +88,37 @@ proptest! {
     }
 
     #[test]
+    fn rows_may_say_where_in_an_arena_their_keys_are(keys in keys(), stable: bool) {
+        let arena = keys.concat();
+        let ends = keys.iter().scan(0, |end, key| { *end += key.len(); Some(*end) });
+        let rows: Vec<(usize, usize)> = keys.iter().zip(ends).map(|(key, end)| (end - key.len(), end)).collect();
+        let mut numbered: Vec<(usize, (usize, usize))> = rows.into_iter().enumerate().collect();
+        let mut expected = numbered.clone();
+        expected.sort_by_key(|(number, _)| (&keys[*number], *number));
+        let options = Options { stable, ..Options::default() };
+        let key = |row: &(usize, (usize, usize))| &arena[row.1.0..row.1.1];
+        prop_assert_eq!(sort_in_arena(&mut numbered, key, options, &mut Scratch::default()), Ok(()));
+        if stable {
+            prop_assert_eq!(numbered, expected);
+        } else {
+            prop_assert!(numbered.iter().map(key).eq(expected.iter().map(key)));
+            numbered.sort_unstable();
+            prop_assert!(numbered.iter().map(|row| row.0).eq(0..keys.len()));
+        }
+    }
+
+    #[test]
+    fn the_iterator_gives_rows_in_the_order_of_their_keys(keys in keys()) {
+        let rows: Vec<(Vec<u8>, usize)> = keys.into_iter().zip(0..).collect();
+        let mut expected: Vec<&(Vec<u8>, usize)> = rows.iter().collect();
+        expected.sort_by_key(|row| &row.0);
+        prop_assert_eq!(&SortedIter::by_key_bytes(&rows, |row| &row.0).collect::<Vec<_>>(), &expected);
+        let mut iterator = SortedIter::by_key_bytes(&rows, |row| &row.0);
+        let indices: Vec<usize> = std::iter::from_fn(|| iterator.next_index()).map(|index| index as usize).collect();
+        prop_assert!(indices.into_iter().eq(expected.iter().map(|row| row.1)));
+    }
+
+    #[test]
     fn one_scratch_serves_many_sorts(batches in vec(keys(), 1..4)) {
         let mut scratch = Scratch::default();
         for mut batch in batches {
@@ -138,6 +171,68 @@ proptest! {
         });
         rows.sort_by_key(|row| row.0);
         prop_assert!(rows.iter().map(|row| row.0).eq(0..rows.len()));
+    }
+}
+
+/// So many that they are divided among threads: beginnings that few have in common, in any order.
+fn many_keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    (vec(key(), 1..100), 10_000_usize..13_000, any::<u64>(), 0_u64..300).prop_map(|(beginnings, count, seed, ends)| {
+        let mut state = seed | 1;
+        let key = |_| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let mut key = beginnings[(state >> 33) as usize % beginnings.len()].clone();
+            key.resize(key.len() + (state >> 48 & 1) as usize, 0);
+            key.extend_from_slice(&((state >> 20) % (ends + 1)).to_be_bytes()[6..]);
+            key
+        };
+        (0..count).map(key).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(12))]
+
+    #[test]
+    #[cfg_attr(miri, ignore = "ten thousand keys take Miri hours")]
+    fn parallel_sorts_sort(keys in many_keys()) {
+        let rows: Vec<(&[u8], u32)> = keys.iter().map(Vec::as_slice).zip(0..).collect();
+        let mut expected = rows.clone();
+        expected.sort_by(|a, b| a.0.cmp(b.0));
+        let mut sorted = rows.clone();
+        par_sort_stable_by_key_bytes(&mut sorted, |row| row.0);
+        prop_assert!(sorted == expected);
+        prop_assert!(par_sort_indices(&keys).into_iter().eq(expected.iter().map(|row| row.1)));
+        let mut sorted = rows;
+        par_sort_by_key_bytes(&mut sorted, |row| row.0);
+        prop_assert!(sorted.iter().map(|row| row.0).eq(expected.iter().map(|row| row.0)));
+        sorted.sort_unstable();
+        prop_assert!(sorted == expected, "no row is lost");
+        let mut sorted = keys.clone();
+        par_sort(&mut sorted);
+        prop_assert!(sorted.iter().eq(expected.iter().map(|row| row.0)));
+        let mut sorted = keys.clone();
+        par_sort_stable(&mut sorted);
+        prop_assert!(sorted.iter().eq(expected.iter().map(|row| row.0)));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "ten thousand keys take Miri hours")]
+    fn a_parallel_sort_whose_key_panics_changes_nothing(keys in many_keys(), after in 0_u32..100_000) {
+        let mut rows = keys.clone();
+        let calls = AtomicU32::new(0);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            par_sort_by_key_bytes(&mut rows, |row| {
+                if calls.fetch_add(1, Ordering::Relaxed) > after {
+                    std::panic::resume_unwind(Box::new("a key that cannot be had"));
+                }
+                row
+            });
+        }));
+        if outcome.is_ok() {
+            prop_assert!(rows.is_sorted());
+        } else {
+            prop_assert!(rows == keys);
+        }
     }
 }
 

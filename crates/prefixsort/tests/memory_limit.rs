@@ -1,12 +1,13 @@
-//! The memory limit of a sort beyond memory, by an allocator that counts. One test, because it counts for all threads.
+//! How much memory sorts take, by an allocator that counts.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(unsafe_code, reason = "an allocator is unsafe to implement")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use prefixsort::{ExternalOptions, ExternalSorter};
+use prefixsort::{ExternalOptions, ExternalSorter, par_sort, par_sort_indices};
 
 struct Counting;
 
@@ -44,6 +45,11 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+const MIB: usize = 1 << 20;
+
+/// One test at a time, because the allocator counts for all threads.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Sorts so many bytes of records, whose lengths a function gives, and says how much memory that took at most.
 fn peak(memory: usize, threads: usize, bytes: usize, length: impl Fn(u32) -> usize) -> usize {
     let directory = tempfile::tempdir().unwrap();
@@ -74,7 +80,7 @@ fn peak(memory: usize, threads: usize, bytes: usize, length: impl Fn(u32) -> usi
 
 #[test]
 fn no_more_memory_is_taken_than_may_be() {
-    const MIB: usize = 1 << 20;
+    let _alone = ALONE.lock();
     for threads in [0, 2] {
         for (kind, limit, bytes, length) in [
             ("short", 8 * MIB, 24 * MIB, (|_| 30) as fn(u32) -> usize),
@@ -88,4 +94,31 @@ fn no_more_memory_is_taken_than_may_be() {
             assert!(peak <= limit + limit / 4, "{kind}, {threads} threads: {} MiB of {}", peak / MIB, limit / MIB);
         }
     }
+}
+
+#[test]
+fn a_parallel_sort_takes_32_bytes_a_row() {
+    let _alone = ALONE.lock();
+    let count = 400_000;
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    let different = |number: u32| number.wrapping_mul(0x9e37_79b9);
+    // All of the latter but one are in the same part.
+    for (kind, key) in [("different", different as fn(u32) -> u32), ("equal", |number| u32::from(number != 300_000))] {
+        let mut rows: Vec<[u8; 4]> = (0..count).map(|number| key(number).to_be_bytes()).collect();
+        let (_, indices) = threads.install(|| peak_of(|| par_sort_indices(&rows)));
+        let ((), sort) = threads.install(|| peak_of(|| par_sort(&mut rows)));
+        assert!(rows.is_sorted());
+        for peak in [sort, indices] {
+            println!("{kind}: {:.1} bytes a row", peak as f64 / f64::from(count));
+            assert!(peak < 32 * count as usize + MIB, "{kind}: {peak} bytes");
+        }
+    }
+}
+
+/// What it gives, and how much memory it took at most.
+fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = LIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let result = work();
+    (result, PEAK.load(Ordering::Relaxed) - before)
 }

@@ -5,8 +5,9 @@
 //! ordered by their windows alone, by distribution while they are large and by comparison when they are small; what is
 //! equal after that shares the windows' bytes as well, and is fresh again, that much deeper.
 //!
-//! **Why no input is worst.** A fresh partition either gets past its depth (all of its keys, by at least eight bytes, so
-//! that each byte of a key is read a bounded number of times), or falls apart. A sample that says too little of the keys
+//! **Why no input is worst.** A fresh partition either gets past its depth, by a byte at least and most often by a window's
+//! bytes, or falls apart. A pass looks at no more than 32 bytes of a key beyond its depth, so that each byte of a key is
+//! looked at 32 times at the most, and most bytes once. A sample that says too little of the keys
 //! makes it fall apart unevenly; after [`STRIKES`] such passes the partition is left to std's sort by comparison.
 
 use crate::bits::Gather;

@@ -39,6 +39,12 @@ impl<'a, T: AsRef<[u8]>> SortedIter<'a, T> {
 impl<'a, T, F: Fn(&T) -> &[u8]> SortedIter<'a, T, F> {
     /// Over the rows of a slice, by the bytes that a function gives of each.
     ///
+    /// ```
+    /// let cities = [("Turin", "it"), ("Bergen", "no"), ("Porto", "pt")];
+    /// let first = prefixsort::SortedIter::by_key_bytes(&cities, |city| city.0.as_bytes()).next();
+    /// assert_eq!(first, Some(&("Bergen", "no")));
+    /// ```
+    ///
     /// # Panics
     ///
     /// If there are more than 4,294,967,295 rows.
@@ -52,6 +58,12 @@ impl<'a, T, F: Fn(&T) -> &[u8]> SortedIter<'a, T, F> {
     }
 
     /// The index of the next row, for those who keep rows and payloads apart.
+    ///
+    /// ```
+    /// let (cities, countries) = (["Turin", "Bergen", "Porto"], ["it", "no", "pt"]);
+    /// let mut order = prefixsort::SortedIter::new(&cities);
+    /// assert_eq!(order.next_index().map(|index| countries[index as usize]), Some("no"));
+    /// ```
     pub fn next_index(&mut self) -> Option<u32> {
         while self.given == self.finished {
             if self.finished == self.entries.len() {
@@ -102,4 +114,51 @@ impl<T, F> std::fmt::Debug for SortedIter<'_, T, F> {
 /// If there are more than 4,294,967,295 rows.
 pub fn top_k<T: AsRef<[u8]>>(rows: &[T], k: usize) -> Vec<&T> {
     SortedIter::new(rows).take(k).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A row that counts how often its bytes are asked for.
+    struct Counted<'a> {
+        bytes: Vec<u8>,
+        reads: &'a Cell<usize>,
+    }
+
+    impl AsRef<[u8]> for Counted<'_> {
+        fn as_ref(&self) -> &[u8] {
+            self.reads.set(self.reads.get() + 1);
+            &self.bytes
+        }
+    }
+
+    /// Paths whose directories have names longer than a window: each level takes a look at each key.
+    #[test]
+    #[cfg_attr(miri, ignore = "tens of thousands of keys take Miri hours")]
+    fn the_first_rows_take_little_more_than_a_look_at_each_key() {
+        let many = 50_000;
+        let reads = Cell::new(0);
+        let name = |number: u64| format!("{:032b}{:032b}", number.wrapping_mul(0x9e37_79b9) & 0xffff_ffff, number);
+        let row = |number: u64| {
+            let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+            let bytes = format!("{}/{}/{}", name(mixed % 20), name(mixed / 20 % 20), name(mixed)).into_bytes();
+            Counted { bytes, reads: &reads }
+        };
+        let rows: Vec<Counted<'_>> = (0..many).map(row).collect();
+        let reads_of = |work: &dyn Fn() -> usize| {
+            reads.set(0);
+            assert!(work() > 0);
+            reads.get()
+        };
+        let whole = reads_of(&|| SortedIter::new(&rows).count());
+        let few = rows.len() / 100;
+        let first = reads_of(&|| SortedIter::new(&rows).take(few).count());
+        let top = reads_of(&|| top_k(&rows, few).len());
+        for reads in [first, top] {
+            assert!(reads < whole / 3, "{reads} reads of {whole}");
+        }
+    }
 }

@@ -129,7 +129,8 @@ impl Lens {
         for (index, missed) in missed.iter_mut().enumerate() {
             let word = word(key, at + 8 * index);
             *missed |= (word ^ self.first[index]) & self.alike[index];
-            // A shift by 64 cannot be: it takes two words to come here, so none of them has all 64 bits.
+            // A shift by 64 need not be: a first word that shows all 64 bits leaves no room for a second, and makes a plain
+            // lens; a later one has so much room only if those before it show none, and then there is nothing to shift.
             window = (window << (self.bits[index] & 63)) | gather.gather(word, self.shown[index]);
         }
         (window, held)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use prefixsort::{
     Cancelled, Options, Scratch, SortedIter, par_sort, par_sort_by_key_bytes, par_sort_indices, par_sort_stable,
-    par_sort_stable_by_key_bytes, sort, sort_by_key_bytes, sort_in_arena, sort_indices, sort_stable,
+    par_sort_stable_by_key_bytes, sort, sort_by_key_bytes, sort_in_arena, sort_indices, sort_indices_with, sort_stable,
     sort_stable_by_key_bytes, sort_with, top_k,
 };
 use proptest::collection::vec;
@@ -124,6 +124,12 @@ proptest! {
         for mut batch in batches {
             let mut expected = batch.clone();
             expected.sort();
+            let options = Options { stable: true, ..Options::default() };
+            let order = sort_indices_with(&batch, |row| row, options, &mut scratch).unwrap();
+            prop_assert_eq!(order, sort_indices(&batch));
+            let never = Options { cancelled: Some(&|| true), ..Options::default() };
+            let cancelled = sort_indices_with(&batch, |row| row, never, &mut scratch);
+            prop_assert_eq!(cancelled.is_err(), batch.len() > 1);
             prop_assert_eq!(sort_with(&mut batch, |row| row, Options::default(), &mut scratch), Ok(()));
             prop_assert_eq!(batch, expected);
         }
@@ -286,4 +292,23 @@ fn many_keys_of_many_kinds() {
         sort(keys);
         assert!(*keys == expected);
     }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "two million keys take Miri days")]
+fn millions_of_duplicates() {
+    let words = [&b"the"[..], b"", b"the ", b"\0", b"of", b"another word that is longer than a window"];
+    let mut state = 1_u64;
+    let mut rows: Vec<&[u8]> = (0..2_000_000)
+        .map(|_| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            // Most are the same.
+            words[if state >> 62 == 0 { (state >> 33) as usize % words.len() } else { 0 }]
+        })
+        .collect();
+    let mut counts = words.map(|word| (word, rows.iter().filter(|row| **row == word).count()));
+    counts.sort_unstable();
+    sort(&mut rows);
+    let groups = rows.chunk_by(|a, b| a == b).map(|group| (group[0], group.len()));
+    assert!(groups.eq(counts));
 }

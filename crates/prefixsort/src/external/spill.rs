@@ -16,6 +16,34 @@ use super::sorter::Figures;
 
 /// Somewhere to keep runs: a directory, or a space of the caller's own, such as a raw device. What a run needs besides,
 /// its format and its checksums, is the same everywhere.
+///
+/// ```
+/// use std::fs::OpenOptions;
+/// use std::io;
+/// use std::path::Path;
+/// use std::sync::Arc;
+///
+/// use prefixsort::{ExternalOptions, ExternalSorter, RunFile, SpillSpace};
+///
+/// /// Runs in files with names, for those who want to see them.
+/// #[derive(Debug)]
+/// struct Named;
+///
+/// impl SpillSpace for Named {
+///     fn path(&self) -> &Path {
+///         Path::new("/var/tmp")
+///     }
+///
+///     fn create(&self) -> io::Result<Box<dyn RunFile>> {
+///         let file = OpenOptions::new().read(true).write(true).create_new(true).open("/var/tmp/run")?;
+///         Ok(Box::new(file))
+///     }
+/// }
+///
+/// let sorter = ExternalSorter::spilling_to(&ExternalOptions::default(), vec![Arc::new(Named)])?;
+/// # drop(sorter);
+/// # Ok::<(), prefixsort::SpillError>(())
+/// ```
 pub trait SpillSpace: Debug + Send + Sync {
     /// What messages call it.
     fn path(&self) -> &Path;

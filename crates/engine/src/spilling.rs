@@ -55,13 +55,17 @@ pub fn extent_bytes(sort: &SortWork) -> u64 {
     (sort.memory_bytes / 16).clamp(block_bytes, EXTENT_BYTES_MOST.max(block_bytes)).next_multiple_of(block_bytes)
 }
 
+/// Runs that the crate merges at a time, at the most.
+const RUNS_MERGED_MOST: u64 = 128;
+
 /// Room that the runs of `bytes` of records take at the most, in whole extents.
 pub fn room_bytes(sort: &SortWork, bytes: u64) -> u64 {
     let extent_bytes = extent_bytes(sort);
     let runs = (bytes as f64 * MEMORY_PER_BYTE / sort.memory_bytes as f64) as u64 + 2;
     let once = (bytes as f64 * RUN_PER_BYTE) as u64;
-    // What is merged into longer runs first is there twice until it is done. The crate merges a run for each MiB at a time.
-    let times = if runs > sort.memory_bytes >> 20 { 2 } else { 1 };
+    // What is merged into longer runs first is there twice until it is done. The crate merges a run for each MiB at a time, and
+    // no more than so many.
+    let times = if runs > (sort.memory_bytes >> 20).min(RUNS_MERGED_MOST) { 2 } else { 1 };
     (once * times + (runs + 2) * extent_bytes).next_multiple_of(extent_bytes)
 }
 

@@ -195,6 +195,15 @@ fn runs_that_are_merged_into_others_fit_into_their_room() {
     assert!(figures.written_bytes > figures.bytes, "{figures:?}");
 }
 
+/// However much memory there is, no more than 128 runs are merged at a time: with more, some are there twice.
+#[test]
+fn runs_that_are_too_many_for_any_memory_have_room_to_be_merged() {
+    let sort = SortWork { size_bytes: 64 << 30, memory_bytes: 512 << 20, ..work(SortKeys::Urls) };
+    assert!(room_bytes(&sort, sort.size_bytes) > 2 * sort.size_bytes);
+    let few = 32 << 30;
+    assert!(room_bytes(&sort, few) < 2 * few);
+}
+
 proptest! {
     #[test]
     fn what_has_room_for_its_runs_has_it(size in 8u64..1 << 16, memory in 4u64..1 << 10, block in 9u32..26, share in 0.0..1.5f64) {

@@ -75,7 +75,7 @@ pub struct MetricComparison {
     /// Which.
     #[schemars(with = "String")]
     pub metric: Metric,
-    /// Its unit: `1/s`, `MiB/s` or `us`.
+    /// Its unit: `1/s`, `MiB/s`, `s` or `us`.
     pub unit: &'static str,
     /// The baseline's value.
     pub baseline: f64,

@@ -185,12 +185,14 @@ fn limit(metric: Metric, text: &str) -> Result<Limit, String> {
         return Ok(Limit::Change(number / 100.0));
     }
     let factor = match (metric, unit) {
-        (Metric::Latency(..), "ns") => 1e-3,
+        (Metric::Latency(..), "ns") | (Metric::SortS, "ms") => 1e-3,
         (Metric::Latency(..), "ms") => 1e3,
         (Metric::Latency(..), "s") => 1e6,
         (Metric::Latency(..), "us" | "µs")
         | (Metric::MibPerS, "" | "MiB/s")
+        | (Metric::SortS, "s")
         | (Metric::Iops | Metric::CommitsPerS, "" | "/s") => 1.0,
+        (Metric::SortS, "min") => 60.0,
         (Metric::Latency(..), _) => {
             return Err(format!(
                 "`{}` is a latency: give its limit in ns, us, ms or s, or a change in %",
@@ -300,12 +302,13 @@ mod tests {
         assert_eq!(read("read_mean <= 80µs").limit, Limit::Value(80.0));
         assert_eq!(read("mib_per_s < 200 MiB/s").limit, Limit::Value(200.0));
         assert_eq!(read("commits_per_s < 500").limit, Limit::Value(500.0));
+        assert_eq!(read("sort_s > 1.5min").limit, Limit::Value(90.0));
     }
 
     #[test]
     fn errors_show_where() {
         insta::assert_snapshot!(refused("comit_p99 > +10%"), @"
-        `comit_p99` is no metric; metrics are commits_per_s, iops, mib_per_s, commit_mean, commit_p50, commit_p90, commit_p99, commit_p99_9, write_mean, write_p50, write_p90, write_p99, write_p99_9, sync_mean, sync_p50, sync_p90, sync_p99, sync_p99_9, read_mean, read_p50, read_p90, read_p99, read_p99_9
+        `comit_p99` is no metric; metrics are commits_per_s, iops, mib_per_s, sort_s, commit_mean, commit_p50, commit_p90, commit_p99, commit_p99_9, write_mean, write_p50, write_p90, write_p99, write_p99_9, sync_mean, sync_p50, sync_p90, sync_p99, sync_p99_9, read_mean, read_p50, read_p90, read_p99, read_p99_9
           comit_p99 > +10%
           ^^^^^^^^^
         ");

@@ -104,7 +104,7 @@ impl<'a> GroupTest<'a> {
     pub fn value(&self, metric: Metric) -> Option<f64> {
         match (&self.whole, metric) {
             (Ok(whole), _) => metric.of(whole),
-            (Err(_), Metric::Latency(..)) => None,
+            (Err(_), Metric::Latency(..) | Metric::SortS) => None,
             (Err(_), _) => {
                 let elapsed_s: f64 = self.runs.iter().map(|run| run.elapsed_s).sum();
                 let counted: Option<f64> = self.runs.iter().map(|run| Some(metric.of(run)? * run.elapsed_s)).sum();

@@ -1,6 +1,6 @@
 //! The figures of a test that are compared.
 
-use measurement::{LatencySummary, TestResult};
+use measurement::{Ended, LatencySummary, TestResult};
 use serde::{Serialize, Serializer};
 
 /// What a latency is of.
@@ -40,6 +40,8 @@ pub enum Metric {
     MibPerS,
     /// Commits per second.
     CommitsPerS,
+    /// Time of one sort from its first record to its last row, in seconds.
+    SortS,
     /// A latency, in microseconds.
     Latency(Operation, Point),
 }
@@ -106,7 +108,7 @@ impl Metric {
     pub fn all() -> impl Iterator<Item = Metric> {
         let latencies =
             Operation::ALL.into_iter().flat_map(|of| Point::ALL.into_iter().map(move |at| Metric::Latency(of, at)));
-        [Metric::CommitsPerS, Metric::Iops, Metric::MibPerS].into_iter().chain(latencies)
+        [Metric::CommitsPerS, Metric::Iops, Metric::MibPerS, Metric::SortS].into_iter().chain(latencies)
     }
 
     /// As people type it: `iops`, `commit_p99`.
@@ -120,6 +122,7 @@ impl Metric {
             Metric::Iops => "iops".to_owned(),
             Metric::MibPerS => "mib_per_s".to_owned(),
             Metric::CommitsPerS => "commits_per_s".to_owned(),
+            Metric::SortS => "sort_s".to_owned(),
             Metric::Latency(of, at) => format!("{}_{}", of.name(), at.name()),
         }
     }
@@ -129,9 +132,9 @@ impl Metric {
         Metric::all().find(|metric| metric.name() == name)
     }
 
-    /// Whether more of it is better: of rates, but not of latencies.
+    /// Whether more of it is better: of rates, but not of times.
     pub const fn more_is_better(self) -> bool {
-        !matches!(self, Metric::Latency(..))
+        !matches!(self, Metric::Latency(..) | Metric::SortS)
     }
 
     /// Its unit, as documents write it.
@@ -139,6 +142,7 @@ impl Metric {
         match self {
             Metric::MibPerS => "MiB/s",
             Metric::Iops | Metric::CommitsPerS => "1/s",
+            Metric::SortS => "s",
             Metric::Latency(..) => "us",
         }
     }
@@ -149,6 +153,11 @@ impl Metric {
             Metric::Iops => Some(result.iops),
             Metric::MibPerS => Some(result.mib_per_s),
             Metric::CommitsPerS => result.commits_per_s,
+            // A sort that was cut off took less because it did less.
+            Metric::SortS => result
+                .sort
+                .filter(|sort| sort.sorts > 0 && result.ended == Ended::Limit)
+                .map(|sort| sort.total_s() / sort.sorts as f64),
             Metric::Latency(of, at) => of.summary(result).map(|summary| at.of(summary)),
         }
     }
@@ -171,7 +180,7 @@ impl Metric {
             Metric::Iops | Metric::MibPerS | Metric::CommitsPerS => Some(Seconds::Rates(series.iops.clone())),
             Metric::Latency(of, Point::P50) if Some(of) == waited_for(result) => Some(known(&series.commit_p50_us)),
             Metric::Latency(of, Point::P99) if Some(of) == waited_for(result) => Some(known(&series.commit_p99_us)),
-            Metric::Latency(..) => None,
+            Metric::Latency(..) | Metric::SortS => None,
         }
     }
 }
@@ -195,6 +204,9 @@ pub fn waited_for(result: &TestResult) -> Option<Operation> {
 
 #[cfg(test)]
 mod tests {
+    use measurement::result::Measured;
+    use measurement::{CpuUse, Histograms, Proof, Series, SortFigures, WorkloadRecord};
+
     use super::*;
 
     #[test]
@@ -204,7 +216,33 @@ mod tests {
             assert_eq!(Metric::named(name).unwrap().name(), *name);
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
         }
-        assert_eq!(names.len(), 23);
+        assert_eq!(names.len(), 24);
         assert_eq!(Metric::named("commit"), None);
+    }
+
+    #[test]
+    fn a_sort_s_time_is_that_of_one_which_came_to_its_end() {
+        let test = workload::suites::named("sort-spill").unwrap().tests[0].clone();
+        let of = |ended: Ended, sort: Option<SortFigures>| {
+            let measured = Measured {
+                workload: WorkloadRecord::of(&test),
+                engine: "psync",
+                elapsed_s: 10.0,
+                turns: None,
+                bytes: 0,
+                histograms: Histograms::default(),
+                series: Series::new(),
+                proof: Proof { reads: 0, writes: 0, syncs: 0, commits: 0, device: None },
+                cpu: CpuUse { user_s: 0.0, system_s: 0.0 },
+                ended,
+                notes: Vec::new(),
+            };
+            Metric::SortS.of(&TestResult { sort, ..TestResult::new("sort", measured) })
+        };
+        let figures = SortFigures { sorts: 4, sorting_s: 12.0, writing_s: 20.0, ..SortFigures::default() };
+        assert_eq!(of(Ended::Limit, Some(figures)), Some(8.0));
+        assert_eq!(of(Ended::Interrupted, Some(figures)), None);
+        assert_eq!(of(Ended::Limit, None), None);
+        assert!(!Metric::SortS.more_is_better());
     }
 }

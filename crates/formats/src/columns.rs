@@ -1,6 +1,6 @@
 //! The columns that tables of results have: one definition, from which CSV and Parquet are made and `docs/formats.md` is checked.
 
-use measurement::{Ended, Histogram, LatencySummary, RunDocument, TestResult};
+use measurement::{Ended, Histogram, LatencySummary, RunDocument, SortFigures, SortRecord, TestResult};
 
 /// A cell; `None` where there is nothing to tell.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,6 +107,7 @@ pub fn columns() -> Vec<Column> {
     let mut columns = Vec::from(WORK);
     columns.extend(LATENCIES.as_flattened());
     columns.extend(PROOF);
+    columns.extend(SORT);
     columns
 }
 
@@ -151,6 +152,45 @@ const PROOF: [Column; 8] = columns! {
     "cpu_user_s" => |row| real(Some(row.result.cpu.user_s));
     "cpu_system_s" => |row| real(Some(row.result.cpu.system_s));
 };
+
+/// Of sorts: what was asked, what was done, and where the time went.
+const SORT: [Column; 23] = columns! {
+    "sort_keys" => |row| Cell::Text(asked(row).map(|sort| sort.keys.name().to_owned()));
+    "sort_memory_bytes" => |row| Cell::Whole(asked(row).map(|sort| sort.memory_bytes));
+    "sort_runs_sync" => |row| Cell::Text(asked(row).map(|sort| sort.runs_sync.name().to_owned()));
+    "sorts" => |row| count(row, |sort| sort.sorts);
+    "sort_records" => |row| count(row, |sort| sort.records);
+    "sort_record_bytes" => |row| count(row, |sort| sort.bytes);
+    "sort_runs" => |row| count(row, |sort| sort.runs);
+    "sort_written_bytes" => |row| count(row, |sort| sort.written_bytes);
+    "sort_read_bytes" => |row| count(row, |sort| sort.read_bytes);
+    "sort_first_row_s" => |row| real(row.result.sort.and_then(|sort| sort.first_row_s));
+    "sort_total_s" => |row| part(row, |sort| sort.total_s());
+    "sort_own_s" => |row| part(row, |sort| sort.own_s());
+    "sort_kernel_s" => |row| part(row, |sort| sort.kernel_s());
+    "sort_drive_s" => |row| part(row, |sort| sort.drive_s());
+    "sort_waiting_s" => |row| part(row, |sort| sort.waiting_s);
+    "sort_input_s" => |row| part(row, |sort| sort.input_s);
+    "sort_sorting_s" => |row| part(row, |sort| sort.sorting_s);
+    "sort_coding_s" => |row| part(row, |sort| sort.coding_s);
+    "sort_merging_s" => |row| part(row, |sort| sort.merging_s);
+    "sort_writing_s" => |row| part(row, |sort| sort.writing_s);
+    "sort_writing_cpu_s" => |row| part(row, |sort| sort.writing_cpu_s);
+    "sort_reading_s" => |row| part(row, |sort| sort.reading_s);
+    "sort_reading_cpu_s" => |row| part(row, |sort| sort.reading_cpu_s);
+};
+
+const fn asked(row: &Row<'_>) -> Option<SortRecord> {
+    row.result.workload.sort
+}
+
+fn count(row: &Row<'_>, figure: impl Fn(SortFigures) -> u64) -> Cell {
+    Cell::Whole(row.result.sort.map(figure))
+}
+
+fn part(row: &Row<'_>, figure: impl Fn(SortFigures) -> f64) -> Cell {
+    real(row.result.sort.map(figure))
+}
 
 /// The columns of each operation's latencies.
 macro_rules! latencies {

@@ -29,6 +29,7 @@ pub fn text(documents: &[RunDocument]) -> String {
         let tests = runs.iter().flat_map(|run| &run.tests);
         family.write(&mut text, tests.filter_map(|(labels, result)| Some((labels.clone(), value(result)?))));
     }
+    sort_parts(&mut text, &runs);
     latencies(&mut text, &runs);
     let start = Family { name: "flushmark_run_start_time_seconds", help: "When the run began, in seconds since 1970." };
     start.write(
@@ -73,7 +74,7 @@ struct Family {
 type Figure = fn(&TestResult) -> Option<f64>;
 
 /// What is told of each test.
-const TESTS: [(Family, Figure); 5] = [
+const TESTS: [(Family, Figure); 10] = [
     (
         Family {
             name: "flushmark_operations_per_second",
@@ -98,6 +99,25 @@ const TESTS: [(Family, Figure); 5] = [
         },
         |result| Some(f64::from(u8::from(result.ended == Ended::Limit))),
     ),
+    (Family { name: "flushmark_sort_records", help: "Records that were sorted." }, |result| {
+        result.sort.map(|sort| sort.records as f64)
+    }),
+    (Family { name: "flushmark_sort_runs", help: "Runs that the sort wrote, merged ones included." }, |result| {
+        result.sort.map(|sort| sort.runs as f64)
+    }),
+    (Family { name: "flushmark_sort_written_bytes", help: "Bytes of runs that were written." }, |result| {
+        result.sort.map(|sort| sort.written_bytes as f64)
+    }),
+    (Family { name: "flushmark_sort_read_bytes", help: "Bytes of runs that were read back." }, |result| {
+        result.sort.map(|sort| sort.read_bytes as f64)
+    }),
+    (
+        Family {
+            name: "flushmark_sort_first_row_seconds",
+            help: "How long it took until the first row came out; of several sorts the mean.",
+        },
+        |result| result.sort.and_then(|sort| sort.first_row_s),
+    ),
 ];
 
 impl Family {
@@ -111,6 +131,18 @@ impl Family {
             let _ = writeln!(text, "{}{{{labels}}} {value}", self.name);
         }
     }
+}
+
+/// Where the time of sorts went: parts that add up to the whole.
+fn sort_parts(text: &mut String, runs: &[Run<'_>]) {
+    let family = Family {
+        name: "flushmark_sort_part_seconds",
+        help: "Where the time of the sort went; the parts of all its sorts add up to the whole.",
+    };
+    let sorts = runs.iter().flat_map(|run| &run.tests).filter_map(|(labels, result)| Some((labels, result.sort?)));
+    let parts = sorts
+        .flat_map(|(labels, sort)| sort.parts().map(|(part, part_s)| (format!("{labels},part=\"{part}\""), part_s)));
+    family.write(text, parts);
 }
 
 /// Quantiles with what lies beside them: OpenMetrics' summary has neither a shortest nor a longest.

@@ -12,7 +12,7 @@ use std::io::Write as _;
 
 use formats::fio::write::{Bins, json};
 use formats::import;
-use measurement::{Finding, Fitness, Grade, RunDocument, TestResult, Use};
+use measurement::{Finding, Fitness, Grade, RunDocument, SortFigures, TestResult, Use};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::Field;
 
@@ -366,4 +366,39 @@ fn metrics_are_unambiguous_and_escaped() {
         several.lines().filter(|line| !line.starts_with('#')).map(|line| line.rsplit_once(' ').unwrap().0).collect();
     assert_eq!(samples.iter().collect::<BTreeSet<_>>().len(), samples.len(), "{several}");
     assert!(samples.iter().all(|sample| sample.contains("run=\"")), "{several}");
+}
+
+#[test]
+fn a_sort_s_figures_are_in_every_table_and_in_the_metrics() {
+    let mut document = own()[0].clone();
+    document.results.truncate(2);
+    document.results[0].sort = Some(SortFigures {
+        sorts: 4,
+        records: 1000,
+        runs: 22,
+        written_bytes: 4096,
+        sorting_s: 1.5,
+        coding_s: 0.5,
+        waiting_s: 0.25,
+        writing_s: 3.0,
+        writing_cpu_s: 1.0,
+        first_row_s: Some(2.75),
+        ..SortFigures::default()
+    });
+    let rows = rows(&formats::parquet::tests(std::slice::from_ref(&document)).unwrap());
+    for (column, figure) in [("sort_total_s", 5.25), ("sort_own_s", 2.0), ("sort_kernel_s", 1.0), ("sort_drive_s", 2.0)]
+    {
+        assert_eq!(rows[0][column], Field::Double(figure), "{column}");
+        assert_eq!(rows[1][column], Field::Null, "{column}");
+    }
+    assert_eq!((&rows[0]["sort_runs"], &rows[0]["sorts"]), (&Field::Long(22), &Field::Long(4)));
+    let text = formats::openmetrics::text(std::slice::from_ref(&document));
+    let samples = |name: &str| text.lines().filter(|line| line.starts_with(name)).collect::<Vec<_>>();
+    let parts = samples("flushmark_sort_part_seconds{");
+    assert_eq!(parts.len(), 8, "one sort, and no sample of the other test: {parts:?}");
+    let value = |line: &&str| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+    assert_eq!(parts.iter().map(value).sum::<f64>(), 5.25);
+    assert!(parts.iter().any(|line| line.ends_with(",part=\"write waits\"} 2")), "{parts:?}");
+    assert_eq!(samples("flushmark_sort_first_row_seconds{").iter().map(value).collect::<Vec<_>>(), [2.75]);
+    assert_eq!(samples("flushmark_sort_runs{").iter().map(value).collect::<Vec<_>>(), [22.0]);
 }

@@ -95,6 +95,20 @@ impl SortFigures {
         self.write_wait_s() + self.read_wait_s()
     }
 
+    /// What its time falls into, which adds up to the whole: a name and seconds.
+    pub fn parts(&self) -> [(&'static str, f64); 8] {
+        [
+            ("sorting", self.sorting_s),
+            ("coding", self.coding_s),
+            ("merging", self.merging_s),
+            ("kernel", self.kernel_s()),
+            ("write waits", self.write_wait_s()),
+            ("read waits", self.read_wait_s()),
+            ("processor waits", self.waiting_s),
+            ("making records", self.input_s),
+        ]
+    }
+
     /// All of its time.
     pub fn total_s(&self) -> f64 {
         self.input_s + self.own_s() + self.waiting_s + self.writing_s + self.reading_s
@@ -160,6 +174,8 @@ mod tests {
         assert_eq!((three.own_s(), three.kernel_s(), three.drive_s()), (18.0, 4.5, 22.5));
         assert_eq!((three.write_wait_s(), three.read_wait_s()), (9.0, 13.5));
         assert_eq!((three.waiting_s, three.total_s()), (0.75, 47.25));
+        let parts_s: f64 = three.parts().iter().map(|(_, part_s)| part_s).sum();
+        assert!((parts_s - three.total_s()).abs() < 1e-9, "{three:?}");
         assert_eq!(three.first_row_s, Some(6.0));
         let cut_off = SortFigures { first_row_s: None, ..one };
         assert_eq!(SortFigures::sum([one, cut_off]).unwrap().first_row_s, None);

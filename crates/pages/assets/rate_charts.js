@@ -1,4 +1,4 @@
-// Charts of rates: over time, by depth, jobs or size, and under both settings of the write cache.
+// Charts of rates: over time, by depth, jobs or size, and under both settings of the write cache; and of the time that sorts took.
 
 charts["rate-over-time"] = (data, theme, width) => {
   const end = data.end_s;
@@ -201,6 +201,60 @@ charts.bars = (data, theme, width) => {
           colour: colour(theme, index),
           name: setting.name,
           value: setting.values[row] === null ? "–" : unit.words(setting.values[row]),
+        }));
+        return tip(data.tests[row], lines);
+      },
+    },
+  };
+};
+
+charts.stacks = (data, theme, width) => {
+  const narrow = width < 560;
+  const names = data.parts.map((part) => part.name);
+  // What makes the records is no part of the sort and stands back; it is the last.
+  const ink = (index) => (index === data.parts.length - 1 ? theme.published : colour(theme, index));
+  return {
+    ...base(theme),
+    legend: { ...legend(theme, names, width), itemWidth: 14, itemHeight: 10 },
+    grid: grid({ top: legendHeight(names, width) + 8, bottom: 24 }),
+    xAxis: axis(theme, {
+      type: "value",
+      min: 0,
+      name: "time",
+      nameLocation: "middle",
+      nameGap: 24,
+      axisLabel: { formatter: seconds },
+    }),
+    yAxis: axis(theme, {
+      type: "category",
+      data: data.tests,
+      inverse: true,
+      axisTick: { show: false },
+      splitLine: { show: false },
+      axisLabel: { interval: 0, color: theme.text, hideOverlap: false, lineHeight: 14, formatter: (name) => (narrow ? folded(name, 20) : clipped(name, 44)) },
+    }),
+    series: data.parts.map((part, index) => ({
+      name: part.name,
+      type: "bar",
+      stack: "time",
+      data: part.values,
+      color: ink(index),
+      // A line of the ground between two parts tells them apart without their colours.
+      itemStyle: { borderColor: theme.ground, borderWidth: 1 },
+      barCategoryGap: "28%",
+      emphasis: { disabled: true },
+    })),
+    tooltip: {
+      ...base(theme).tooltip,
+      trigger: "axis",
+      axisPointer: { type: "shadow", shadowStyle: { color: theme.split, opacity: 0.5 } },
+      formatter: (under) => {
+        if (under.length === 0) return "";
+        const row = under[0].dataIndex;
+        const lines = data.parts.map((part, index) => ({
+          colour: ink(index),
+          name: part.name,
+          value: latency(part.values[row] * 1e6),
         }));
         return tip(data.tests[row], lines);
       },

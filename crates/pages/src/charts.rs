@@ -9,6 +9,7 @@ pub mod heat_map;
 pub mod percentiles;
 pub mod rate_over_time;
 pub mod scaling;
+pub mod sort_time;
 pub mod write_cache;
 
 /// A chart.
@@ -27,6 +28,8 @@ pub enum Chart {
     Curve(Curve),
     /// A figure of several tests under several settings.
     Bars(write_cache::Bars),
+    /// The time of several tests, part by part.
+    Stacks(sort_time::Stacks),
 }
 
 impl Chart {
@@ -35,6 +38,8 @@ impl Chart {
         match self {
             Chart::Glance(glance) => Some(glance.tests.len()),
             Chart::Bars(bars) => Some(bars.tests.len() * bars.settings.len()),
+            // The legend of so many parts takes some lines, too.
+            Chart::Stacks(stacks) => Some(stacks.tests.len() + 3),
             _ => None,
         }
     }

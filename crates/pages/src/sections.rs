@@ -12,7 +12,7 @@ use measurement::RunDocument;
 
 use crate::Run;
 use crate::charts::block_sizes::{self, Named};
-use crate::charts::{scaling, write_cache};
+use crate::charts::{scaling, sort_time, write_cache};
 use crate::figure::{Figure, Figures};
 use crate::heading::{Level, Look};
 
@@ -200,6 +200,7 @@ fn suite_charts(place: &Place<'_>, figures: &mut Figures) -> Markup {
     let results = &place.document.results;
     let mut all: Vec<Figure> = block_sizes::figures(&place.anchor, &[Named { name: place.label.to_owned(), results }]);
     all.extend(write_cache::figures(&place.anchor, results));
+    all.extend(sort_time::figure(place.within("sorts"), &overview::names(results), results));
     for over in scaling::Over::ALL {
         all.extend(scaling::figures(&place.anchor, over, results));
     }
@@ -278,6 +279,21 @@ mod golden {
         ] {
             assert!(text.contains(sentence), "`{sentence}` is missing in {text}");
         }
+    }
+
+    #[test]
+    fn sorts_have_their_table_and_their_chart() {
+        let mut results = samples::suite("sort-spill", 15.0, 0.0);
+        results[0].sort =
+            Some(measurement::SortFigures { sorts: 1, runs: 22, sorting_s: 2.0, writing_s: 3.0, ..Default::default() });
+        let document = samples::document(results);
+        let html = content(&[Run { label: "check".to_owned(), document: &document }]).markup.into_string();
+        for part in
+            ["id=\"run-1-sorts\"", "Where the time of each sort went", "processor waits</th>", "Time: of 5.00 s"]
+        {
+            assert!(html.contains(part), "`{part}` is missing in {html}");
+        }
+        assert!(!text(&samples::document(samples::quick())).contains("processor waits"));
     }
 
     #[test]

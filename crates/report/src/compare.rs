@@ -8,7 +8,7 @@ use compare::{Comparison, Direction, GroupRecord, Metric, MetricComparison, Miss
 
 use crate::columns::{Cell, Column, Columns, NONE};
 use crate::look::{Look, paint};
-use crate::number::{latency, rate, throughput};
+use crate::number::{latency, rate, seconds, throughput};
 use crate::prose::hanging;
 
 pub use markdown::compare_markdown;
@@ -139,6 +139,7 @@ fn figure_name(metric: Metric) -> String {
         Metric::Iops => "operations/s".to_owned(),
         Metric::MibPerS => "MiB/s".to_owned(),
         Metric::CommitsPerS => "commits/s".to_owned(),
+        Metric::SortS => "time of a sort".to_owned(),
         Metric::Latency(of, at) => format!("{} {}", of.name(), at.name().replace('_', ".")),
     }
 }
@@ -147,6 +148,7 @@ fn value(metric: Metric, value: f64) -> String {
     match metric {
         Metric::Iops | Metric::CommitsPerS => rate(value),
         Metric::MibPerS => throughput(value),
+        Metric::SortS => seconds(value),
         Metric::Latency(..) => latency(value),
     }
 }
@@ -247,7 +249,7 @@ fn with_unit(metric: Metric, number: f64) -> String {
     match metric {
         Metric::Iops | Metric::CommitsPerS => format!("{number}/s"),
         Metric::MibPerS => format!("{number} MiB/s"),
-        Metric::Latency(..) => number,
+        Metric::SortS | Metric::Latency(..) => number,
     }
 }
 

@@ -5,7 +5,7 @@ use measurement::TestResult;
 use report::number::{latency, rate, throughput};
 
 use super::Place;
-use crate::charts::glance;
+use crate::charts::{glance, sort_time};
 use crate::figure::Figures;
 use crate::table::{Table, or_dash};
 
@@ -28,6 +28,7 @@ pub(super) fn section(place: &Place<'_>, figures: &mut Figures) -> Markup {
             (place.part("overview", "Numbers"))
             @if let Some(figure) = glance { (figures.place(figure, place.level().below())) }
             @if results.is_empty() { p.notice { "No test was measured." } } @else { (numbers(place, &names)) }
+            @if let Some(sorts) = sort_time::table(&names, results) { (sorts.markup("Every sort's numbers")) }
             @if !place.document.skipped.is_empty() {
                 ul.notes {
                     @for skipped in &place.document.skipped { li { b { (skipped.test) } ": skipped, " (skipped.because) } }

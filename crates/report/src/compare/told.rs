@@ -129,7 +129,7 @@ fn shown(test: &TestComparison, figures: Figures) -> impl Iterator<Item = &Metri
     };
     let waited_for = asked.into_iter().find(|&operation| of(operation));
     let leads = move |figure: &&MetricComparison| match (figures, figure.metric) {
-        (Figures::All, _) => true,
+        (Figures::All, _) | (Figures::Leading, Metric::SortS) => true,
         (Figures::Leading, Metric::Latency(operation, point)) => Some(operation) == waited_for && point != Point::Mean,
         (Figures::Leading, rate) => rate.name() == test.leading,
     };

@@ -177,6 +177,46 @@ fn what_comes_back_damaged_is_no_result() {
     assert!(said.starts_with("a run in null: came back damaged: "), "{said}");
 }
 
+/// A disk of which one bit flips, in the block that is read so many blocks after the first.
+struct Flipping {
+    disk: MemoryDisk,
+    reads_before: u64,
+}
+
+impl Disk for Flipping {
+    fn read(&mut self, block: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let moved = self.disk.read(block, offset)?;
+        if self.reads_before == 0 {
+            block[7] ^= 0x10;
+        }
+        self.reads_before = self.reads_before.wrapping_sub(1);
+        Ok(moved)
+    }
+
+    fn write(&mut self, block: &[u8], offset: u64) -> Result<usize, Errno> {
+        self.disk.write(block, offset)
+    }
+
+    fn sync(&mut self, call: SyncCall) -> Result<(), Errno> {
+        self.disk.sync(call)
+    }
+
+    fn renew(&mut self) -> Result<(), Errno> {
+        self.disk.renew()
+    }
+}
+
+#[test]
+fn a_single_bit_that_flipped_is_no_result() {
+    for reads_before in [0, 40] {
+        let disk = Flipping { disk: MemoryDisk::default(), reads_before };
+        let (end, _) = measured(&work(SortKeys::Urls), Box::new(disk), Stop::new());
+        assert!(end.reads > reads_before, "the bit was read: {}", end.reads);
+        let said = end.failure.unwrap().to_string();
+        assert!(said.starts_with("a run in null: came back damaged: "), "{said}");
+    }
+}
+
 #[test]
 fn a_stop_is_no_failure() {
     let stop = Stop::new();

@@ -11,10 +11,11 @@ pub static STOP: Stop = Stop::new();
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
 /// The first signal asks the run to stop: what was measured is printed, the test files are removed. A second one ends the program at once, for
-/// a device that does not answer; the files are then removed by the janitor. Signals that whoever started this wanted ignored (`nohup`) stay ignored.
+/// a device that does not answer; the files are then removed by the janitor. A hang-up that whoever started this wants ignored (`nohup`) stays ignored.
 pub fn listen() -> std::io::Result<()> {
-    let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored(&status));
-    let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let hang_up = (!is_ignored(SIGHUP, &status)).then_some(SIGHUP);
+    let heard = [SIGINT, SIGTERM].into_iter().chain(hang_up);
     let mut signals = signal_hook::iterator::Signals::new(heard)?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
@@ -31,10 +32,10 @@ pub fn listen() -> std::io::Result<()> {
     Ok(())
 }
 
-/// The signals that a process ignores, the first in the lowest bit (proc_pid_status(5)).
-fn ignored(status: &str) -> u64 {
+/// Whether a process of this status ignores the signal: a mask, the first signal in its lowest bit (proc_pid_status(5)).
+fn is_ignored(signal: i32, status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// The signal that asked for the end, if one did.
@@ -48,7 +49,8 @@ mod tests {
 
     #[test]
     fn what_is_ignored_is_read_from_the_status() {
-        assert_eq!(ignored("Name:\tx\nSigBlk:\t0000000000000002\nSigIgn:\t0000000000001001\n"), 0x1001);
-        assert_eq!(ignored("Name:\tx\n"), 0);
+        let status = "Name:\tx\nSigBlk:\t0000000000000002\nSigIgn:\t0000000000001001\n";
+        assert!(is_ignored(SIGHUP, status) && !is_ignored(SIGINT, status));
+        assert!(!is_ignored(SIGHUP, "Name:\tx\n"));
     }
 }

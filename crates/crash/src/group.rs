@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(told("exit 0"), (Some(0), None));
         assert_eq!(told("exit 255"), (Some(255), None));
         assert_eq!(told("kill -TERM $$"), (None, Some(15)));
-        assert_eq!(told("ulimit -c 0; kill -QUIT $$"), (None, Some(3)));
+        assert_eq!(told("ulimit -c 0; kill -ABRT $$"), (None, Some(6)));
     }
 
     #[test]

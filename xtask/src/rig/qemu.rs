@@ -100,5 +100,6 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// How long anything in the guest may take: emulation is some twenty times slower than the machine itself.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// How long anything in the guest may take: emulation is some twenty times slower than the machine itself, and on a busy machine a kernel with twenty drives is
+/// silent for more than a minute before it is ready.
+const PATIENCE: Duration = Duration::from_mins(5);

@@ -139,8 +139,20 @@ charts.curve = (data, theme, width, height) => {
   };
 };
 
+// The names of tests, the first on top.
+const testAxis = (theme, tests, width) => {
+  const named = (name) => (width < 560 ? folded(name, 20) : clipped(name, 44));
+  return axis(theme, {
+    type: "category",
+    data: tests,
+    inverse: true,
+    axisTick: { show: false },
+    splitLine: { show: false },
+    axisLabel: { interval: 0, color: theme.text, hideOverlap: false, lineHeight: 14, formatter: named },
+  });
+};
+
 charts.bars = (data, theme, width) => {
-  const narrow = width < 560;
   const unit = units[data.unit];
   const values = data.settings.flatMap((setting) => setting.values).filter((value) => value !== null);
   // Bars on a logarithmic axis have no zero to stand on; they begin at the power of ten below the least.
@@ -162,14 +174,7 @@ charts.bars = (data, theme, width) => {
       axisTick: { customValues: powers, lineStyle: { color: theme.line } },
       axisLabel: { customValues: powers, margin: 6, formatter: (value) => unit.axis(10 ** value) },
     }),
-    yAxis: axis(theme, {
-      type: "category",
-      data: data.tests,
-      inverse: true,
-      axisTick: { show: false },
-      splitLine: { show: false },
-      axisLabel: { interval: 0, color: theme.text, hideOverlap: false, lineHeight: 14, formatter: (name) => (narrow ? folded(name, 20) : clipped(name, 44)) },
-    }),
+    yAxis: testAxis(theme, data.tests, width),
     series: data.settings.map((setting, index) => ({
       name: setting.name,
       type: "bar",
@@ -209,7 +214,6 @@ charts.bars = (data, theme, width) => {
 };
 
 charts.stacks = (data, theme, width) => {
-  const narrow = width < 560;
   const names = data.parts.map((part) => part.name);
   // What makes the records is no part of the sort and stands back; it is the last.
   const ink = (index) => (index === data.parts.length - 1 ? theme.published : colour(theme, index));
@@ -225,14 +229,7 @@ charts.stacks = (data, theme, width) => {
       nameGap: 24,
       axisLabel: { formatter: seconds },
     }),
-    yAxis: axis(theme, {
-      type: "category",
-      data: data.tests,
-      inverse: true,
-      axisTick: { show: false },
-      splitLine: { show: false },
-      axisLabel: { interval: 0, color: theme.text, hideOverlap: false, lineHeight: 14, formatter: (name) => (narrow ? folded(name, 20) : clipped(name, 44)) },
-    }),
+    yAxis: testAxis(theme, data.tests, width),
     series: data.parts.map((part, index) => ({
       name: part.name,
       type: "bar",

@@ -6,9 +6,12 @@
 //! equal after that shares the windows' bytes as well, and is fresh again, that much deeper.
 //!
 //! **Why no input is worst.** A fresh partition either gets past its depth, by a byte at least and most often by a window's
-//! bytes, or falls apart. A pass looks at no more than 32 bytes of a key beyond its depth, so that each byte of a key is
-//! looked at 32 times at the most, and most bytes once. A sample that says too little of the keys
-//! makes it fall apart unevenly; after [`STRIKES`] such passes the partition is left to std's sort by comparison.
+//! bytes, or falls apart. A pass looks at what all keys share, and at no more than 32 bytes of a key beyond that, so that
+//! each byte of a key is looked at 32 times or so at the most, and most bytes once. A sample that says too little of the
+//! keys makes it fall apart unevenly; after [`STRIKES`] such passes the partition is left to std's sort by comparison.
+//! Small partitions have no sample: all of their keys are looked at ([`partition::fill`]).
+
+use std::ops::Range;
 
 use crate::bits::Gather;
 use crate::entry::{Entry, GOES_ON};
@@ -21,6 +24,13 @@ const FEW: usize = 12;
 
 /// From so many windows on, distribution is quicker than comparison.
 const RADIX_FROM: usize = 192;
+
+/// So many windows in order are looked through at once for equal ones. Buckets are often small and their equal windows few:
+/// one bucket after the other would wait for the memory of a few keys each time.
+const TOGETHER: usize = 1024;
+
+/// From so many keys on a sample is worth its reading.
+const SAMPLED_FROM: usize = 257;
 
 /// How often in a row most of a partition may lie outside the prefix that its sample gave.
 const STRIKES: u32 = 16;
@@ -59,6 +69,8 @@ struct Pending {
     tasks: Vec<Task>,
     /// Whether equal keys are put in the order of their rows.
     stable: bool,
+    /// Runs of equal windows that are being told apart.
+    tied: Vec<Range<usize>>,
 }
 
 impl Engine {
@@ -102,6 +114,11 @@ impl Engine {
         if strikes > STRIKES || depth > DEEPEST {
             return by_comparison(keys, part, depth, self.pending.stable);
         }
+        if part.len() < SAMPLED_FROM {
+            let deeper = partition::fill(keys, part, depth);
+            part.sort_unstable_by_key(|entry| entry.window);
+            return self.pending.ties(keys, entries, begin, end, deeper);
+        }
         let Split { less, more, depth: deeper } = partition::split(keys, part, depth, self.gather);
         let apart = |length: usize| State::Fresh(if length > part.len() / 2 { strikes + 1 } else { 0 });
         let (left, right) = (apart(less), apart(part.len() - more));
@@ -122,47 +139,65 @@ impl Engine {
         }
         let ends = self.buckets.distribute(part, differ, self.gather);
         // From the right, because what is pushed last is done first. Small buckets are put in order at once: their
-        // entries are in the cache now.
+        // entries are in the cache now. What is tied in several of them is looked up together, so that the processor waits
+        // for the memory of many keys at the same time.
+        let (mut sorted_from, mut sorted_to) = (end, end);
         for bucket in (0..ends.len()).rev() {
             let from = begin + if bucket == 0 { 0 } else { ends[bucket - 1] as usize };
             let to = begin + ends[bucket] as usize;
-            match to - from {
-                0 | 1 => {}
-                2..RADIX_FROM => {
-                    entries[from..to].sort_unstable_by_key(|entry| entry.window);
-                    self.pending.ties(keys, entries, from, to, depth);
-                }
-                _ => self.pending.push(from, to, depth, State::Windowed),
+            if to - from >= RADIX_FROM {
+                self.pending.ties(keys, entries, sorted_from, sorted_to, depth);
+                self.pending.push(from, to, depth, State::Windowed);
+                (sorted_from, sorted_to) = (from, from);
+                continue;
+            }
+            if to - from > 1 {
+                entries[from..to].sort_unstable_by_key(|entry| entry.window);
+            }
+            sorted_from = from;
+            if sorted_to - sorted_from >= TOGETHER {
+                self.pending.ties(keys, entries, sorted_from, sorted_to, depth);
+                sorted_to = sorted_from;
             }
         }
+        self.pending.ties(keys, entries, sorted_from, sorted_to, depth);
     }
 }
 
 impl Pending {
     fn push(&mut self, begin: usize, end: usize, depth: usize, state: State) {
         if end - begin > 1 {
-            self.tasks.push(Task { begin: begin as u32, end: end as u32, depth: depth as u32, state });
+            // Less than the keys share is true as well, and deep enough for them to be compared.
+            let depth = u32::try_from(depth).unwrap_or(u32::MAX);
+            self.tasks.push(Task { begin: begin as u32, end: end as u32, depth, state });
         }
     }
 
     /// Entries in the order of their windows: those with equal ones are told apart.
     fn ties<K: Keys>(&mut self, keys: &K, entries: &mut [Entry], begin: usize, end: usize, depth: usize) {
-        let part = &entries[begin..end];
-        let tied = || part.windows(2).filter(|pair| pair[0].window == pair[1].window && pair[1].held == GOES_ON);
-        tied().for_each(|pair| pair.iter().for_each(|entry| keys.expect_row(entry.row)));
-        tied().for_each(|pair| pair.iter().for_each(|entry| keys.expect_key(entry.row, depth)));
-        let mut to = end;
-        while to > begin {
-            let window = entries[to - 1].window;
-            let mut from = to - 1;
-            while from > begin && entries[from - 1].window == window {
-                from -= 1;
+        // Looked for first and told apart afterwards, so that the memory of all their keys is on its way meanwhile.
+        let mut tied = std::mem::take(&mut self.tied);
+        tied.clear();
+        let mut from = begin;
+        while from < end {
+            let window = entries[from].window;
+            let mut to = from + 1;
+            while to < end && entries[to].window == window {
+                to += 1;
             }
             if to - from > 1 {
-                self.tie(keys, entries, from, to, depth);
+                tied.push(from..to);
+                entries[from..to].iter().for_each(|entry| keys.expect_row(entry.row));
             }
-            to = from;
+            from = to;
         }
+        for entry in tied.iter().flat_map(|tie| &entries[tie.clone()]).filter(|entry| entry.held == GOES_ON) {
+            keys.expect_key(entry.row, depth..depth + 16);
+        }
+        for tie in tied.iter().rev() {
+            self.tie(keys, entries, tie.start, tie.end, depth);
+        }
+        self.tied = tied;
     }
 
     /// Entries with equal windows: first those whose keys end within them, the shorter first; the others are fresh.
@@ -182,7 +217,7 @@ impl Pending {
         let ending = &mut part[..ended];
         if self.stable {
             ending.sort_unstable_by_key(|entry| (entry.held, entry.row));
-        } else {
+        } else if ending.windows(2).any(|pair| pair[0].held > pair[1].held) {
             ending.sort_unstable_by_key(|entry| entry.held);
         }
         let rest = begin + ended;
@@ -198,12 +233,6 @@ impl Pending {
 fn few<K: Keys>(keys: &K, part: &mut [Entry], depth: usize, stable: bool) {
     if part.len() < 2 {
         return;
-    }
-    for entry in part.iter() {
-        keys.expect_row(entry.row);
-    }
-    for entry in part.iter() {
-        keys.expect_key(entry.row, depth);
     }
     for entry in part.iter_mut() {
         entry.window = word(keys.key(entry.row), depth);
@@ -256,7 +285,7 @@ mod tests {
 
         fn expect_row(&self, _: u32) {}
 
-        fn expect_key(&self, _: u32, _: usize) {}
+        fn expect_key(&self, _: u32, _: Range<usize>) {}
     }
 
     fn sorted(keys: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, usize) {
@@ -287,6 +316,19 @@ mod tests {
             keys[entry.row as usize] = [&[0][..], &entry.row.to_le_bytes()].concat();
         }
         keys
+    }
+
+    #[test]
+    fn a_small_partition_jumps_over_what_its_keys_share() {
+        let rows = SAMPLED_FROM - 1;
+        let shared = [b'p'; 500];
+        let keys: Vec<Vec<u8>> =
+            (0..rows).map(|row| [&shared[..], &(row * 7919 % 1000).to_be_bytes()].concat()).collect();
+        let mut expected = keys.clone();
+        expected.sort();
+        let (sorted, reads) = sorted(keys);
+        assert!(sorted == expected);
+        assert!(reads <= 4 * rows, "{} reads a key", reads / rows);
     }
 
     #[test]

@@ -8,6 +8,9 @@ pub(crate) const GOES_ON: u32 = u32::MAX;
 /// Entries whose windows were made by one lens at one depth are in the order of their keys by `(window, held)`, as far
 /// as the window reaches: a window is padded with zeros where its key ends, so that `a` and `a\0` have one window, and
 /// `held` tells them apart, the shorter first.
+///
+/// Six bits are enough for `held`, and the other 26 could be the window's: tried, URLs took one pass over keys in six less
+/// and as long as before, since every comparison became one of two words; random keys took 1.09 of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Entry {

@@ -2,8 +2,15 @@
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use crate::bits::prefetch;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Lines of one key that are asked for: what goes on beyond them the processor fetches by itself, line after line.
+const MOST_LINES: usize = 4;
 
 /// Bytes to sort by, row by row.
 pub(crate) trait Keys {
@@ -13,8 +20,8 @@ pub(crate) trait Keys {
     /// Asks for the memory of the row itself, which the key is found by.
     fn expect_row(&self, row: u32);
 
-    /// Asks for the memory of the row's key at `depth`. Better a little after [`Keys::expect_row`].
-    fn expect_key(&self, row: u32, depth: usize);
+    /// Asks for the memory of some bytes of the row's key. Better a little after [`Keys::expect_row`].
+    fn expect_key(&self, row: u32, bytes: Range<usize>);
 }
 
 /// How a row's key is found.
@@ -72,8 +79,13 @@ impl<T, K: KeyOf<T>> Keys for Rows<'_, T, K> {
     }
 
     #[inline(always)]
-    fn expect_key(&self, row: u32, depth: usize) {
-        prefetch(self.key(row).as_ptr().wrapping_add(depth));
+    fn expect_key(&self, row: u32, bytes: Range<usize>) {
+        let key = self.key(row).as_ptr();
+        // The last one first: most ranges are shorter than a line, and lie in one or in two.
+        prefetch(key.wrapping_add(bytes.end - 1));
+        for place in bytes.step_by(LINE).take(MOST_LINES) {
+            prefetch(key.wrapping_add(place));
+        }
     }
 }
 
@@ -97,11 +109,25 @@ pub(crate) fn word(key: &[u8], at: usize) -> u64 {
         // The last eight bytes of the key, of which the first have been seen: cheaper than byte after byte.
         return u64::from_be_bytes(*last) << (64 - 8 * left);
     }
-    let mut word = 0;
-    for &byte in &key[at..] {
-        word = word << 8 | u64::from(byte);
+    // A shorter key by its first and its last bytes, which may overlap: lengths are as random as keys, and the end of a loop
+    // over the bytes would be foretold wrongly. Measured at a million keys: up to three bytes 0.94 of the loop's time,
+    // words 0.95.
+    let rest = &key[at..];
+    if let (Some(first), Some(last)) = (rest.first_chunk(), rest.last_chunk()) {
+        return u64::from(u32::from_be_bytes(*first)) << 32 | u64::from(u32::from_be_bytes(*last)) << (64 - 8 * left);
     }
-    word << (64 - 8 * left)
+    let byte = |at: usize| u64::from(rest[at]) << (56 - 8 * at);
+    byte(0) | byte(left / 2) | byte(left - 1)
+}
+
+/// So many words of the key from `at`.
+#[inline(always)]
+pub(crate) fn words<const N: usize>(key: &[u8], at: usize) -> [u64; N] {
+    // Most keys go on so far, and one look at the length is enough for all of their words.
+    match key.get(at..).and_then(|rest| rest.as_chunks().0.first_chunk()) {
+        Some(words) => words.map(u64::from_be_bytes),
+        None => std::array::from_fn(|index| word(key, at + 8 * index)),
+    }
 }
 
 /// How many bytes `a` and `b` have in common from their beginnings.
@@ -118,24 +144,51 @@ pub(crate) fn shared(a: &[u8], b: &[u8]) -> usize {
     length
 }
 
-/// Whether what a key has beyond `depth` sorts before everything that begins with `prefix`, begins with it, or sorts
-/// after.
-#[inline(always)]
-pub(crate) fn against_prefix(key: &[u8], depth: usize, prefix: &[u8]) -> Ordering {
-    let rest = beyond(key, depth);
-    // Word by word, because a call of `memcmp` for every key costs more than most prefixes are long.
-    let mut at = 0;
-    while at < prefix.len() {
-        let (have, want) = (word(rest, at), word(prefix, at));
-        let left = prefix.len() - at;
-        let seen = if left < 8 { have >> (64 - 8 * left) << (64 - 8 * left) } else { have };
-        if seen != want {
-            return seen.cmp(&want);
-        }
-        at += 8;
+/// A beginning that keys are held against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prefix<'k> {
+    bytes: &'k [u8],
+    /// Its first eight bytes, and which bits of them there are.
+    first: u64,
+    mask: u64,
+}
+
+impl<'k> Prefix<'k> {
+    pub(crate) fn new(bytes: &'k [u8]) -> Self {
+        let missing = 64 - 8 * bytes.len().min(8) as u32;
+        Self { bytes, first: word(bytes, 0), mask: u64::MAX.checked_shl(missing).unwrap_or(0) }
     }
-    // The padding of a key that ends within the prefix is equal where the prefix has zero bytes.
-    if rest.len() < prefix.len() { Ordering::Less } else { Ordering::Equal }
+
+    /// Whether `rest` sorts before everything that begins with the prefix, begins with it, or sorts after.
+    ///
+    /// Most keys begin with it, and are known to by one or two words of theirs; the others take longer. Measured at a million
+    /// keys, to the time of a loop over words that finds the order of each: URLs 0.92, paths 0.92, 48 bytes that all share
+    /// 0.87.
+    #[inline(always)]
+    pub(crate) fn against(&self, rest: &[u8]) -> Ordering {
+        let length = self.bytes.len();
+        if length == 0
+            || (word(rest, 0) ^ self.first) & self.mask == 0
+                && rest.len() >= length
+                && (length <= 8 || self.begins_longer(&rest[..length]))
+        {
+            return Ordering::Equal;
+        }
+        self.against_slowly(rest)
+    }
+
+    /// Whether `rest` goes on as the prefix does beyond eight bytes.
+    #[inline(always)]
+    fn begins_longer(&self, rest: &[u8]) -> bool {
+        // Word by word, because a call of `memcmp` for every key costs more than most prefixes are long.
+        rest.as_chunks::<8>().0 == self.bytes.as_chunks::<8>().0 && rest.last_chunk::<8>() == self.bytes.last_chunk()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn against_slowly(&self, rest: &[u8]) -> Ordering {
+        if rest.starts_with(self.bytes) { Ordering::Equal } else { rest.cmp(self.bytes) }
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +212,11 @@ mod tests {
         }
 
         #[test]
+        fn words_are_read_one_after_the_other(key in vec(any::<u8>(), 0..50), at in 0usize..50) {
+            prop_assert_eq!(words::<3>(&key, at), [word(&key, at), word(&key, at + 8), word(&key, at + 16)]);
+        }
+
+        #[test]
         fn shared_bytes_are_counted(a in bytes(), b in bytes(), common in bytes()) {
             let (a, b) = ([common.clone(), a].concat(), [common, b].concat());
             let counted = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
@@ -175,7 +233,7 @@ mod tests {
             }
             let rest = beyond(&key, depth);
             let expected = if rest.starts_with(&prefix) { Ordering::Equal } else { rest.cmp(&prefix[..]) };
-            prop_assert_eq!(against_prefix(&key, depth, &prefix), expected);
+            prop_assert_eq!(Prefix::new(&prefix).against(beyond(&key, depth)), expected);
         }
     }
 }

@@ -118,17 +118,15 @@ impl Lens {
         self.words
     }
 
-    /// The window on a key at `at`; adds to `missed` the bits that differ though the lens does not show them. `N` must
-    /// be [`Lens::words`].
+    /// The window on what a key has left, `left` bytes that begin with these words; adds to `missed` the bits that differ
+    /// though the lens does not show them. `N` must be [`Lens::words`].
     #[inline(always)]
-    pub(crate) fn window<const N: usize>(&self, key: &[u8], at: usize, missed: &mut [u64; N]) -> (u64, u32) {
-        let left = key.len().saturating_sub(at);
+    pub(crate) fn window<const N: usize>(&self, words: [u64; N], left: usize, missed: &mut [u64; N]) -> (u64, u32) {
         let held = if left > self.span as usize { GOES_ON } else { left as u32 };
-        let Some(gather) = self.gather.filter(|_| N > 1) else { return (word(key, at), held) };
+        let Some(gather) = self.gather.filter(|_| N > 1) else { return (words[0], held) };
         let mut window = 0;
-        for (index, missed) in missed.iter_mut().enumerate() {
-            let word = word(key, at + 8 * index);
-            *missed |= (word ^ self.first[index]) & self.alike[index];
+        for (index, word) in words.into_iter().enumerate() {
+            missed[index] |= (word ^ self.first[index]) & self.alike[index];
             // A shift by 64 need not be: a first word that shows all 64 bits leaves no room for a second, and makes a plain
             // lens; a later one has so much room only if those before it show none, and then there is nothing to shift.
             window = (window << (self.bits[index] & 63)) | gather.gather(word, self.shown[index]);
@@ -195,13 +193,14 @@ impl Cut {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::words;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     fn windows<const N: usize>(lens: &Lens, keys: &[Vec<u8>]) -> (Vec<Entry>, Seen) {
         let mut missed = [0; N];
         let mut entry = |key: &Vec<u8>| {
-            let (window, held) = lens.window::<N>(key, 0, &mut missed);
+            let (window, held) = lens.window::<N>(words(key, 0), key.len(), &mut missed);
             Entry { window, row: 0, held }
         };
         let entries = keys.iter().map(&mut entry).collect();

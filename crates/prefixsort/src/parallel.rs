@@ -155,7 +155,7 @@ fn divide<K: Keys>(rows: &K, begin: u32, end: u32, splitters: &[&[u8]]) -> Vec<V
     let mut sizes = vec![0; splitters.len() + 1];
     let part_of = |row: u32| {
         if row + AHEAD < end {
-            rows.expect_key(row + AHEAD, 0);
+            rows.expect_key(row + AHEAD, 0..8);
         }
         let key = rows.key(row);
         let part = splitters.partition_point(|splitter| *splitter <= key);

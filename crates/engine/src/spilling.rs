@@ -43,8 +43,9 @@ const ROWS_BETWEEN_LOOKS: u64 = 4096;
 const ROWS_BETWEEN_CHECKS: u64 = 64;
 /// Runs take room in pieces of at most this.
 const EXTENT_BYTES_MOST: u64 = 4 << 20;
-/// What a record takes in memory besides its own bytes, at the most: 28 bytes beside the shortest of 62.
-const MEMORY_PER_BYTE: f64 = 1.5;
+/// Memory for each byte of records, at the most: 28 bytes beside the shortest of 62, and a sixteenth more, since a buffer is made for a few more records than the last
+/// one held.
+const MEMORY_PER_BYTE: f64 = 1.6;
 /// What a record takes in a run besides its own bytes, at the most: 3 bytes beside the shortest of 62. Most take less, since
 /// what a key shares with the one before it is left out.
 const RUN_PER_BYTE: f64 = 1.05;

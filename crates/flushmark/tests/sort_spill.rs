@@ -190,8 +190,8 @@ fn an_interrupted_sort_shows_what_it_did_and_leaves_no_file() {
         let (plans, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let child = start(text, plans.path(), directory.path().to_str().unwrap());
         wait_for_runs(directory.path());
-        std::thread::sleep(Duration::from_millis(500));
-        let run = interrupt(child, signal, Duration::from_secs(5));
+        std::thread::sleep(Duration::from_secs(1));
+        let run = interrupt(child, signal, Duration::from_secs(20));
         assert_eq!(run.code, Some(code), "{}", run.stderr);
         let result = &run.document()["results"][0];
         assert_eq!(result["ended"]["why"], "interrupted");

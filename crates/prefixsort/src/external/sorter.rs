@@ -1,5 +1,6 @@
 //! When to sort and to spill; the threads.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -364,7 +365,7 @@ impl Sorted {
 #[derive(Debug)]
 struct Workers {
     jobs: Option<Sender<(usize, Buffer)>>,
-    done: Receiver<(usize, Buffer, Duration)>,
+    done: Receiver<thread::Result<(usize, Buffer, Duration)>>,
     threads: Vec<JoinHandle<()>>,
     descending: bool,
     /// Used without threads.
@@ -391,8 +392,12 @@ impl Workers {
                     let job = todo.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok((number, mut buffer)) = job else { return };
                     let start = Instant::now();
-                    buffer.sort(descending, &mut scratch);
-                    if results.send((number, buffer, start.elapsed())).is_err() {
+                    // A panic here goes on where the buffer is waited for: with other threads alive, their channel would stay open, and the wait would never end.
+                    let sorted = catch_unwind(AssertUnwindSafe(|| {
+                        buffer.sort(descending, &mut scratch);
+                        (number, buffer, start.elapsed())
+                    }));
+                    if results.send(sorted).is_err() {
                         return;
                     }
                 }
@@ -441,7 +446,8 @@ impl Workers {
     /// Waits for all that were handed out: sources in the order in which the buffers were filled.
     fn take_sorted(&mut self) -> Vec<Source> {
         while self.sorted.len() < self.given {
-            let (number, buffer, took) = self.done.recv().expect("a thread that sorts ends with its sorter");
+            let sorted = self.done.recv().expect("a thread that sorts ends with its sorter");
+            let (number, buffer, took) = sorted.unwrap_or_else(|panic| resume_unwind(panic));
             self.sorting += took;
             self.sorted.push((number, buffer));
         }

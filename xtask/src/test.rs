@@ -3,9 +3,10 @@
 //! A test that cannot run somewhere prints `skipped: NAME: REASON` and passes. Those lines are counted and listed at the end, so that a skip is
 //! seen.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::process::Stdio;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
@@ -55,6 +56,8 @@ const PACKAGES: [&str; 35] = [
     "prometheus-node-exporter",
     "python3-venv",
 ];
+/// Longer than any crate takes to compile and any test to end: a test that hangs is a failure like another, and is named.
+const SILENCE_MOST: Duration = Duration::from_mins(10);
 /// How long each fuzz target runs.
 const FUZZ_SECONDS: u32 = 20;
 
@@ -127,6 +130,12 @@ pub fn install(packages: &[&str]) -> anyhow::Result<()> {
     shown("apt-get", &args)
 }
 
+/// What cargo and the tests say, on either stream.
+enum Line {
+    Out(String),
+    Err(String),
+}
+
 /// `cargo test` with its output shown, counted, and searched for skips.
 fn tests(rigs: bool, tally: &mut Tally) -> anyhow::Result<()> {
     let args = ["test", "--workspace", "--no-fail-fast", "--", "--nocapture"];
@@ -139,29 +148,45 @@ fn tests(rigs: bool, tally: &mut Tally) -> anyhow::Result<()> {
     }
     let mut child = cargo.spawn().context("cannot start cargo")?;
     let (out, err) = (child.stdout.take().context("no stdout")?, child.stderr.take().context("no stderr")?);
-    let errors = std::thread::spawn(move || {
-        let mut skips = Vec::new();
-        for line in BufReader::new(err).lines().map_while(Result::ok) {
-            match skip_in(&line) {
-                Some(skip) => skips.push(skip),
-                None => eprintln!("{line}"),
+    let (said, lines) = mpsc::channel();
+    let reader = |stream: Box<dyn Read + Send>, kind: fn(String) -> Line| {
+        let said = said.clone();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(stream).lines().map_while(Result::ok);
+            // Nobody hears it after a silence that was too long.
+            lines.map(kind).try_for_each(|line| said.send(line))
+        })
+    };
+    reader(Box::new(out), Line::Out);
+    reader(Box::new(err), Line::Err);
+    drop(said);
+    loop {
+        let line = match lines.recv_timeout(SILENCE_MOST) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                let _ = child.kill();
+                bail!("the tests have said nothing for {SILENCE_MOST:?}; those that never ended are named above");
             }
-        }
-        skips
-    });
-    for line in BufReader::new(out).lines().map_while(Result::ok) {
-        if let Some(skip) = skip_in(&line) {
+        };
+        let (Line::Out(text) | Line::Err(text)) = &line;
+        if let Some(skip) = skip_in(text) {
             tally.skips.push(skip);
         }
-        if let Some((passed, failed)) = result_in(&line) {
-            tally.passed += passed;
-            tally.failed += failed;
-        }
-        if !line.ends_with("... ok") {
-            println!("{line}");
+        match line {
+            Line::Err(text) if skip_in(&text).is_none() => eprintln!("{text}"),
+            Line::Err(_) => {}
+            Line::Out(text) => {
+                if let Some((passed, failed)) = result_in(&text) {
+                    tally.passed += passed;
+                    tally.failed += failed;
+                }
+                if !text.ends_with("... ok") {
+                    println!("{text}");
+                }
+            }
         }
     }
-    tally.skips.extend(errors.join().unwrap_or_default());
     let status = child.wait()?;
     if !status.success() {
         bail!("cargo test ended with {status}: {} passed, {} failed", tally.passed, tally.failed);

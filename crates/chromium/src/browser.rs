@@ -39,6 +39,12 @@ impl Browser {
                 "--disable-sync",
                 "--disable-dev-shm-usage",
             ])
+            // No page is in front of a person here, and none may be slowed down for that: a page that draws when it is seen would not.
+            .args([
+                "--disable-background-timer-throttling",
+                "--disable-backgrounding-occluded-windows",
+                "--disable-renderer-backgrounding",
+            ])
             .args([
                 "--disable-extensions",
                 "--hide-scrollbars",

@@ -14,6 +14,9 @@ pub enum ChromiumError {
     /// It did not say where it listens.
     #[error("chromium did not say within {0:?} where it listens")]
     Silent(std::time::Duration),
+    /// It answers no more, or a promise that a script waits for is not kept.
+    #[error("chromium has said nothing for {0:?}")]
+    Unanswered(std::time::Duration),
     /// The connection broke.
     #[error("the connection to chromium broke: {0}")]
     Connection(#[from] Box<tungstenite::Error>),

@@ -13,6 +13,8 @@ use crate::error::ChromiumError;
 
 /// How long a page may take to come true.
 const WAIT_MOST: Duration = Duration::from_secs(30);
+/// How long it may say nothing while it is waited for: a test that hangs would hang all others with it.
+const SILENCE_MOST: Duration = Duration::from_mins(2);
 /// How often is asked.
 const WAIT_STEP: Duration = Duration::from_millis(25);
 
@@ -27,6 +29,7 @@ pub struct Page {
 
 impl Page {
     pub(crate) fn attach(stream: TcpStream, address: &str) -> Result<Page, ChromiumError> {
+        stream.set_read_timeout(Some(SILENCE_MOST)).map_err(ChromiumError::Start)?;
         let (socket, _) = tungstenite::client(address, stream).map_err(|error| ChromiumError::Refused {
             method: "the connection".to_owned(),
             message: error.to_string(),
@@ -75,7 +78,13 @@ impl Page {
     /// The next message; events are kept.
     fn hear(&mut self) -> Result<Value, ChromiumError> {
         loop {
-            let message = self.socket.read().map_err(Box::new)?;
+            let message = self.socket.read().map_err(|error| match error {
+                // What a socket's time limit ends a read with.
+                tungstenite::Error::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    ChromiumError::Unanswered(SILENCE_MOST)
+                }
+                error => ChromiumError::Connection(Box::new(error)),
+            })?;
             let Ok(text) = message.to_text() else { continue };
             let Ok(value) = serde_json::from_str::<Value>(text) else { continue };
             if value.get("method").is_some() {

@@ -9,6 +9,8 @@ mod rig;
 mod test;
 mod versus;
 
+use std::time::Duration;
+
 use clap::{Parser, Subcommand};
 
 /// Developer commands of flushmark.
@@ -26,6 +28,9 @@ enum Task {
         /// As root: install the Debian packages that tests with real components need, and run those too
         #[arg(long)]
         rigs: bool,
+        /// What the whole may take: real components that would begin in its last third are left out, and said to be
+        #[arg(long, requires = "rigs")]
+        minutes: Option<u64>,
     },
     /// Write the generated files anew: docs/plan.md, docs/models.md, schemas/*.json
     Docs,
@@ -76,7 +81,7 @@ enum Peer {
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().task {
-        Task::Test { rigs } => test::run(rigs),
+        Task::Test { rigs, minutes } => test::run(rigs, minutes.map(Duration::from_mins)),
         Task::Docs => docs::write(),
         Task::Fit(options) => fit::run(&options),
         Task::Reproduce => reproduce::run(),

@@ -270,7 +270,7 @@ fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
         let corpus = tempfile::tempdir()?;
         let corpus = corpus.path().to_string_lossy().into_owned();
         // Without the address sanitizer: what is fuzzed is safe Rust, but for the sort, which Miri interprets. With it the build takes twice as long.
-        let build = ["--sanitizer", "none", "--codegen-units", "16", "--strip-dead-code"];
+        let build = ["--sanitizer", "none", "--codegen-units", "16"];
         let cargo =
             [&["+nightly", "fuzz", "run"], &build[..], &[target, &corpus, &seeds, "--", &seconds, "-verbosity=0"]];
         shown("cargo", &cargo.concat())?;

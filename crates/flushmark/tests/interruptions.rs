@@ -10,6 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{LoopDevice, Run, entries, flushmark, needs_root, plan};
+use serde_json::Value;
 
 /// However a run is interrupted, this is long enough to finish what is in flight and to clean up, where a flush waits seconds for a busy drive too; what is
 /// interrupted here would go on for a minute.
@@ -27,9 +28,21 @@ fn interrupt(child: Child, signal: &str) -> Run {
 fn wait_for_files(directory: &Path) {
     let begun = Instant::now();
     while entries(directory).is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "the run made no files");
+        assert!(begun.elapsed() < END_TIME_MAX, "the run made no files");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// What `attempt` gives for the first head start before the signal with which its last test has done something. A busy drive takes seconds to fill a file of a
+/// mebibyte and to flush it, and where the signal comes earlier, there is nothing to look at.
+fn with_head_start<T>(attempt: impl Fn(Duration) -> Option<T>) -> T {
+    let head_starts = [1, 5, 25].map(Duration::from_secs);
+    head_starts.into_iter().find_map(attempt).expect("nothing was measured in 25 s")
+}
+
+/// The writes and reads that a result counts.
+fn done(result: Option<&Value>) -> u64 {
+    result.map_or(0, |result| result["proof"]["writes"].as_u64().unwrap() + result["proof"]["reads"].as_u64().unwrap())
 }
 
 #[test]
@@ -39,24 +52,28 @@ fn what_was_measured_before_is_whole_and_what_was_running_is_kept() {
     let text = "[defaults]\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = \"1MiB\"\nwarm_up = \"0s\"\n\
                 [[test]]\nname = \"short\"\ncount = 20\n[[test]]\nname = \"long\"\ntime = \"60s\"\n[[test]]\nname = \"never\"\n";
     let plan = plan(plans.path(), text);
-    let mut child = start(&["run", &plan, "--format", "json", "--target", directory.path().to_str().unwrap()]);
-    let mut progress = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    progress.read_line(&mut line).unwrap();
-    assert!(line.starts_with("[1/3] short: "), "{line}");
-    std::thread::sleep(Duration::from_millis(400));
-    let run = interrupt(child, "-INT");
-    assert_eq!(run.code, Some(130));
-    let mut said = String::new();
-    progress.read_to_string(&mut said).unwrap();
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: interrupted; what was measured until then is printed");
-    let document = run.document();
-    let results = document["results"].as_array().unwrap();
+    let results = with_head_start(|head_start| {
+        let mut child = start(&["run", &plan, "--format", "json", "--target", directory.path().to_str().unwrap()]);
+        let mut progress = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        progress.read_line(&mut line).unwrap();
+        assert!(line.starts_with("[1/3] short: "), "{line}");
+        std::thread::sleep(head_start);
+        let run = interrupt(child, "-INT");
+        assert_eq!(run.code, Some(130));
+        let mut said = String::new();
+        progress.read_to_string(&mut said).unwrap();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: interrupted; what was measured until then is printed");
+        }
+        assert!(entries(directory.path()).is_empty());
+        let results = run.document()["results"].as_array().unwrap().clone();
+        (done(results.get(1)) > 0).then_some(results)
+    });
     let ends: Vec<_> = results.iter().map(|result| (&result["test"], &result["ended"]["why"])).collect();
     assert_eq!(ends, [(&"short".into(), &"limit".into()), (&"long".into(), &"interrupted".into())]);
     assert_eq!(results[0]["ops"], 20);
-    assert!(results[1]["ops"].as_u64().unwrap() > 0 && results[1]["elapsed_s"].as_f64().unwrap() < 10.0);
-    assert!(entries(directory.path()).is_empty());
+    assert!(results[1]["ops"].as_u64().unwrap() > 0 && results[1]["elapsed_s"].as_f64().unwrap() < 50.0);
 }
 
 #[test]
@@ -98,19 +115,16 @@ fn every_kind_of_loop_ends_at_once() {
         let text = format!("[[test]]\n{work}{size}time = \"60s\"\nwarm_up = \"0s\"\n");
         let plan = plan(plans.path(), &text);
         let target = directory.path().to_str().unwrap();
-        let child = start(&["run", &plan, "--quiet", "--format", "json", "--target", target]);
-        wait_for_files(directory.path());
-        // Long enough to fill a file of a mebibyte and to begin, on a busy machine too.
-        std::thread::sleep(Duration::from_secs(2));
-        let run = interrupt(child, "-TERM");
-        assert_eq!(run.code, Some(143), "{kind}: {}", run.stderr);
-        assert!(entries(directory.path()).is_empty(), "{kind}");
-        let result = &run.document()["results"][0];
+        let result = with_head_start(|head_start| {
+            let child = start(&["run", &plan, "--quiet", "--format", "json", "--target", target]);
+            wait_for_files(directory.path());
+            std::thread::sleep(head_start);
+            let run = interrupt(child, "-TERM");
+            assert_eq!(run.code, Some(143), "{kind}: {}", run.stderr);
+            assert!(entries(directory.path()).is_empty(), "{kind}");
+            run.document()["results"].get(0).filter(|result| done(Some(result)) > 0).cloned()
+        });
         assert_eq!(result["ended"]["why"], "interrupted", "{kind}");
-        // Nothing that is counted is without its latency.
-        let proof = &result["proof"];
-        let counted = |call: &str| proof[call].as_u64().unwrap();
-        assert!(counted("writes") + counted("reads") > 0, "{kind}: {proof}");
     }
 }
 
@@ -127,7 +141,7 @@ fn a_check_shows_what_it_knows() {
     let run = interrupt(child, "-INT");
     assert_eq!(run.code, Some(130));
     assert!(run.stdout.contains("write") && run.stdout.contains("Fit for"), "{}", run.stdout);
-    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(output).unwrap()).unwrap();
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(output).unwrap()).unwrap();
     let schema = serde_json::from_str(include_str!("../../../schemas/run-1.json")).unwrap();
     jsonschema::validate(&schema, &document).unwrap();
     assert!(entries(directory.path()).is_empty());

@@ -1,4 +1,4 @@
-//! A wish to the kernel: entries in pages of 2 MiB.
+//! A wish to the kernel: memory that is read and written here and there in pages of 2 MiB.
 //!
 //! Distribution writes to 2,048 places by turns; with pages of 4 KiB that is more than the processor's translation buffers
 //! hold, and each page of fresh memory costs a fault. Measured at a million entries: a tenth of the time of short keys.
@@ -17,16 +17,23 @@ pub(crate) fn fill(entries: &mut Vec<Entry>, rows: u32) {
     entries.extend((0..rows).map(Entry::of_row));
 }
 
-/// Room for so many entries, in large pages where the kernel has any to give.
-fn reserve(entries: &mut Vec<Entry>, count: usize) {
-    let before = entries.capacity();
-    entries.reserve(count);
+/// Room for so many more items, in large pages where the kernel has any to give.
+fn reserve<T>(items: &mut Vec<T>, more: usize) {
+    let before = items.capacity();
+    items.reserve(more);
+    if items.capacity() > before {
+        wish(items);
+    }
+}
+
+/// Asks for large pages for all that `items` has room for, if that is much.
+pub(crate) fn wish<T>(items: &mut Vec<T>) {
     #[cfg(all(target_os = "linux", not(miri)))]
-    if entries.capacity() > before && entries.capacity() * size_of::<Entry>() >= WORTH_IT {
+    if items.capacity() * size_of::<T>() >= WORTH_IT {
         let page = rustix::param::page_size();
-        let begin = entries.as_mut_ptr().cast::<u8>();
+        let begin = items.as_mut_ptr().cast::<u8>();
         let unaligned = begin.align_offset(page);
-        let length = (entries.capacity() * size_of::<Entry>()).saturating_sub(unaligned) / page * page;
+        let length = (items.capacity() * size_of::<T>()).saturating_sub(unaligned) / page * page;
         // SAFETY: the range lies within memory that the vector owns; this advice changes neither its content nor whether
         // it may be used. That a kernel does not take it is no error.
         let _ = unsafe {
@@ -34,7 +41,7 @@ fn reserve(entries: &mut Vec<Entry>, count: usize) {
         };
     }
     #[cfg(any(not(target_os = "linux"), miri))]
-    let _ = before;
+    let _ = items;
 }
 
 #[cfg(test)]

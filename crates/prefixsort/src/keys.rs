@@ -7,10 +7,10 @@ use std::ops::Range;
 use crate::bits::prefetch;
 
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// Lines of one key that are asked for: what goes on beyond them the processor fetches by itself, line after line.
-const MOST_LINES: usize = 4;
+pub(crate) const MOST_LINES: usize = 4;
 
 /// Bytes to sort by, row by row.
 pub(crate) trait Keys {

@@ -1,7 +1,9 @@
 //! Records in memory, and putting them in order.
 
+use crate::bits::prefetch;
 use crate::entry::Entry;
-use crate::keys::shared;
+use crate::huge_pages;
+use crate::keys::{LINE, MOST_LINES, shared};
 use crate::sort::{Options, Scratch, sort_in_arena};
 
 /// Where in the buffer a record is: its key, then its payload.
@@ -14,6 +16,12 @@ pub(super) struct Row {
 
 /// Bytes that a record takes beside its own: its row here, and its entry while it is being sorted.
 pub(super) const PER_RECORD: usize = size_of::<Row>() + size_of::<Entry>();
+
+/// How many records ahead of the cursor are asked for: in order, each lies somewhere else, and a merge that waits for one
+/// after the other does little else. Measured on a gibibyte of URLs, no limit on memory: merging and writing took 6 s
+/// without, 3.4 s with, and 2.9 s with large pages, as asking waits where the page is unknown; 2 and 4 ahead took a little
+/// longer than 8.
+const AHEAD: usize = 8;
 
 /// Records, one behind the other.
 #[derive(Debug, Default)]
@@ -32,7 +40,9 @@ pub(super) struct Room {
 impl Buffer {
     /// With room for so much.
     pub(super) fn with_room(room: Room) -> Self {
-        Self { bytes: Vec::with_capacity(room.bytes), rows: Vec::with_capacity(room.rows) }
+        let mut buffer = Self { bytes: Vec::with_capacity(room.bytes), rows: Vec::with_capacity(room.rows) };
+        huge_pages::wish(&mut buffer.bytes);
+        buffer
     }
 
     /// Room for a few more records than these, as the next ones are most likely like them; but not for one that is longer
@@ -93,6 +103,17 @@ impl Buffer {
         &self.bytes[row.at as usize + row.key as usize..][..row.payload as usize]
     }
 
+    /// Asks for the cache lines of a record that will be read soon, if there is one.
+    fn expect(&self, index: usize) {
+        let Some(row) = self.rows.get(index) else { return };
+        let (at, length) = (row.at as usize, row.key as usize + row.payload as usize);
+        for place in (0..length).step_by(LINE).take(MOST_LINES) {
+            prefetch(self.bytes.as_ptr().wrapping_add(at + place));
+        }
+        // Unless it begins with a line, it ends in one more.
+        prefetch(self.bytes.as_ptr().wrapping_add(at + length.saturating_sub(1)));
+    }
+
     /// Forgets the records and keeps the memory, but no more than a buffer of so many bytes takes: a long record's is given
     /// back.
     pub(super) fn clear(&mut self, room: usize) {
@@ -107,6 +128,7 @@ impl Buffer {
 fn make_room<T>(vec: &mut Vec<T>, more: usize) {
     if vec.capacity() - vec.len() < more {
         vec.reserve_exact(more.max(vec.len() / 4));
+        huge_pages::wish(vec);
     }
 }
 
@@ -148,6 +170,7 @@ impl Cursor {
             return None;
         }
         self.index += 1;
+        self.buffer.expect(self.index + AHEAD);
         Some(shared(self.buffer.key(self.index - 1), self.buffer.key(self.index)))
     }
 }

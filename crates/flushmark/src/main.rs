@@ -16,6 +16,7 @@ mod session;
 mod signals;
 mod whole_file;
 mod write_cache;
+mod writing_out;
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{ErrorKind, Result, Seek as _, Write};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -100,7 +100,7 @@ impl Replacement {
         }
     }
 
-    fn file(&mut self) -> &mut File {
+    fn file(&self) -> &File {
         match self {
             Self::Stream(file) | Self::Beside(Beside { file, .. }) | Self::Over { content: file, .. } => file,
         }
@@ -114,6 +114,12 @@ impl Write for Replacement {
 
     fn flush(&mut self) -> Result<()> {
         self.file().flush()
+    }
+}
+
+impl AsFd for Replacement {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file().as_fd()
     }
 }
 

@@ -14,6 +14,7 @@ use sortfile::{Done, Order, SortError, Sorter, Ties, Unit, first_disorder};
 use crate::args::sort::{CheckAs, Memory, SortArgs};
 use crate::exit::{Verdict, WrongUse, complain};
 use crate::whole_file::Replacement;
+use crate::writing_out::WritingOut;
 
 /// Work shorter than this is done before a bar could be read.
 const SHORT: Duration = Duration::from_secs(1);
@@ -95,7 +96,8 @@ fn sort(args: &SortArgs) -> anyhow::Result<Verdict> {
 }
 
 fn to_file(sorter: Sorter, mut output: Replacement, path: &Path, bar: &Bar) -> anyhow::Result<Done> {
-    let done = sorter.finish(&mut output, |written| bar.advance("writing", written)).map_err(|error| match error {
+    let written = sorter.finish(WritingOut::of(&mut output), |written| bar.advance("writing", written));
+    let done = written.map_err(|error| match error {
         SortError::Write(error) => anyhow::Error::new(error).context(cannot_write(path)),
         other => other.into(),
     })?;
@@ -124,8 +126,8 @@ fn expect_room(directory: &Path) -> Result<(), WrongUse> {
 
 fn to_stdout(sorter: Sorter, bar: &Bar) -> anyhow::Result<Done> {
     // Blocks are a megabyte already; the library's buffer would look for line ends in them.
-    let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned().context("cannot write to stdout")?);
-    let done = sorter.finish(&mut out, |written| bar.advance("writing", written))?;
+    let out = File::from(std::io::stdout().as_fd().try_clone_to_owned().context("cannot write to stdout")?);
+    let done = sorter.finish(WritingOut::of(&out), |written| bar.advance("writing", written))?;
     // A pipe or a terminal has nothing to make durable.
     if out.metadata().is_ok_and(|facts| facts.is_file()) {
         out.sync_all().context("stdout could not be made durable")?;

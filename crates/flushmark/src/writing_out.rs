@@ -37,8 +37,8 @@ impl<W: Write + AsFd> Write for WritingOut<W> {
     }
 }
 
-/// Hands everything of the file that is not being written yet to the drive, and waits for none of it. What has no such pages, as a pipe, says so, and needs none
-/// of this; a drive's errors are told by the call that makes the file durable.
+/// Hands everything of the file that is not being written yet to the drive, and waits for none of it unless the drive's queue is full. What has no such pages, as a
+/// pipe, says so, and needs none of this; a drive's errors are told by the call that makes the file durable.
 #[expect(unsafe_code, reason = "sync_file_range(2) has no safe wrapper")]
 fn begin(file: BorrowedFd<'_>) {
     // SAFETY: the descriptor is open, and no memory is handed over. From 0, so many as 0: the whole file.

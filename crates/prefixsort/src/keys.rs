@@ -7,10 +7,10 @@ use std::ops::Range;
 use crate::bits::prefetch;
 
 /// Bytes of a cache line.
-pub(crate) const LINE: usize = 64;
+const LINE: usize = 64;
 
 /// Lines of one key that are asked for: what goes on beyond them the processor fetches by itself, line after line.
-pub(crate) const MOST_LINES: usize = 4;
+const MOST_LINES: usize = 4;
 
 /// Bytes to sort by, row by row.
 pub(crate) trait Keys {
@@ -80,12 +80,19 @@ impl<T, K: KeyOf<T>> Keys for Rows<'_, T, K> {
 
     #[inline(always)]
     fn expect_key(&self, row: u32, bytes: Range<usize>) {
-        let key = self.key(row).as_ptr();
-        // The last one first: most ranges are shorter than a line, and lie in one or in two.
-        prefetch(key.wrapping_add(bytes.end - 1));
-        for place in bytes.step_by(LINE).take(MOST_LINES) {
-            prefetch(key.wrapping_add(place));
-        }
+        expect(self.key(row), bytes);
+    }
+}
+
+/// Asks for the cache lines of these bytes of `memory`, the first ones and the last; where it has none, too, as nothing is
+/// read.
+#[inline(always)]
+pub(crate) fn expect(memory: &[u8], bytes: Range<usize>) {
+    let memory = memory.as_ptr();
+    // The last one first: most ranges are shorter than a line, and lie in one or in two.
+    prefetch(memory.wrapping_add(bytes.end).wrapping_sub(1));
+    for place in bytes.step_by(LINE).take(MOST_LINES) {
+        prefetch(memory.wrapping_add(place));
     }
 }
 

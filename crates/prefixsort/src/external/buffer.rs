@@ -1,9 +1,8 @@
 //! Records in memory, and putting them in order.
 
-use crate::bits::prefetch;
 use crate::entry::Entry;
 use crate::huge_pages;
-use crate::keys::{LINE, MOST_LINES, shared};
+use crate::keys::{expect, shared};
 use crate::sort::{Options, Scratch, sort_in_arena};
 
 /// Where in the buffer a record is: its key, then its payload.
@@ -106,12 +105,8 @@ impl Buffer {
     /// Asks for the cache lines of a record that will be read soon, if there is one.
     fn expect(&self, index: usize) {
         let Some(row) = self.rows.get(index) else { return };
-        let (at, length) = (row.at as usize, row.key as usize + row.payload as usize);
-        for place in (0..length).step_by(LINE).take(MOST_LINES) {
-            prefetch(self.bytes.as_ptr().wrapping_add(at + place));
-        }
-        // Unless it begins with a line, it ends in one more.
-        prefetch(self.bytes.as_ptr().wrapping_add(at + length.saturating_sub(1)));
+        let at = row.at as usize;
+        expect(&self.bytes, at..at + row.key as usize + row.payload as usize);
     }
 
     /// Forgets the records and keeps the memory, but no more than a buffer of so many bytes takes: a long record's is given

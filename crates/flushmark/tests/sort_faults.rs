@@ -1,0 +1,162 @@
+//! `flushmark sort` where what it keeps outside of memory is damaged, gone, or has no room.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Mount, Run, entries, flushmark, needs_root};
+
+/// A sort with little memory that waits for more of its input, and has runs in `spill`.
+struct Spilling {
+    stdin: ChildStdin,
+    child: Child,
+    spill: PathBuf,
+    out: tempfile::TempDir,
+}
+
+impl Spilling {
+    fn begin(spill: &Path) -> Spilling {
+        let out = tempfile::tempdir().unwrap();
+        fs::write(out.path().join("out"), "old").unwrap();
+        let spill = spill.canonicalize().unwrap();
+        let mut child = flushmark()
+            .args(["sort", "-S", "1M", "--parallel", "1", "-o", "out", "-T"])
+            .arg(&spill)
+            .current_dir(out.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Spilling { stdin: child.stdin.take().unwrap(), child, spill, out }
+    }
+
+    fn give(&mut self, lines: u32) {
+        let mut text = Vec::new();
+        for line in 0..lines {
+            writeln!(text, "line {:010}", line.wrapping_mul(2654435761)).unwrap();
+        }
+        // It may have ended before it read everything.
+        let _ = self.stdin.write_all(&text);
+    }
+
+    /// A run of several, once all that was given has been taken.
+    fn run(&self) -> File {
+        let begun = Instant::now();
+        while !self.waits_for_input() {
+            assert!(begun.elapsed() < Duration::from_mins(1), "it does not come back to its input");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let runs = self.runs();
+        assert!(runs.len() > 1, "{runs:?}");
+        File::options().read(true).write(true).open(&runs[0]).unwrap()
+    }
+
+    fn waits_for_input(&self) -> bool {
+        // While a thread sleeps in a system call, its number and arguments stand here.
+        let call = fs::read_to_string(format!("/proc/{}/syscall", self.child.id())).unwrap();
+        call.starts_with(&format!("{} 0x0 ", libc::SYS_read))
+    }
+
+    /// Its open files in the directory for runs. They have no names there; the kernel shows them all the same.
+    fn runs(&self) -> Vec<PathBuf> {
+        let open = fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().map(|entry| entry.unwrap().path());
+        open.filter(|file| fs::read_link(file).is_ok_and(|leads_to| leads_to.starts_with(&self.spill))).collect()
+    }
+
+    /// The end of its input. Whatever the sort then says, the output is what it was.
+    fn fails(self) -> String {
+        let Spilling { stdin, child, spill, out } = self;
+        drop(stdin);
+        let run = Run::of(child.wait_with_output().unwrap());
+        assert_eq!(run.code, Some(4), "{}", run.stderr);
+        assert_eq!(fs::read_to_string(out.path().join("out")).unwrap(), "old");
+        assert_eq!(entries(out.path()), ["out"]);
+        run.said(&spill, "SPILL")
+    }
+}
+
+#[test]
+fn a_run_with_a_flipped_bit_ends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut sort = Spilling::begin(directory.path());
+    sort.give(300_000);
+    let run = sort.run();
+    let at = run.metadata().unwrap().len() / 2;
+    let mut byte = [0];
+    run.read_exact_at(&mut byte, at).unwrap();
+    run.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
+    insta::assert_snapshot!(sort.fails(), @"flushmark: a run in SPILL came back damaged: block 1 is not what was written: its checksum differs. Nothing more of it is used; check the drive and its cabling, or name another directory");
+}
+
+#[test]
+fn a_run_that_was_cut_short_ends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut sort = Spilling::begin(directory.path());
+    sort.give(300_000);
+    let run = sort.run();
+    run.set_len(run.metadata().unwrap().len() / 2).unwrap();
+    insta::assert_snapshot!(sort.fails(), @"flushmark: a run in SPILL came back damaged: it ends within or after block 1, before its end. Nothing more of it is used; check the drive and its cabling, or name another directory");
+}
+
+#[test]
+fn a_directory_that_vanishes_ends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut sort = Spilling::begin(directory.path());
+    sort.give(300_000);
+    sort.run();
+    directory.close().unwrap();
+    sort.give(300_000);
+    insta::assert_snapshot!(sort.fails(), @"flushmark: no temporary file can be made in SPILL: No such file or directory (os error 2)");
+}
+
+#[test]
+fn a_full_disk_ends_it() {
+    const TEST: &str = "a_full_disk_ends_it";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(small) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=3m", "tmpfs"]) else { return };
+    let mut sort = Spilling::begin(&small.path);
+    sort.give(600_000);
+    let said = sort.fails();
+    let (begin, end) = said.split_once(" KiB ").unwrap();
+    // How far it comes depends on what the filesystem keeps for itself.
+    assert!(begin.starts_with("flushmark: a run of "), "{said}");
+    insta::assert_snapshot!(end, @"could not be written to SPILL: No space left on device (os error 28). Name a directory with more room, or allow more memory");
+    assert!(entries(&small.path).is_empty());
+}
+
+/// The other directory takes what the full one has no room for.
+#[test]
+fn a_full_disk_beside_another_is_no_fault() {
+    const TEST: &str = "a_full_disk_beside_another_is_no_fault";
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(small) = Mount::new(TEST, &["-t", "tmpfs", "-o", "size=3m", "tmpfs"]) else { return };
+    let large = tempfile::tempdir().unwrap();
+    let lines: String = (0..600_000_u32).map(|line| format!("line {:010}\n", line.wrapping_mul(2654435761))).collect();
+    fs::write(large.path().join("lines"), &lines).unwrap();
+    let (file, out) = (large.path().join("lines"), large.path().join("out"));
+    let run = Run::of(
+        flushmark()
+            .args(["sort", "-S", "1M", "--parallel", "1", "--figures", "-T", small.text(), "-T"])
+            .args([large.path(), &file, Path::new("-o"), &out])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains(" runs of "), "{}", run.stderr);
+    let mut expected: Vec<&str> = lines.split_inclusive('\n').collect();
+    expected.sort_unstable();
+    assert!(fs::read_to_string(&out).unwrap() == expected.concat());
+    assert!(entries(&small.path).is_empty());
+}

@@ -23,7 +23,12 @@ use crate::radix::{Buckets, differing};
 const FEW: usize = 12;
 
 /// From so many windows on, distribution is quicker than comparison.
-const RADIX_FROM: usize = 192;
+const RADIX_FROM: usize = 64;
+
+/// Larger buckets are sorted each by itself. What stands in smaller ones is near its place already, and is put there by
+/// insertion through all of them at once: a call for each bucket, and the end of each foretold wrongly, cost more. Measured at
+/// a million keys, with as many counters as suit it: random keys 0.92 to 0.95 of the time, URLs 0.98.
+const INSERTED: usize = 16;
 
 /// So many windows in order are looked through at once for equal ones. Buckets are often small and their equal windows few:
 /// one bucket after the other would wait for the memory of a few keys each time.
@@ -116,8 +121,7 @@ impl Engine {
         }
         if part.len() < SAMPLED_FROM {
             let deeper = partition::fill(keys, part, depth);
-            part.sort_unstable_by_key(|entry| entry.window);
-            return self.pending.ties(keys, entries, begin, end, deeper);
+            return self.windowed(keys, entries, begin, end, deeper);
         }
         let Split { less, more, depth: deeper } = partition::split(keys, part, depth, self.gather);
         let apart = |length: usize| State::Fresh(if length > part.len() / 2 { strikes + 1 } else { 0 });
@@ -138,29 +142,30 @@ impl Engine {
             return self.pending.tie(keys, entries, begin, end, depth);
         }
         let ends = self.buckets.distribute(part, differ, self.gather);
-        // From the right, because what is pushed last is done first. Small buckets are put in order at once: their
-        // entries are in the cache now. What is tied in several of them is looked up together, so that the processor waits
-        // for the memory of many keys at the same time.
-        let (mut sorted_from, mut sorted_to) = (end, end);
+        // From the right, because what is pushed last is done first. Small buckets are put in order at once, all that stand
+        // together: their entries are in the cache now, and the processor waits for the memory of what is tied in all of them
+        // at the same time.
+        let (mut from, mut until) = (end, end);
         for bucket in (0..ends.len()).rev() {
-            let from = begin + if bucket == 0 { 0 } else { ends[bucket - 1] as usize };
-            let to = begin + ends[bucket] as usize;
-            if to - from >= RADIX_FROM {
-                self.pending.ties(keys, entries, sorted_from, sorted_to, depth);
-                self.pending.push(from, to, depth, State::Windowed);
-                (sorted_from, sorted_to) = (from, from);
-                continue;
-            }
-            if to - from > 1 {
+            let to = from;
+            from = begin + if bucket == 0 { 0 } else { ends[bucket - 1] as usize };
+            if to - from <= INSERTED {
+                if until - from >= TOGETHER {
+                    insert(&mut entries[from..until]);
+                    self.pending.ties(keys, entries, from, until, depth);
+                    until = from;
+                }
+            } else if to - from < RADIX_FROM {
                 entries[from..to].sort_unstable_by_key(|entry| entry.window);
-            }
-            sorted_from = from;
-            if sorted_to - sorted_from >= TOGETHER {
-                self.pending.ties(keys, entries, sorted_from, sorted_to, depth);
-                sorted_to = sorted_from;
+            } else {
+                insert(&mut entries[to..until]);
+                self.pending.ties(keys, entries, to, until, depth);
+                self.pending.push(from, to, depth, State::Windowed);
+                until = from;
             }
         }
-        self.pending.ties(keys, entries, sorted_from, sorted_to, depth);
+        insert(&mut entries[begin..until]);
+        self.pending.ties(keys, entries, begin, until, depth);
     }
 }
 
@@ -226,6 +231,19 @@ impl Pending {
         } else {
             self.push(rest, end, depth, State::Fresh(0));
         }
+    }
+}
+
+/// Sorts entries by their windows, each of which is near its place.
+fn insert(part: &mut [Entry]) {
+    for sorted in 1..part.len() {
+        let inserted = part[sorted];
+        let mut place = sorted;
+        while place > 0 && inserted.window < part[place - 1].window {
+            part[place] = part[place - 1];
+            place -= 1;
+        }
+        part[place] = inserted;
     }
 }
 

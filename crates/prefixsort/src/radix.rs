@@ -43,8 +43,9 @@ struct Digit {
 impl Digit {
     /// The highest of the bits that differ, as many as suit the number of entries.
     fn of(differ: u64, entries: usize, gather: Option<Gather>) -> Self {
-        // Four entries a bucket and not one: counters that stay empty are also walked over.
-        let wanted = (entries.ilog2().saturating_sub(1)).clamp(1, MOST_BITS);
+        // One or two counters for each entry, so that little remains to be done by comparison; more, since those that stay
+        // empty are also walked over, cost what they save.
+        let wanted = (entries.ilog2() + 1).clamp(1, MOST_BITS);
         let Some(gather) = gather else {
             let above = u64::BITS - differ.leading_zeros();
             let bits = wanted.min(above);

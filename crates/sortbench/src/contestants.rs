@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afsort::AFSortable as _;
-use arrow_array::{ArrayRef, LargeBinaryArray};
+use arrow_array::{Array as _, ArrayRef, LargeBinaryArray};
 use arrow_row::{RowConverter, SortField};
+use prefixsort::{Options, Scratch};
+use serde::{Deserialize, Serialize};
 
 use crate::reference;
 use crate::stopwatch::Stopwatch;
@@ -26,7 +28,20 @@ pub struct Contestant {
     pub name: &'static str,
     /// What it is.
     pub what: &'static str,
+    /// What it is given.
+    pub input: Input,
     pub(crate) run: Run,
+}
+
+/// Where keys are. A sort is held against ours on what it is given itself: a column is read from its beginning to its end
+/// and only its order is put out, while slices lead anywhere and are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// Slices of keys, in an order that is not that of memory; they are put in order themselves.
+    Slices,
+    /// An Arrow column: the keys lie in the order of their rows, and the sorted rows' numbers are wanted.
+    Column,
 }
 
 /// What takes its own copy of the keys outside the timed part and gives them back in order.
@@ -38,7 +53,12 @@ const STACK_BYTES: usize = 256 << 20;
 impl Contestant {
     /// Whichever has that name.
     pub fn named(name: &str) -> Option<&'static Self> {
-        PEERS.iter().chain([&OURS, &IDLE]).find(|contestant| contestant.name == name)
+        Self::all().chain([&IDLE]).find(|contestant| contestant.name == name)
+    }
+
+    /// Ours, then the peers.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        [&OURS, &OURS_ON_A_COLUMN].into_iter().chain(&PEERS)
     }
 
     /// The keys in order, and the time that the sort took. It gets a copy of its own, and a thread with stack enough for the worst of them.
@@ -61,55 +81,102 @@ impl Contestant {
 }
 
 /// Copies and sorts nothing: what every contestant's process does beside its sort, for tools that count over a whole process.
-pub const IDLE: Contestant =
-    Contestant { name: "none", what: "only the copy", run: |keys, watch| in_place(keys, watch, |_| ()) };
+pub const IDLE: Contestant = Contestant {
+    name: "none",
+    what: "only the copy",
+    input: Input::Slices,
+    run: |keys, watch| in_place(keys, watch, |_| ()),
+};
 
 /// The sort that all this is about.
-pub const OURS: Contestant =
-    Contestant { name: "prefixsort", what: "ours", run: |keys, watch| in_place(keys, watch, prefixsort::sort) };
+pub const OURS: Contestant = Contestant {
+    name: "prefixsort",
+    what: "ours",
+    input: Input::Slices,
+    run: |keys, watch| in_place(keys, watch, prefixsort::sort),
+};
+
+/// The same sort on what Arrow's are given.
+pub const OURS_ON_A_COLUMN: Contestant = Contestant {
+    name: "ours-on-column",
+    what: "ours, on Arrow's column",
+    input: Input::Column,
+    run: |keys, watch| {
+        let column = column(keys);
+        let order = watch.time(|| order_of(&column));
+        order.into_iter().map(|row| keys[row as usize]).collect()
+    },
+};
+
+fn order_of(column: &LargeBinaryArray) -> Vec<u32> {
+    let rows = u32::try_from(column.len()).expect("rows that are numbered with 32 bits");
+    let mut order: Vec<u32> = (0..rows).collect();
+    let key = |&row: &u32| column.value(row as usize);
+    // Without a way to cancel it ends.
+    let _ = prefixsort::sort_in_arena(&mut order, key, Options::default(), &mut Scratch::default());
+    order
+}
 
 /// Whom ours is compared to. std's `sort_unstable` comes first: every data set has a target against it.
 pub const PEERS: [Contestant; 10] = [
     Contestant {
         name: STD_UNSTABLE,
         what: "std's slice::sort_unstable (ipnsort)",
+        input: Input::Slices,
         run: |keys, watch| in_place(keys, watch, <[_]>::sort_unstable),
     },
     Contestant {
         name: "std",
         what: "std's slice::sort (driftsort)",
+        input: Input::Slices,
         run: |keys, watch| in_place(keys, watch, <[_]>::sort),
     },
     Contestant {
         name: "orasort",
         what: "crate orasort: common-prefix-skipping adaptive sort, first published",
+        input: Input::Slices,
         run: |keys, watch| in_place(keys, watch, orasort::orasort_mut),
     },
     Contestant {
         name: "afsort",
         what: "crate afsort: American flag sort",
+        input: Input::Slices,
         run: |keys, watch| in_place(keys, watch, <[_]>::af_sort_unstable),
     },
     Contestant {
         name: "brainsort",
         what: "crate brainsort: radix sort on eight cached bytes, stable",
+        input: Input::Slices,
         run: |keys, watch| in_place(keys, watch, brainsort::sort),
     },
-    Contestant { name: "arrow-row", what: "Arrow's row format: encoding, then sort_unstable of rows", run: arrow_row },
-    Contestant { name: "arrow-ord", what: "Arrow's sort_to_indices on the column itself", run: arrow_ord },
+    Contestant {
+        name: "arrow-row",
+        what: "Arrow's row format: encoding, then sort_unstable of rows",
+        input: Input::Column,
+        run: arrow_row,
+    },
+    Contestant {
+        name: "arrow-ord",
+        what: "Arrow's sort_to_indices on the column itself",
+        input: Input::Column,
+        run: arrow_ord,
+    },
     Contestant {
         name: "mkqs-8",
         what: "reference: caching multikey quicksort, eight bytes",
+        input: Input::Slices,
         run: |keys, watch| in_place(keys, watch, reference::caching_multikey_quicksort),
     },
     Contestant {
         name: "sketch",
         what: "reference: sort_unstable on (eight bytes, row), then on the next eight",
+        input: Input::Slices,
         run: |keys, watch| in_place(keys, watch, reference::sketch),
     },
     Contestant {
         name: "published",
         what: "reference: the algorithm as it was published, with nothing added",
+        input: Input::Slices,
         run: |keys, watch| in_place(keys, watch, reference::published),
     },
 ];
@@ -125,7 +192,7 @@ fn in_place<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch, sort: impl FnOnce(&mut
 
 /// The column is there before, as it is in a program that uses Arrow; the rows are not.
 fn arrow_row<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch) -> Vec<&'k [u8]> {
-    let column = column(keys);
+    let column: ArrayRef = Arc::new(column(keys));
     let order = watch.time(|| {
         let field = SortField::new(column.data_type().clone());
         let converter = RowConverter::new(vec![field]).expect("a row format for binary columns");
@@ -144,8 +211,8 @@ fn arrow_ord<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch) -> Vec<&'k [u8]> {
 }
 
 /// With offsets of 64 bits: ten million long keys are more than 2 GiB.
-fn column(keys: &[&[u8]]) -> ArrayRef {
-    Arc::new(LargeBinaryArray::from_iter_values(keys))
+fn column(keys: &[&[u8]]) -> LargeBinaryArray {
+    LargeBinaryArray::from_iter_values(keys)
 }
 
 #[cfg(test)]
@@ -159,7 +226,7 @@ mod tests {
     fn all_sort(keys: &[&[u8]]) {
         let mut expected = keys.to_vec();
         expected.sort();
-        for contestant in PEERS.iter().chain([&OURS]) {
+        for contestant in Contestant::all() {
             let (sorted, _) = contestant.sort(keys);
             assert!(sorted == expected, "{} does not sort {} keys", contestant.name, keys.len());
         }
@@ -179,7 +246,7 @@ mod tests {
     #[test]
     fn a_contestant_is_timed() {
         let keys = DATA_SETS[0].keys(10_000, SEED);
-        for contestant in PEERS.iter().chain([&OURS]) {
+        for contestant in Contestant::all() {
             let (_, elapsed) = contestant.sort(&keys.slices());
             assert!(!elapsed.is_zero(), "{}", contestant.name);
         }

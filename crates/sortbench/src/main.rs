@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write as _};
 use anyhow::{Context as _, ensure};
 use clap::{Parser, Subcommand};
 use serde_json::json;
-use sortbench::contestants::{Contestant, OURS, PEERS};
+use sortbench::contestants::Contestant;
 use sortbench::data::{DATA_SETS, DataSet, SEED};
 use sortbench::measure::{self, MeasureError};
 
@@ -76,9 +76,8 @@ impl Input {
 fn main() -> anyhow::Result<()> {
     match Args::parse().task {
         Task::Compare { input, repeat, contestants } => {
-            let all = || std::iter::once(&OURS).chain(&PEERS).collect();
             let named: Vec<_> = contestants.iter().map(|name| contestant(name)).collect::<Result<_, _>>()?;
-            let named = if named.is_empty() { all() } else { named };
+            let named = if named.is_empty() { Contestant::all().collect() } else { named };
             let outcome = match measure::compare(input.set()?, input.keys, input.seed, repeat, &named) {
                 Ok(measured) => json!({ "measured": measured }),
                 // Ten million of the longest keys do not fit into every machine; the other data sets are worth having all the same.
@@ -124,7 +123,7 @@ fn lines(input: &Input, bytes: u64) -> anyhow::Result<()> {
 
 fn contestant(name: &str) -> anyhow::Result<&'static Contestant> {
     Contestant::named(name).with_context(|| {
-        let names: Vec<_> = std::iter::once(&OURS).chain(&PEERS).map(|contestant| contestant.name).collect();
+        let names: Vec<_> = Contestant::all().map(|contestant| contestant.name).collect();
         format!("nobody is called {name}; there are {}, and none, who only copies", names.join(", "))
     })
 }

@@ -6,7 +6,7 @@ use prefixsort::SortedIter;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::contestants::Contestant;
+use crate::contestants::{Contestant, Input};
 use crate::data::{DataSet, Keys};
 
 /// What a contestant took.
@@ -14,6 +14,8 @@ use crate::data::{DataSet, Keys};
 pub struct Measured {
     /// Its name.
     pub name: String,
+    /// What it was given.
+    pub input: Input,
     /// Nanoseconds for each key, repetition by repetition; one alone of a contestant that is hopeless on this data set.
     pub ns_per_key: Vec<f64>,
 }
@@ -67,7 +69,11 @@ pub fn compare(
     let slices = keys.slices();
     let mut expected = slices.clone();
     expected.sort_unstable();
-    let named = |contestant: &&Contestant| Measured { name: contestant.name.to_owned(), ns_per_key: Vec::new() };
+    let named = |contestant: &&Contestant| Measured {
+        name: contestant.name.to_owned(),
+        input: contestant.input,
+        ns_per_key: Vec::new(),
+    };
     let mut measured: Vec<Measured> = contestants.iter().map(named).collect();
     for repetition in 0..repetitions {
         for turn in 0..contestants.len() {
@@ -169,7 +175,7 @@ mod tests {
         let measured = compare(&DATA_SETS[3], 2000, SEED, 3, &[&OURS, &PEERS[0], &PEERS[8]]).unwrap();
         let names: Vec<_> = measured.iter().map(|measured| measured.name.as_str()).collect();
         assert_eq!(names, ["prefixsort", "std-unstable", "sketch"]);
-        for Measured { name, ns_per_key } in measured {
+        for Measured { name, ns_per_key, .. } in measured {
             assert_eq!(ns_per_key.len(), 3, "{name}");
             assert!(ns_per_key.iter().all(|&ns| ns > 0.0), "{name}: {ns_per_key:?}");
         }

@@ -20,14 +20,26 @@ pub struct Runner {
 pub struct Measured {
     /// Its name.
     pub name: String,
+    /// What it was given.
+    pub input: Input,
     ns_per_key: Vec<f64>,
+}
+
+/// Where keys are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// Slices that lead to them.
+    Slices,
+    /// One after the other in a column, whose order is wanted.
+    Column,
 }
 
 /// What became of a comparison.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Ours first, then the others in the order of their table.
+    /// Ours first, on slices and on a column, then the others in the order of their table.
     Measured(Vec<Measured>),
     /// Why not: the keys do not fit into this machine.
     LeftOut(String),

@@ -2,11 +2,14 @@
 
 use std::cmp::Ordering;
 
-use crate::bits::prefetch;
-use crate::keys::{KeyOf, word};
+use crate::keys::{KeyOf, expect, word};
 
 /// How far ahead of its use a key is asked for: rows lie in a line, keys wherever they were allocated.
 const AHEAD: usize = 16;
+
+/// So much of a key is asked for where eight bytes did not tell two apart. Measured at a million equal keys of 32 bytes, half of
+/// which lie in two lines: three quarters of the time that asking for the first line takes.
+const MOST: usize = 128;
 
 /// Puts rows in order that are ascending already, or strictly descending. Says whether they were; stops at the first
 /// two rows that are neither, and has changed nothing then.
@@ -29,9 +32,12 @@ fn run<T, K: KeyOf<T>>(rows: &[T], key: &K, in_order: impl Fn(Ordering) -> bool)
     let Some((first, others)) = rows.split_first() else { return true };
     let mut previous = key.of(first);
     let mut before = word(previous, 0);
+    let mut alike = false;
     for (index, row) in others.iter().enumerate() {
         if let Some(row) = others.get(index + AHEAD) {
-            prefetch(key.of(row).as_ptr());
+            let key = key.of(row);
+            // What one pair needs, others will.
+            expect(key, 0..if alike { key.len().min(MOST) } else { 1 });
         }
         // By eight bytes first: they are in the line that was asked for, while a comparison of whole keys reads vectors that
         // reach into the next one.
@@ -40,6 +46,7 @@ fn run<T, K: KeyOf<T>>(rows: &[T], key: &K, in_order: impl Fn(Ordering) -> bool)
         if !in_order(before.cmp(&begins).then_with(|| previous.cmp(this))) {
             return false;
         }
+        alike = before == begins;
         (previous, before) = (this, begins);
     }
     true

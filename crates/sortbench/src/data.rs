@@ -9,7 +9,7 @@ mod keys;
 mod text;
 mod uniform;
 
-use self::dice::Dice;
+pub(crate) use self::dice::Dice;
 pub use self::keys::Keys;
 use self::keys::Pen;
 

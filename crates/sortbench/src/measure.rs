@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::contestants::{Contestant, Input};
-use crate::data::{DataSet, Keys};
+use crate::data::{DataSet, Dice, Keys};
 
 /// What a contestant took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub enum MeasureError {
 /// Who takes so many times as long as the first contestant is not asked again: one figure says enough, and some need minutes where others need a second.
 const HOPELESS: f64 = 10.0;
 
-/// Sorts the same keys with every contestant, so many times over; who begins changes from one repetition to the next.
+/// Sorts the same keys with every contestant, so many times over, each time in another order: what one leaves in the cache is the next one's luck.
 ///
 /// # Errors
 ///
@@ -75,9 +75,10 @@ pub fn compare(
         ns_per_key: Vec::new(),
     };
     let mut measured: Vec<Measured> = contestants.iter().map(named).collect();
+    let (mut order, mut dice) = ((0..contestants.len()).collect::<Vec<_>>(), Dice::new(seed, "turns"));
     for repetition in 0..repetitions {
-        for turn in 0..contestants.len() {
-            let who = (repetition + turn) % contestants.len();
+        dice.shuffle(&mut order);
+        for &who in &order {
             if repetition > 0 && measured[who].ns_per_key[0] > HOPELESS * measured[0].ns_per_key[0] {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! `cargo xtask versus sort`: our sort of byte strings beside every peer, on every data set, in one run.
 //!
 //! The measuring itself is done by the program `sortbench`, pinned to one processor: each repetition sorts a fresh copy of the same keys with every contestant
-//! in turn, who begins changes, and each result is compared to the sorted keys. Medians are compared.
+//! in turn, in another order each time, and each result is compared to the sorted keys. Medians are compared.
 
 mod files;
 mod first;

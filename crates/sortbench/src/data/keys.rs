@@ -38,9 +38,7 @@ impl Keys {
     }
 
     pub(super) fn shuffle(&mut self, dice: &mut Dice) {
-        for last in (1..self.spans.len()).rev() {
-            self.spans.swap(last, dice.below(last + 1));
-        }
+        dice.shuffle(&mut self.spans);
     }
 
     pub(super) fn sort(&mut self) {

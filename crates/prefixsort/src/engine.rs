@@ -149,18 +149,19 @@ impl Engine {
         for bucket in (0..ends.len()).rev() {
             let to = from;
             from = begin + if bucket == 0 { 0 } else { ends[bucket - 1] as usize };
-            if to - from <= INSERTED {
-                if until - from >= TOGETHER {
-                    insert(&mut entries[from..until]);
-                    self.pending.ties(keys, entries, from, until, depth);
-                    until = from;
-                }
-            } else if to - from < RADIX_FROM {
-                entries[from..to].sort_unstable_by_key(|entry| entry.window);
-            } else {
+            if to - from >= RADIX_FROM {
                 insert(&mut entries[to..until]);
                 self.pending.ties(keys, entries, to, until, depth);
                 self.pending.push(from, to, depth, State::Windowed);
+                until = from;
+                continue;
+            }
+            if to - from > INSERTED {
+                entries[from..to].sort_unstable_by_key(|entry| entry.window);
+            }
+            if until - from >= TOGETHER {
+                insert(&mut entries[from..until]);
+                self.pending.ties(keys, entries, from, until, depth);
                 until = from;
             }
         }

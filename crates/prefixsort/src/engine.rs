@@ -150,7 +150,7 @@ impl Engine {
             let to = from;
             from = begin + if bucket == 0 { 0 } else { ends[bucket - 1] as usize };
             if to - from >= RADIX_FROM {
-                insert(&mut entries[to..until]);
+                insert_by_window(&mut entries[to..until]);
                 self.pending.ties(keys, entries, to, until, depth);
                 self.pending.push(from, to, depth, State::Windowed);
                 until = from;
@@ -160,12 +160,12 @@ impl Engine {
                 entries[from..to].sort_unstable_by_key(|entry| entry.window);
             }
             if until - from >= TOGETHER {
-                insert(&mut entries[from..until]);
+                insert_by_window(&mut entries[from..until]);
                 self.pending.ties(keys, entries, from, until, depth);
                 until = from;
             }
         }
-        insert(&mut entries[begin..until]);
+        insert_by_window(&mut entries[begin..until]);
         self.pending.ties(keys, entries, begin, until, depth);
     }
 }
@@ -235,17 +235,23 @@ impl Pending {
     }
 }
 
-/// Sorts entries by their windows, each of which is near its place.
-fn insert(part: &mut [Entry]) {
+/// Sorts by insertion entries that are few, or each near its place.
+#[inline(always)]
+fn insert(part: &mut [Entry], goes_before: impl Fn(&Entry, &Entry) -> bool) {
     for sorted in 1..part.len() {
         let inserted = part[sorted];
         let mut place = sorted;
-        while place > 0 && inserted.window < part[place - 1].window {
+        while place > 0 && goes_before(&inserted, &part[place - 1]) {
             part[place] = part[place - 1];
             place -= 1;
         }
         part[place] = inserted;
     }
+}
+
+/// Sorts by windows alone entries that are each near their place.
+fn insert_by_window(part: &mut [Entry]) {
+    insert(part, |a, b| a.window < b.window);
 }
 
 /// Sorts a few keys that share `depth` bytes by insertion: windows of eight bytes first, keys only where those are equal.
@@ -256,15 +262,7 @@ fn few<K: Keys>(keys: &K, part: &mut [Entry], depth: usize, stable: bool) {
     for entry in part.iter_mut() {
         entry.window = word(keys.key(entry.row), depth);
     }
-    for sorted in 1..part.len() {
-        let inserted = part[sorted];
-        let mut place = sorted;
-        while place > 0 && goes_before(keys, &inserted, &part[place - 1], depth, stable) {
-            part[place] = part[place - 1];
-            place -= 1;
-        }
-        part[place] = inserted;
-    }
+    insert(part, |a, b| goes_before(keys, a, b, depth, stable));
 }
 
 #[inline(always)]

@@ -2,7 +2,6 @@
 
 use std::os::fd::AsFd as _;
 
-use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use workload::{Content, Layout, SyncMethod, Workload};
 
@@ -14,6 +13,7 @@ use crate::crew::{Phase, Report, Stage};
 use crate::disk::{Disk, FileDisk, NullDisk, Renewal};
 use crate::job::{Direction, Failure, JobEnd, Orders};
 use crate::libaio::Libaio;
+use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
 use crate::queue::{NullQueue, Queue};
 use crate::queued::Queued;
@@ -60,8 +60,9 @@ impl BlockJob<'_> {
                 Ok(self.queued(NullQueue::new(depth, block_bytes), &mut NullDisk, buffers, Vec::new(), stage))
             };
         }
-        let (file, _) = open_part(self.target, &self.part.name, self.part.direct, self.open_flags())
-            .map_err(|errno| Failure::Errno { operation: "opening the job's file", offset: None, errno })?;
+        let (file, _) =
+            open_part(self.target, &self.part.name, self.part.direct, open_flags(self.workload.sync.open_flag()))
+                .map_err(|errno| Failure::Errno { operation: "opening the job's file", offset: None, errno })?;
         let write_flags =
             if self.workload.sync == SyncMethod::RwfDsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         let renewal = match self.workload.layout {
@@ -92,14 +93,6 @@ impl BlockJob<'_> {
                     .map_err(|errno| setting_up("libaio", errno))?;
                 Ok(self.queued(libaio, &mut disk, buffers, Vec::new(), stage))
             }
-        }
-    }
-
-    fn open_flags(&self) -> OFlags {
-        match self.workload.sync {
-            SyncMethod::OSync => OFlags::SYNC,
-            SyncMethod::ODsync => OFlags::DSYNC,
-            _ => OFlags::empty(),
         }
     }
 

@@ -32,6 +32,7 @@ mod janitor;
 mod job;
 mod libaio;
 mod limits;
+mod open_flags;
 mod pace;
 mod prepare;
 mod queue;
@@ -47,6 +48,7 @@ mod watch;
 
 pub use error::{Blame, EngineError};
 pub use job::Stop;
+pub use open_flags::open_flags;
 pub use run::{Options, run};
 pub use target::{Intent, Target};
 pub use uring::DurableWrites;

@@ -3,14 +3,15 @@
 use std::os::fd::OwnedFd;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::fs::{AtFlags, FallocateFlags, OFlags, fallocate, fsync, ftruncate, renameat, unlinkat};
+use rustix::fs::{AtFlags, FallocateFlags, fallocate, fsync, ftruncate, renameat, unlinkat};
 use rustix::io::{Errno, pwrite};
-use workload::{FileSpec, Layout, OpenFlag, Placement, Step, StepProgram};
+use workload::{FileSpec, Layout, Placement, Step, StepProgram};
 
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::disk::sync;
 use crate::job::{Bounds, Failure, JobEnd, Stop, Tally};
+use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
 use crate::target::{Kind, Target};
 use workload::access::{below, generator};
@@ -196,11 +197,7 @@ impl<'a> Stepping<'a> {
     fn handle(&mut self, file: usize) -> Result<(), Failure> {
         let open = &mut self.files[file];
         if open.handle.is_none() {
-            let flags = match open.spec.open_flag {
-                None => OFlags::empty(),
-                Some(OpenFlag::OSync) => OFlags::SYNC,
-                Some(OpenFlag::ODsync) => OFlags::DSYNC,
-            };
+            let flags = open_flags(open.spec.open_flag);
             let opened = open_part(self.target, &open.part.name, open.part.direct, flags);
             let (handle, _) = opened.map_err(|errno| Failure::Errno {
                 operation: "opening a file of the program",

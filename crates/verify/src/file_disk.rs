@@ -7,9 +7,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use drive::DirectIo;
-use engine::DurableWrites;
+use engine::{DurableWrites, open_flags};
 use rustix::fs::{Mode, OFlags, SeekFrom, fdatasync, fsync, seek};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags, pwritev2};
+use workload::OpenFlag;
 
 use crate::aligned::AlignedBlock;
 use crate::disk::{Disk, OpenDisk};
@@ -68,7 +69,8 @@ impl DiskSpec {
 
     fn durable(&self) -> io::Result<Durable> {
         let dsync = self.fua_method == SyncMethod::ODsync;
-        let flags = OFlags::RDWR | direct_flag(self.direct) | if dsync { OFlags::DSYNC } else { OFlags::empty() };
+        let durable = dsync.then_some(OpenFlag::ODsync);
+        let flags = OFlags::RDWR | direct_flag(self.direct) | open_flags(durable);
         let file = open(&self.path, flags)?;
         Ok(match (self.fua_path, dsync) {
             (FuaPath::IoUring, _) => {

@@ -40,6 +40,6 @@ pub use pattern::Pattern;
 pub use plan::{Plan, Table, Test, Work};
 pub use size::{ByteSize, format_bytes};
 pub use sort::{SortKeys, SortWork};
-pub use steps::{FileSpec, OpenFlag, Placement, Step, StepProgram};
-pub use sync::{SyncCall, SyncMethod};
+pub use steps::{FileSpec, Placement, Step, StepProgram};
+pub use sync::{OpenFlag, SyncCall, SyncMethod};
 pub use write_cache::WriteCache;

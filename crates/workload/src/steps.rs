@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Content, Jobs, Layout, Limit, WarmUp};
 use crate::size::{ByteSize, NotASize, format_bytes};
-use crate::sync::SyncCall;
+use crate::sync::{OpenFlag, SyncCall};
 
 /// Where in its file a write goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -33,16 +33,6 @@ pub enum Placement {
     Rand,
     /// At the file's start, every time.
     Same,
-}
-
-/// A flag with which a program's file is opened, so that each write is durable by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OpenFlag {
-    /// `O_SYNC`
-    OSync,
-    /// `O_DSYNC`
-    ODsync,
 }
 
 /// One of a program's files.

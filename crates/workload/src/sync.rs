@@ -30,6 +30,16 @@ pub enum SyncMethod {
     LinkedFdatasync,
 }
 
+/// A flag with which a file is opened, so that each write to it is durable when it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OpenFlag {
+    /// `O_SYNC`
+    OSync,
+    /// `O_DSYNC`
+    ODsync,
+}
+
 /// A sync as a call of its own, as a step program makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -100,6 +110,15 @@ impl SyncMethod {
         match self {
             SyncMethod::LinkedFsync => Some(SyncCall::Fsync),
             SyncMethod::LinkedFdatasync => Some(SyncCall::Fdatasync),
+            _ => None,
+        }
+    }
+
+    /// The flag with which the file is opened, for the methods that need one.
+    pub const fn open_flag(self) -> Option<OpenFlag> {
+        match self {
+            SyncMethod::OSync => Some(OpenFlag::OSync),
+            SyncMethod::ODsync => Some(OpenFlag::ODsync),
             _ => None,
         }
     }

@@ -18,8 +18,8 @@ use crate::blocks::{
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
 use crate::sort::{SortKeys, SortWork};
-use crate::steps::{FileSpec, OpenFlag, Step, StepProgram};
-use crate::sync::SyncMethod;
+use crate::steps::{FileSpec, Step, StepProgram};
+use crate::sync::{OpenFlag, SyncMethod};
 use crate::write_cache::WriteCache;
 
 /// A plan of more tests than this is a mistake in its matrix.

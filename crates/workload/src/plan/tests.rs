@@ -11,7 +11,7 @@ use super::*;
 use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Until};
 use crate::pattern::Pattern;
 use crate::sort::SortKeys;
-use crate::steps::OpenFlag;
+use crate::sync::OpenFlag;
 use crate::sync::SyncMethod;
 
 fn parse(text: &str) -> Plan {

@@ -46,8 +46,8 @@ pub enum UnpairedReason {
 }
 
 /// A workload without what may differ.
-fn kind(workload: &WorkloadRecord) -> WorkloadRecord {
-    WorkloadRecord { seed: 0, size_bytes: 0, ..workload.clone() }
+fn kind(result: &TestResult) -> WorkloadRecord {
+    WorkloadRecord { seed: 0, size_bytes: 0, ..result.comparable_workload() }
 }
 
 /// The tests of a group, in order of appearance; the same test of several runs is one.
@@ -57,7 +57,7 @@ fn tests<'a>(group: &Group<'a>) -> Vec<GroupTest<'a>> {
         // Of several tests alike within one run, each takes the next one of the earlier runs.
         let mut taken = vec![false; tests.len()];
         for result in &run.results {
-            let kind = kind(&result.workload);
+            let kind = kind(result);
             let known = (0..taken.len())
                 .find(|&at| !taken[at] && tests[at].0 == kind && tests[at].1[0].test == result.test)
                 .filter(|_| earlier_runs > 0);
@@ -78,8 +78,7 @@ pub(crate) fn pair<'a>(baseline: &Group<'a>, candidate: &Group<'a>) -> (Vec<Pair
     let mut ours: Vec<Option<GroupTest<'a>>> = tests(baseline).into_iter().map(Some).collect();
     let mut theirs: Vec<Option<GroupTest<'a>>> = tests(candidate).into_iter().map(Some).collect();
     let mut pairs: Vec<(usize, Pair<'a>)> = Vec::new();
-    let same_name =
-        |our: &TestResult, their: &TestResult| our.test == their.test && kind(&our.workload) == kind(&their.workload);
+    let same_name = |our: &TestResult, their: &TestResult| our.test == their.test && kind(our) == kind(their);
     // A renamed test has to agree in its size, too: nothing else tells apart the rows of a suite that varies it.
     let renamed = |our: &TestResult, their: &TestResult| our.workload.differences(&their.workload).is_empty();
     for alike in [&same_name as &dyn Fn(&TestResult, &TestResult) -> bool, &renamed] {

@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use rustix::io::{Errno, ReadWriteFlags};
 use workload::{Content, Layout, SyncMethod, Workload};
 
+use crate::batching::Batching;
 use crate::blocking::Blocking;
 use crate::buffers::Buffers;
 use crate::carrier::Carrier;
@@ -151,14 +152,15 @@ impl BlockJob<'_> {
         stage: Stage<'_>,
     ) -> Report {
         let linked = self.workload.sync.linked_call().is_some();
+        let depth = self.workload.depth_effective();
+        let mut batching = Batching::new(depth, self.clock);
         let report = stage.act(notes, |phase, bounds, tally, stop| {
             let orders = self.orders(phase);
             if let Err(end) = start_over(disk, &orders) {
                 return end;
             }
-            let depth = self.workload.depth_effective();
-            let (queue, disk, buffers) = (&mut queue, &mut *disk, &mut buffers);
-            Queued { queue, disk, depth, linked, orders: &orders, bounds, buffers, tally, stop }.run()
+            let (queue, disk, buffers, batching) = (&mut queue, &mut *disk, &mut buffers, &mut batching);
+            Queued { queue, disk, depth, linked, orders: &orders, bounds, batching, buffers, tally, stop }.run()
         });
         // Before the buffers, whose memory the kernel may hold registered.
         drop(queue);

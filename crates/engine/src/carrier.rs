@@ -5,7 +5,7 @@
 //! unless asked for by name.
 
 use rustix::io::Errno;
-use workload::{EngineChoice, Workload};
+use workload::{EngineChoice, Submission, Workload};
 
 /// A system interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,15 @@ pub enum Carrier {
 }
 
 impl Carrier {
+    /// How it hands operations to the kernel; `None` where there is no kernel in between.
+    pub const fn submission(self) -> Option<Submission> {
+        match self {
+            Carrier::Psync => Some(Submission::Blocking),
+            Carrier::IoUring | Carrier::Libaio => Some(Submission::Asynchronous),
+            Carrier::Null => None,
+        }
+    }
+
     /// The name in the result document.
     pub const fn name(self) -> &'static str {
         match self {

@@ -58,12 +58,15 @@ pub struct Report {
     pub end: JobEnd,
     /// What differs from what was asked.
     pub notes: Vec<String>,
+    /// The tick at which the measurement ended, before the job takes down what carried it: the
+    /// kernel takes 30 ms for a libaio context.
+    pub ended: u64,
 }
 
 impl Report {
     /// A job that did nothing.
     pub fn failed(failure: Failure) -> Report {
-        Report { end: JobEnd { failure: Some(failure), ..JobEnd::new() }, notes: Vec::new() }
+        Report { end: JobEnd { failure: Some(failure), ..JobEnd::new() }, notes: Vec::new(), ended: 0 }
     }
 }
 
@@ -121,7 +124,7 @@ impl Crew<'_> {
                     }
                     let report = work(job, stage);
                     // The observer stays until every job has reported or is gone.
-                    let _ = sender.send((report, clock.ticks()));
+                    let _ = sender.send(report);
                 };
                 match std::thread::Builder::new().name(format!("job {job}")).spawn_scoped(scope, body) {
                     Ok(thread) => threads.push(thread),
@@ -149,9 +152,9 @@ impl Crew<'_> {
             let (mut ends, mut notes, mut last) = (Vec::new(), Vec::new(), begun);
             while ends.len() < self.jobs as usize {
                 match receiver.recv_timeout(GLANCE) {
-                    Ok((report, finished)) => {
+                    Ok(report) => {
                         let report: Report = report;
-                        last = last.max(finished);
+                        last = last.max(report.ended);
                         if report.end.failure.is_some() {
                             // The others would go on measuring a target that is broken.
                             halt.request();
@@ -256,10 +259,11 @@ impl Stage<'_> {
         self.gate.announce();
         let start = self.gate.pass();
         if self.halt.is_requested() {
-            return Report { end: JobEnd::new(), notes };
+            return Report { end: JobEnd::new(), notes, ended: start };
         }
         let bounds = Bounds::new(self.limit, self.clock, start);
-        Report { end: phase(Phase::Measurement, bounds, &self.tally, &self.halt), notes }
+        let end = phase(Phase::Measurement, bounds, &self.tally, &self.halt);
+        Report { end, notes, ended: self.clock.ticks() }
     }
 }
 

@@ -14,11 +14,13 @@
 //! | the seams to the disk beneath them | `disk` (blocking calls), `queue` (`uring`, `libaio`) |
 //! | sorts of more than memory holds, their runs on the target | `spilling` |
 //! | what a loop needs for each operation | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
+//! | how many completions one wait is for | `batching` |
 //!
 //! `unsafe` stands only in `clock` (reading the counter), `cpu_time` (getrusage), `recorder` (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `uring` and
 //! `libaio` (the kernel's shared rings).
 
 mod affinity;
+mod batching;
 mod block_job;
 mod blocking;
 mod buffers;

@@ -1,13 +1,17 @@
 //! The loop for depth: many operations in flight from one thread.
 //!
-//! Free slots are filled, system calls hand them over in pieces and wait, and what has finished frees its slots again. The clock is read once for
-//! each piece handed over and once for each batch that came back. The loop is compiled once for each order of blocks and direction, with
-//! and without the parts that only some workloads have (offered load, sync calls, layouts that are used up).
+//! One system call hands over what was refilled and waits; then the clock is read once, what has
+//! finished is counted, and each freed slot is refilled. A slot's next operation begins at the
+//! moment at which its last one was seen to end, so no slot waits without a running clock, and
+//! operations per second times mean latency is the depth (Little's law). The loop is compiled once
+//! for each order of blocks and direction, with and without the parts that only some workloads
+//! have (offered load, sync calls, layouts that are used up).
 
 use std::time::Duration;
 
 use rustix::io::Errno;
 
+use crate::batching::Batching;
 use crate::buffers::Buffers;
 use crate::disk::Disk;
 use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
@@ -21,13 +25,6 @@ const MIXED: u8 = 2;
 
 /// A wait looks up this often, so that a stop is noticed on a device that does not answer.
 const LOOK_UP: Duration = Duration::from_millis(200);
-
-/// A batch is handed over in pieces of this share of the depth: the kernel holds all requests of one call back until its end (block plugging), so
-/// that a device which could begin with the first would wait for the last. On a loop device at depth 32, pieces of 2 gave a fifth more than whole
-/// batches; at depth 128, where it never runs dry, their size made no difference.
-const PIECES: usize = 16;
-/// io_uring plugs from the third request on (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), so that smaller pieces gain nothing.
-const PIECE_MIN: usize = 2;
 
 /// One phase (warm-up or measurement) of a job at depth.
 pub struct Queued<'a, Q, D> {
@@ -43,6 +40,8 @@ pub struct Queued<'a, Q, D> {
     pub orders: &'a Orders,
     /// When to stop.
     pub bounds: Bounds,
+    /// How many completions a wait is for.
+    pub batching: &'a mut Batching,
     /// Memory to write from and read into.
     pub buffers: &'a mut Buffers,
     /// Where latencies are counted.
@@ -103,7 +102,6 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         let mut group = Group::new(self.orders);
         let mut started = 0;
         let mut now = clock.ticks();
-        let piece = (self.depth as usize / PIECES).max(PIECE_MIN);
         loop {
             let stopping = self.bounds.reached(now, end.reads + end.writes) || self.stop.is_requested();
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
@@ -121,7 +119,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
                     self.buffers.stamped(slot as usize, offset);
                     self.queue.push(slot, Operation::Write, offset);
                 }
-                flight.begin(slot, reads, offset, due);
+                flight.begin(slot, reads, offset, due.unwrap_or(now));
                 if !PLAIN {
                     group.add(reads);
                     if let Some(pace) = &mut pace {
@@ -130,15 +128,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
                 }
                 started += 1;
                 room -= 1;
-                if PLAIN && flight.batch.len() == piece {
-                    // The wait behind the loop stamps and hands over the last piece.
-                    now = clock.ticks();
-                    flight.stamp(now);
-                    self.submit(0, None)?;
-                }
             }
-            now = clock.ticks();
-            flight.stamp(now);
             if !PLAIN && !reads_only::<DIRECTION>() {
                 group.note_begin(now);
             }
@@ -163,10 +153,14 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             let until_due =
                 if PLAIN || stopping { None } else { pace.as_ref().map(|pace| pace.due().saturating_sub(now)) };
             let timeout = until_due.map(|ticks| Duration::from_nanos(clock.ns(ticks)).min(LOOK_UP));
-            self.submit(1, timeout)?;
+            let least = if PLAIN { self.batching.size().min(flight.count) } else { 1 };
+            self.submit(least, timeout)?;
             now = clock.ticks();
             while let Some(completion) = self.queue.next_completion() {
                 self.count(completion, now, flight, end)?;
+            }
+            if PLAIN {
+                self.batching.note(now, end.reads + end.writes);
             }
         }
     }
@@ -282,35 +276,18 @@ struct Slot {
 struct Flight {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Slots prepared in the present batch whose latency counts from when the batch is handed over.
-    batch: Vec<u32>,
     count: u32,
 }
 
 impl Flight {
     fn new(depth: u32) -> Flight {
-        Flight {
-            slots: vec![Slot::default(); depth as usize],
-            free: (0..depth).rev().collect(),
-            batch: Vec::with_capacity(depth as usize),
-            count: 0,
-        }
+        Flight { slots: vec![Slot::default(); depth as usize], free: (0..depth).rev().collect(), count: 0 }
     }
 
     #[inline]
-    fn begin(&mut self, slot: u32, reads: bool, offset: u64, due: Option<u64>) {
-        self.slots[slot as usize] = Slot { begun: due.unwrap_or(0), written: 0, offset, reads };
-        if due.is_none() {
-            self.batch.push(slot);
-        }
+    fn begin(&mut self, slot: u32, reads: bool, offset: u64, begun: u64) {
+        self.slots[slot as usize] = Slot { begun, written: 0, offset, reads };
         self.count += 1;
-    }
-
-    #[inline]
-    fn stamp(&mut self, now: u64) {
-        for slot in self.batch.drain(..) {
-            self.slots[slot as usize].begun = now;
-        }
     }
 }
 
@@ -405,7 +382,9 @@ mod tests {
         let tally = Tally::new();
         let mut buffers = Buffers::new(depth as usize, 4096, Content::Random, &mut generator(1, 0)).unwrap();
         let bounds = Bounds::new(Limit::Count(count), orders.clock, orders.clock.ticks());
+        let mut batching = Batching::new(depth, orders.clock);
         let job = Queued {
+            batching: &mut batching,
             queue,
             disk: &mut NullDisk,
             depth,

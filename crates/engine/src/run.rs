@@ -133,6 +133,7 @@ impl Run<'_> {
 
         let mut record = WorkloadRecord::of(self.test);
         record.direct = workload.direct && parts.iter().all(|part| part.direct);
+        record.submission = carrier.submission();
         record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
         let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
         let commits = syncs_apart && workload.pattern.writes() && (workload.drain || workload.depth_effective() == 1);

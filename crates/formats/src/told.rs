@@ -89,6 +89,7 @@ impl Told {
             engine: self.engine,
             elapsed_s: self.elapsed_s,
             ops: self.ops,
+            in_flight: None,
             commits_per_s: self.commits_per_s,
             read_us: self.read.summary,
             write_us: self.write.summary,

@@ -3,7 +3,7 @@
 use drive::host::Controller;
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, PlaceKind, Transport, WriteCache};
 use measurement::{LatencySummary, TestResult};
-use workload::{Layout, Pattern, SyncMethod};
+use workload::{Layout, Pattern, Submission, SyncMethod};
 
 use crate::audit::is_raid;
 
@@ -43,13 +43,31 @@ impl<'a> Case<'a> {
         self.results.iter().filter(|result| is_small_write(result, sync)).min_by_key(|result| strangeness(result))
     }
 
+    /// As [`Case::small_write`], of those that handed their writes to the kernel in this way.
+    pub fn small_write_submitted(&self, sync: SyncMethod, submission: Submission) -> Option<&'a TestResult> {
+        self.results
+            .iter()
+            .filter(|result| is_small_write(result, sync))
+            .filter(|result| result.comparable_workload().submission == Some(submission))
+            .min_by_key(|result| strangeness(result))
+    }
+
     /// Two write tests that differ in their sync method alone.
     pub fn small_write_pair(&self, one: SyncMethod, other: SyncMethod) -> Option<(&'a TestResult, &'a TestResult)> {
-        let pairs = self.results.iter().filter(|result| is_small_write(result, one)).filter_map(|first| {
+        self.small_write_pairs(one, other).min_by_key(|(first, _)| strangeness(first))
+    }
+
+    /// All such pairs, in the order in which the first of each was measured.
+    pub fn small_write_pairs(
+        &self,
+        one: SyncMethod,
+        other: SyncMethod,
+    ) -> impl Iterator<Item = (&'a TestResult, &'a TestResult)> + use<'a> {
+        let results = self.results;
+        results.iter().filter(move |result| is_small_write(result, one)).filter_map(move |first| {
             let matching = |second: &&TestResult| is_small_write(second, other) && differ_in_sync_alone(first, second);
-            Some((first, self.results.iter().find(matching)?))
-        });
-        pairs.min_by_key(|(first, _)| strangeness(first))
+            Some((first, results.iter().find(matching)?))
+        })
     }
 
     /// The same test with one job and with the most jobs that were tried, of those that sync by a call.

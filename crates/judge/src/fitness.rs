@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measurement::{Fitness, Grade, TestResult, Use};
-use workload::SyncMethod;
+use workload::{Submission, SyncMethod};
 
 use crate::case::{p50_us, summary};
 use crate::findings::virtual_flush;
@@ -66,17 +66,24 @@ fn at_most(value: f64, mark: f64) -> bool {
 const CEPH_COMMITS_PER_S: &[(f64, Grade)] =
     &[(25_000.0, Grade::Excellent), (10_000.0, Grade::Good), (2_000.0, Grade::Fair), (200.0, Grade::Poor)];
 
-/// The worse of a flushing sync and a write-through one, because hardware sometimes ignores one of the two, and BlueStore waits
-/// for both kinds in its life.
-fn ceph_osd(case: &Case<'_>) -> Option<(Grade, String)> {
+/// The worst of a flushing sync and of write-through ones, because hardware sometimes ignores one of them, and BlueStore waits
+/// for both kinds in its life. On a raw device a write-through write is FUA alone where it is asynchronous, and FUA and a flush by `pwrite`.
+fn ceph_osd<'a>(case: &Case<'a>) -> Option<(Grade, String)> {
     let rate = |result: &&TestResult| result.commits_per_s.unwrap_or(0.0);
-    let worst = |methods: &[SyncMethod]| {
-        methods.iter().filter_map(|sync| case.small_write(*sync)).min_by(|a, b| rate(a).total_cmp(&rate(b)))
+    let slowest = |ways: &[SyncMethod], find: &dyn Fn(SyncMethod) -> Option<&'a TestResult>| {
+        ways.iter().filter_map(|sync| find(*sync)).min_by(|a, b| rate(a).total_cmp(&rate(b)))
     };
-    let by_call = worst(&[SyncMethod::Fsync, SyncMethod::Fdatasync]);
-    let by_flag = worst(&[SyncMethod::OSync, SyncMethod::ODsync, SyncMethod::RwfDsync]);
-    let decides = by_call.into_iter().chain(by_flag).min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-    let which = if by_call.is_some() && by_flag.is_some() { ", the slower of two ways" } else { "" };
+    let flags = [SyncMethod::OSync, SyncMethod::ODsync, SyncMethod::RwfDsync];
+    let by_flag = |submission| slowest(&flags, &|sync| case.small_write_submitted(sync, submission));
+    let by_call = slowest(&[SyncMethod::Fsync, SyncMethod::Fdatasync], &|sync| case.small_write(sync));
+    let ways = [by_call, by_flag(Submission::Asynchronous), by_flag(Submission::Blocking)];
+    let measured: Vec<&TestResult> = ways.into_iter().flatten().collect();
+    let which = match measured.len() {
+        3 => ", the slowest of three ways",
+        2 => ", the slower of two ways",
+        _ => "",
+    };
+    let decides = measured.into_iter().min_by(|a, b| rate(a).total_cmp(&rate(b)))?;
     let commits_per_s = rate(&decides);
     let grade = graded(commits_per_s, CEPH_COMMITS_PER_S, Grade::Unfit, at_least);
     let marks = match grade {

@@ -6,7 +6,7 @@
 use catalogue::{Drive, PublishedSync, Row, WriteCache};
 use measurement::TestResult;
 use serde::Serialize;
-use workload::{Pattern, SyncMethod, format_bytes};
+use workload::{Pattern, Submission, SyncMethod, format_bytes};
 
 use crate::case::summary;
 use crate::wording::{did, sync_name};
@@ -123,7 +123,8 @@ fn same_tests(case: &Case<'_>, rows: &[&Row]) -> Vec<Compared> {
         if rows[..index].iter().any(is_same) {
             continue;
         }
-        let candidates = case.results.iter().filter_map(|result| Some((strangeness(result, row)?, result)));
+        let candidates =
+            case.results.iter().filter_map(|result| Some((strangeness(result, row, case.is_raw_device())?, result)));
         let Some((_, ours)) = candidates.min_by_key(|(strangeness, _)| *strangeness) else { continue };
         let runs: Vec<(f64, f64, &'static str, bool)> =
             rows.iter().copied().filter(is_same).filter_map(|run| figures(ours, run)).collect();
@@ -148,7 +149,7 @@ fn test_of(row: &Row) -> (Pattern, u64, u32, u32, PublishedSync, Option<u32>) {
 
 /// How far one of our tests is from a published one that it may be compared with: 0 when it does just the same; `None` when the two
 /// are different things.
-fn strangeness(result: &TestResult, row: &Row) -> Option<u32> {
+fn strangeness(result: &TestResult, row: &Row, raw_device: bool) -> Option<u32> {
     let work = &result.workload;
     let (pattern, sync) = (work.pattern?, work.sync?);
     let writes = row.pattern.writes();
@@ -160,6 +161,12 @@ fn strangeness(result: &TestResult, row: &Row) -> Option<u32> {
         return None;
     }
     let by_sync = if writes { sync_strangeness(sync, work.sync_every, row)? } else { 0 };
+    // The sources wrote through libaio. By pwrite, a write with a flag is another thing on a raw device.
+    let blocking = result.comparable_workload().submission == Some(Submission::Blocking);
+    if blocking && work.depth == 1 && raw_device {
+        return None;
+    }
+    let by_sync = by_sync + u32::from(blocking);
     let one_at_a_time = work.depth == 1 && work.jobs == 1;
     // A flush does not care where the write went, while a queue of reads or writes does.
     let by_pattern = match pattern == row.pattern {

@@ -1,7 +1,7 @@
 //! Numbers and names as people read them.
 
 use measurement::{Evidence, TestResult};
-use workload::{SyncMethod, format_bytes};
+use workload::{Submission, SyncMethod, format_bytes};
 
 /// `0.7 µs`, `42 µs`, `1.74 ms`, `12.5 ms`, `1.2 s`: three significant digits, as many as are kept.
 pub(crate) fn latency(us: f64) -> String {
@@ -83,6 +83,15 @@ pub(crate) const fn sync_name(sync: SyncMethod) -> &'static str {
     }
 }
 
+/// Of a write with a flag at depth 1, whether it was asynchronous: on a raw device that is FUA alone,
+/// where `pwrite` flushes as well. Deeper queues are asynchronous anyway.
+pub(crate) fn how_submitted(result: &TestResult) -> &'static str {
+    match result.comparable_workload().submission {
+        Some(Submission::Asynchronous) if result.workload.depth == 1 => ", asynchronous",
+        _ => "",
+    }
+}
+
 /// What a test did, in few words: `4 KiB write + fsync`, `4 KiB write`, `16 KiB write + fdatasync, 8 jobs`, `4 KiB read`.
 pub fn did(result: &TestResult) -> String {
     let work = &result.workload;
@@ -91,7 +100,9 @@ pub fn did(result: &TestResult) -> String {
     let Some(pattern) = work.pattern else { return format!("a turn of {block}{jobs}") };
     let verb = if pattern.writes() { "write" } else { "read" };
     match work.sync {
-        Some(sync) if sync.is_durable() && pattern.writes() => format!("{block} {verb} + {}{jobs}", sync_name(sync)),
+        Some(sync) if sync.is_durable() && pattern.writes() => {
+            format!("{block} {verb} + {}{}{jobs}", sync_name(sync), how_submitted(result))
+        }
         _ => format!("{block} {verb}{jobs}"),
     }
 }

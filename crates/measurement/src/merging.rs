@@ -119,7 +119,8 @@ impl WorkloadRecord {
         let written = |value: Option<&Value>| value.unwrap_or(&Value::Null).to_string();
         names
             .into_iter()
-            .filter(|name| *name != "seed" && ours.get(*name) != theirs.get(*name))
+            // Another interface is another engine, which a note says.
+            .filter(|name| !matches!(name.as_str(), "seed" | "submission") && ours.get(*name) != theirs.get(*name))
             .map(|name| FieldDifference {
                 field: name.clone(),
                 ours: written(ours.get(name)),
@@ -163,6 +164,11 @@ impl TestResult {
             ops,
             iops: per_second(ops as f64),
             mib_per_s: per_second(sum(|part| part.mib_per_s * part.elapsed_s)),
+            in_flight: parts
+                .iter()
+                .map(|part| Some(part.in_flight? * part.elapsed_s))
+                .sum::<Option<f64>>()
+                .map(per_second),
             commits_per_s: match &histograms.commit {
                 Some(commits) => Some(per_second(commits.count() as f64)),
                 None => counted_commits(parts).map(per_second),

@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use workload::{Arrivals, Content, FileSpec, Layout, Pattern, Rate, SyncMethod, Test, Work, Workload, WriteCache};
+use workload::{
+    Arrivals, Content, FileSpec, Layout, Pattern, Rate, Submission, SyncMethod, Test, Work, Workload, WriteCache,
+};
 
 use crate::histogram::{Histogram, LatencySummary};
 use crate::proof::Proof;
@@ -31,6 +33,10 @@ pub struct WorkloadRecord {
     /// Whether a job waited for its writes before it synced; a sync that does not wait covers none of those in flight, and there are no commits.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub drain: bool,
+    /// How operations reached the kernel; `null` where that is not known, and for `null:`. On a raw
+    /// device a blocking `O_SYNC` write is FUA and then a flush, an asynchronous one FUA alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submission: Option<Submission>,
     /// Places in which sequential blocks went by turns.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub streams: u32,
@@ -97,6 +103,16 @@ pub struct RateRecord {
 }
 
 impl WorkloadRecord {
+    /// Operations that all jobs together keep in flight throughout; `None` where the workload itself
+    /// leaves the queue emptier at times (offered load, syncs, layouts that start over).
+    pub fn constant_depth(&self) -> Option<u32> {
+        let constant = self.pattern.is_some()
+            && self.rate.is_none()
+            && self.sync.is_none_or(|sync| sync.call().is_none())
+            && self.layout.is_none_or(|layout| layout == Layout::Overwrite);
+        constant.then_some(self.depth * self.jobs)
+    }
+
     /// As a test asks for it. The engine corrects `direct` and `size_bytes` to what it really did.
     pub fn of(test: &Test) -> WorkloadRecord {
         match &test.work {
@@ -112,6 +128,7 @@ impl WorkloadRecord {
                 sync: None,
                 sync_every: 1,
                 drain: true,
+                submission: Some(Submission::Blocking),
                 streams: 1,
                 rest_s: 0.0,
                 direct: program.files.iter().any(|file| file.direct),
@@ -134,6 +151,7 @@ impl WorkloadRecord {
                 sync: None,
                 sync_every: 1,
                 drain: true,
+                submission: Some(Submission::Blocking),
                 streams: 1,
                 rest_s: sort.rest.as_secs_f64(),
                 direct: sort.direct,
@@ -160,6 +178,7 @@ impl WorkloadRecord {
             sync: Some(workload.sync),
             sync_every: workload.sync_every,
             drain: workload.drain,
+            submission: Some(workload.submission()),
             streams: workload.streams.get(),
             rest_s: workload.rest.as_secs_f64(),
             direct: workload.direct,
@@ -213,6 +232,14 @@ pub struct Histograms {
     pub commit: Option<Histogram>,
 }
 
+impl Histograms {
+    /// All latencies of reads, writes and syncs, added up, in seconds.
+    fn busy_s(&self) -> f64 {
+        let sum_ns = |histogram: &Histogram| histogram.mean_ns() * histogram.count() as f64;
+        [&self.read, &self.write, &self.sync].into_iter().flatten().map(sum_ns).sum::<f64>() / 1e9
+    }
+}
+
 /// One test's result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestResult {
@@ -230,6 +257,11 @@ pub struct TestResult {
     pub iops: f64,
     /// Data moved per second.
     pub mib_per_s: f64,
+    /// Mean number of reads, writes and syncs in flight: their latencies added up, over the time
+    /// measured. By Little's law this is operations per second times mean latency; a job that keeps
+    /// its queue full gives its depth. `null` for step programs, sorts and foreign results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<f64>,
     /// Commits per second, where anything was made durable.
     pub commits_per_s: Option<f64>,
     /// Read latency.
@@ -295,6 +327,7 @@ impl TestResult {
         let ops = turns.unwrap_or(proof.reads + proof.writes);
         let per_second = |count: f64| if elapsed_s > 0.0 { count / elapsed_s } else { 0.0 };
         let summary = |histogram: &Option<Histogram>| histogram.as_ref().and_then(Histogram::summary);
+        let is_blocks = workload.pattern.is_some();
         TestResult {
             test: test.to_owned(),
             workload,
@@ -303,6 +336,7 @@ impl TestResult {
             ops,
             iops: per_second(ops as f64),
             mib_per_s: per_second(bytes as f64) / f64::from(1 << 20),
+            in_flight: is_blocks.then(|| per_second(histograms.busy_s())),
             commits_per_s: histograms.commit.as_ref().map(|commits| per_second(commits.count() as f64)),
             read_us: summary(&histograms.read),
             write_us: summary(&histograms.write),
@@ -323,6 +357,22 @@ impl TestResult {
     #[must_use]
     pub fn with_sort(self, figures: SortFigures) -> TestResult {
         TestResult { sort: Some(figures), steady_state: None, ..self }
+    }
+
+    /// The workload without the interface, unless that changes what the drive is asked to do, as it
+    /// does for writes that are durable by themselves. Documents of earlier versions name it as the
+    /// engine only.
+    pub fn comparable_workload(&self) -> WorkloadRecord {
+        let record = self.workload.clone();
+        let of_engine = match self.engine.as_str() {
+            "psync" => Some(Submission::Blocking),
+            "io_uring" | "libaio" => Some(Submission::Asynchronous),
+            "sim" if record.depth == 1 => Some(Submission::Blocking),
+            "sim" => Some(Submission::Asynchronous),
+            _ => None,
+        };
+        let flagged = record.sync.is_some_and(|sync| sync.is_durable() && sync.is_per_write());
+        WorkloadRecord { submission: record.submission.or(of_engine).filter(|_| flagged), ..record }
     }
 
     /// The latency that an application waits for: of the commit where there is one, else of the write, else of the read. `None` where commits were made and

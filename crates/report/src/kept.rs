@@ -263,6 +263,7 @@ mod tests {
 
           test                      engine  per second  MiB/s     p50     p99   p99.9     max  flushes each
           randwrite 4 KiB, fsync=1  psync        5,747   22.4  174 µs  181 µs  279 µs  870 µs          1.00
+          randwrite, O_SYNC async   psync        5,376   21.0  186 µs  194 µs  298 µs  930 µs          0.00
         ");
         document.results.clear();
         let summary = Summary { state: State::Interrupted, tags: Vec::new(), note: String::new(), ..summary };

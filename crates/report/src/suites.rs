@@ -36,11 +36,11 @@ mod tests {
         quick         8 tests, 39 s
             What does a commit cost here, and what makes it cost that?
             from: flushmark; the control row without durability is pg_test_fsync's idea
-        journal       1 test, 16 s
+        journal       3 tests, 47 s
             Can this drive carry a Ceph journal? Ten thousand commits a second and more mean power-loss
             protection; a few hundred mean none.
             from: Ceph performance wiki and "Choosing SSDs for Ceph": the one-line fio test
-        ceph-disk     9 tests, 1 min 35 s
+        ceph-disk     11 tests, 1 min 56 s
             Is this drive fit for a Ceph OSD, by the eight tests of the Ceph performance wiki?
             from: Ceph performance wiki (yourcmc.ru, "Производительность Ceph"), section on testing drives
         slog          15 tests, 15 s
@@ -59,7 +59,7 @@ mod tests {
             What do fsync and fdatasync cost after small and large writes, and do more committers help?
             from: Small Datum (Mark Callaghan), "SSDs, power loss protection and fsync latency", January
                   2026
-        write-cache   36 tests, 6 min 18 s
+        write-cache   40 tests, 7 min
             Is this drive faster with its write cache off or on, for durable writes and for others?
             from: Ceph performance wiki (yourcmc.ru), section on the write cache: Micron 5100, Seagate Nytro
                   1351

@@ -1,7 +1,7 @@
 //! Published rows as samples: each is a test of the suite that its source's method became.
 
 use catalogue::{Drive, PublishedSync, Row, WriteCache as Published};
-use workload::{Plan, SyncMethod, Test, Work, WriteCache, suites};
+use workload::{Plan, Submission, SyncMethod, Test, Work, WriteCache, suites};
 
 use crate::sample::{Figure, Sample};
 
@@ -56,7 +56,12 @@ fn does(test: &Test, row: &Row) -> bool {
         Published::Off => WriteCache::Off,
         Published::Default => WriteCache::Unchanged,
     };
-    workload.pattern == row.pattern
+    // The sources wrote through libaio, whose O_SYNC writes are FUA alone on a raw device.
+    let as_in_source = !workload.sync.is_durable()
+        || !workload.sync.is_per_write()
+        || workload.submission() == Submission::Asynchronous;
+    as_in_source
+        && workload.pattern == row.pattern
         && u64::from(workload.block_bytes.get()) == row.block_bytes
         && workload.depth.get() == row.depth
         && workload.jobs.get() == row.jobs

@@ -237,6 +237,21 @@ impl EngineChoice {
     }
 }
 
+/// How operations reach the kernel.
+///
+/// On a raw block device this decides what an `O_SYNC` or `O_DSYNC` write costs (`blkdev_write_iter`
+/// in `block/fops.c`): the write itself carries FUA either way, and a call that waits for it then
+/// flushes the whole cache as well. An asynchronous one has returned by then and is spared the
+/// flush.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Submission {
+    /// A call that returns when the operation is done: `pread`, `pwrite`.
+    Blocking,
+    /// A call that returns at once, and another that collects what is done: io_uring, libaio.
+    Asynchronous,
+}
+
 /// One pattern of blocks, repeated until a limit.
 #[expect(clippy::struct_excessive_bools, reason = "independent fields of a plan")]
 #[derive(Debug, Clone, PartialEq)]
@@ -329,7 +344,14 @@ impl Workload {
         let sync = match self.sync {
             SyncMethod::None => String::new(),
             SyncMethod::Fsync | SyncMethod::Fdatasync => format!(", {}={}", self.sync.name(), self.sync_every),
-            per_write => format!(", {}", per_write.name()),
+            per_write => {
+                let how = match self.engine {
+                    EngineChoice::Auto => "",
+                    EngineChoice::Psync => " pwrite",
+                    EngineChoice::IoUring | EngineChoice::Libaio => " asynchronous",
+                };
+                format!(", {}{how}", per_write.name())
+            }
         };
         let drain = if self.drain { "" } else { " undrained" };
         let streams = match self.streams.get() {
@@ -356,6 +378,17 @@ impl Workload {
         match self.sync.call() {
             Some(_) if self.pattern.writes() && self.drain => self.depth.get().min(self.sync_every),
             _ => self.depth.get(),
+        }
+    }
+
+    /// How its operations reach the kernel, where nothing but the workload decides.
+    pub fn submission(&self) -> Submission {
+        match self.engine {
+            EngineChoice::Psync => Submission::Blocking,
+            EngineChoice::IoUring | EngineChoice::Libaio => Submission::Asynchronous,
+            EngineChoice::Auto if self.sync.linked_call().is_some() => Submission::Asynchronous,
+            EngineChoice::Auto if self.depth_effective() > 1 => Submission::Asynchronous,
+            EngineChoice::Auto => Submission::Blocking,
         }
     }
 

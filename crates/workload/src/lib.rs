@@ -33,8 +33,8 @@ pub mod sync;
 pub mod write_cache;
 
 pub use blocks::{
-    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Streams, Until,
-    WarmUp, Workload,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Streams,
+    Submission, Until, WarmUp, Workload,
 };
 pub use pattern::Pattern;
 pub use plan::{Plan, Table, Test, Work};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measurement::WorkloadRecord;
 use measurement::result::RateRecord;
 use workload::fio::value::number;
-use workload::{Arrivals, Content, Pattern, SyncMethod, WriteCache};
+use workload::{Arrivals, Content, Pattern, Submission, SyncMethod, WriteCache};
 
 /// Engines that carry one operation at a time, whatever `iodepth` says (fio(1), "I/O engine").
 const SYNCHRONOUS: [&str; 7] = ["psync", "sync", "pvsync", "pvsync2", "vsync", "mmap", "null"];
@@ -57,6 +57,11 @@ impl Options {
     /// The interface, in fio's word for it.
     pub fn engine(&self) -> &str {
         self.get("ioengine").unwrap_or("psync")
+    }
+
+    /// How operations reached the kernel.
+    fn submission(&self) -> Submission {
+        if SYNCHRONOUS.contains(&self.engine()) { Submission::Blocking } else { Submission::Asynchronous }
     }
 
     /// I/Os that are really kept in flight.
@@ -144,6 +149,7 @@ impl Options {
             sync_every,
             // fio issues its sync beside the writes in flight and not behind them; at depth 1 there are none.
             drain: depth == 1 || sync.call().is_none(),
+            submission: Some(self.submission()),
             streams: 1,
             rest_s: 0.0,
             direct: self.flag("direct"),

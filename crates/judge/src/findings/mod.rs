@@ -16,6 +16,7 @@ mod flush_vanished;
 mod fsync_dearer;
 mod host_settings;
 mod in_memory;
+mod latencies_do_not_add_up;
 mod no_block_device;
 mod no_flush_sent;
 mod noisy;
@@ -53,6 +54,7 @@ const fn timing(judge: fn(&Case<'_>) -> Option<Finding>) -> Rule {
 }
 
 const RULES: &[Rule] = &[
+    facts(latencies_do_not_add_up::judge),
     facts(in_memory::judge),
     facts(barriers_off::judge),
     facts(cache_belief_overridden::judge),

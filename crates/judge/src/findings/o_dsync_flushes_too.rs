@@ -1,10 +1,10 @@
 //! On a raw block device a synchronous `O_DSYNC` write flushes the whole cache as well.
 
 use measurement::{Confidence, Evidence, Finding};
-use workload::SyncMethod;
+use workload::{Submission, SyncMethod};
 
 use crate::case::{flushes_per_commit, p50_us};
-use crate::wording::{flushes, latency, median};
+use crate::wording::{flushes, latency, median, sync_name};
 use crate::{Case, FlushPath};
 
 /// A flush for nearly each write, where FUA takes care of the data itself. Others' flushes only add to it.
@@ -24,8 +24,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let methods = [SyncMethod::ODsync, SyncMethod::OSync, SyncMethod::RwfDsync];
     let durable = methods
         .into_iter()
-        .filter_map(|sync| case.small_write(sync))
-        .find(|result| result.engine == "psync" && flushes_per_commit(result) >= Some(least))?;
+        .filter_map(|sync| case.small_write_submitted(sync, Submission::Blocking))
+        .find(|result| flushes_per_commit(result) >= Some(least))?;
     let mut evidence = vec![median(durable), Evidence::fact("engine", durable.engine.as_str())];
     evidence.extend(flushes(durable));
     evidence.extend(case.flushing_commit().map(median));
@@ -33,7 +33,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     Some(Finding {
         id: "o-dsync-flushes-too".to_owned(),
         title: format!(
-            "On the raw device each plain O_DSYNC write is {sent} ({}): the kernel flushes once more than durability needs.",
+            "On the raw device each plain {} write is {sent} ({}): the kernel flushes once more than durability needs.",
+            durable.workload.sync.map_or("O_DSYNC", sync_name),
             latency(p50_us(durable))
         ),
         evidence,

@@ -5,7 +5,7 @@ use workload::SyncMethod;
 
 use crate::case::p50_us;
 use crate::physics::UNPROTECTED_COMMIT_LEAST_US;
-use crate::wording::{flushes, latency, median, sync_name};
+use crate::wording::{flushes, how_submitted, latency, median, sync_name};
 use crate::{Case, FlushPath};
 
 /// Up to here a durable write costs the same as one that nobody waits for.
@@ -15,9 +15,11 @@ const FREE_MOST: f64 = 1.3;
 pub(crate) fn ignored<'a>(case: &Case<'a>) -> Option<&'a measurement::TestResult> {
     let flushed = case.flushing_commit().filter(|commit| p50_us(commit) >= UNPROTECTED_COMMIT_LEAST_US)?;
     [SyncMethod::ODsync, SyncMethod::OSync, SyncMethod::RwfDsync].into_iter().find_map(|sync| {
-        let (durable, control) = case.small_write_pair(sync, SyncMethod::None)?;
-        let free = control.workload.direct && p50_us(durable) <= FREE_MOST * p50_us(control);
-        (free && p50_us(flushed) >= 3.0 * p50_us(durable)).then_some(durable)
+        // On a raw device only the asynchronous way is FUA alone; the other one flushes as well.
+        case.small_write_pairs(sync, SyncMethod::None).find_map(|(durable, control)| {
+            let free = control.workload.direct && p50_us(durable) <= FREE_MOST * p50_us(control);
+            (free && p50_us(flushed) >= 3.0 * p50_us(durable)).then_some(durable)
+        })
     })
 }
 
@@ -31,10 +33,11 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     evidence.extend(case.control().map(median));
     evidence.extend(flushes(durable));
     let method = durable.workload.sync.map_or("O_DSYNC", sync_name);
+    let how = how_submitted(durable);
     Some(Finding {
         id: "o-dsync-ignored".to_owned(),
         title: format!(
-            "{method} takes {}, no longer than a write that nobody waits for, while a flush takes {}: one of the two is not what it says.",
+            "{method}{how} takes {}, no longer than a write that nobody waits for, while a flush takes {}: one of the two is not what it says.",
             latency(p50_us(durable)),
             latency(p50_us(flushed))
         ),

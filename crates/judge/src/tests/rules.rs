@@ -35,8 +35,7 @@ fn a_raw_device_where_o_dsync_flushes_too() {
     ZFS SLOG: poor. 1.42 ms for a 4 KiB write + fsync; at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms.
     database log: fair. One connection commits every 1.42 ms (4 KiB write + fsync), p99 1.49 ms, within etcd's limit of 10 ms.
     general use: good. A 4 KiB write + fsync takes 1.42 ms.
-    like micron-5100-eco-960gb (cache on), 1.10 times apart
-      - 4 KiB write + O_DSYNC: 1450.0 here, 1634.0 published, us
+    like micron-5100-eco-960gb (cache on), 1.07 times apart
       - 4 KiB write + fsync: 1420.0 here, 1517.5 published, us
     like samsung-980-1tb (cache default), 1.23 times apart
       - 4 KiB write + fsync: 1420.0 here, 1742.2 published, us

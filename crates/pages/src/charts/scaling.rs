@@ -83,8 +83,8 @@ pub fn figures(id: &str, over: Over, results: &[TestResult]) -> Vec<Figure> {
 }
 
 /// What a test is apart from what grows.
-fn key(over: Over, workload: &WorkloadRecord) -> WorkloadRecord {
-    let mut key = WorkloadRecord { size_bytes: 0, seed: 0, ..workload.clone() };
+fn key(over: Over, result: &TestResult) -> WorkloadRecord {
+    let mut key = WorkloadRecord { size_bytes: 0, seed: 0, ..result.comparable_workload() };
     match over {
         Over::Depth => key.depth = 0,
         Over::Jobs => key.jobs = 0,
@@ -95,7 +95,7 @@ fn key(over: Over, workload: &WorkloadRecord) -> WorkloadRecord {
 fn groups(over: Over, results: &[TestResult]) -> Vec<Group<'_>> {
     let mut groups: Vec<(WorkloadRecord, Group<'_>)> = Vec::new();
     for result in results {
-        let key = key(over, &result.workload);
+        let key = key(over, result);
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, group)) => group.results.push(result),
             None => groups.push((key, Group { name: name(over, &result.workload), results: vec![result] })),

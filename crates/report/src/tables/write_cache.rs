@@ -1,7 +1,7 @@
 //! The write-cache matrix of the Ceph performance wiki: each test with the drive's cache off and on, side by side.
 
 use measurement::TestResult;
-use workload::{Pattern, SyncMethod, WriteCache};
+use workload::{Pattern, Submission, SyncMethod, WriteCache};
 
 use super::size;
 use crate::columns::{Cell, Column, Columns};
@@ -15,7 +15,9 @@ const LARGE_BYTES: u64 = 1 << 20;
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     let key = |result: &TestResult| {
         let workload = &result.workload;
-        (workload.pattern, workload.block_bytes, workload.depth, workload.sync)
+        // The interface decides what a write with a flag is.
+        let submission = result.comparable_workload().submission.filter(|_| workload.depth == 1);
+        (workload.pattern, workload.block_bytes, workload.depth, workload.sync, submission)
     };
     let mut keys = Vec::new();
     for result in results {
@@ -24,9 +26,10 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         }
     }
     // The order of the source, whatever order they ran in.
-    keys.sort_by_key(|&(pattern, block_bytes, depth, sync)| {
+    keys.sort_by_key(|&(pattern, block_bytes, depth, sync, submission)| {
         let pattern = Pattern::ALL.iter().position(|&known| Some(known) == pattern);
-        (block_bytes, pattern, depth, SyncMethod::ALL.iter().position(|&known| Some(known) == sync))
+        let sync = SyncMethod::ALL.iter().position(|&known| Some(known) == sync);
+        (block_bytes, pattern, depth, sync, submission == Some(Submission::Blocking))
     });
     let mut table = Columns::new([
         Column::left("test"),
@@ -50,7 +53,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         let gain = off.zip(on).filter(|(_, on)| on.iops > 0.0).map(|(off, on)| off.iops / on.iops);
         table.row([
             Cell::from(format!("{pattern} {}, depth {}", size(first), first.workload.depth)),
-            Cell::from(first.workload.sync.map_or("steps", SyncMethod::name)),
+            Cell::from(sync_column(wanted.3, wanted.4)),
             Cell::from(if large { "MiB/s" } else { "IOPS" }),
             figure(under(WriteCache::Unchanged)),
             figure(off),
@@ -59,6 +62,16 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         ]);
     }
     table.render(look)
+}
+
+/// The sync method, and for a flag at depth 1 how the write was handed over.
+fn sync_column(sync: Option<SyncMethod>, submission: Option<Submission>) -> String {
+    let name = sync.map_or("steps", SyncMethod::name);
+    match submission {
+        None => name.to_owned(),
+        Some(Submission::Asynchronous) => format!("{name}, asynchronous"),
+        Some(Submission::Blocking) => format!("{name}, pwrite"),
+    }
 }
 
 #[cfg(test)]
@@ -78,40 +91,44 @@ mod golden {
     #[test]
     fn the_matrix() {
         insta::assert_snapshot!(table(&both(), &Look::plain()), @"
-        test                        sync    unit   cache off   cache on  off : on
-        write 4 KiB, depth 1        none    IOPS      66,667     66,667       1 x
-        write 4 KiB, depth 1        fsync   IOPS      22,222        487    45.7 x
-        write 4 KiB, depth 1        o_sync  IOPS      21,053        449    46.8 x
-        write 4 KiB, depth 128      none    IOPS   3,233,529  3,233,529       1 x
-        write 4 KiB, depth 128      fsync   IOPS      22,222        487    45.7 x
-        write 4 KiB, depth 128      o_sync  IOPS   1,021,114     21,799    46.8 x
-        randwrite 4 KiB, depth 1    none    IOPS      66,667     66,667       1 x
-        randwrite 4 KiB, depth 1    fsync   IOPS      22,222        487    45.7 x
-        randwrite 4 KiB, depth 1    o_sync  IOPS      21,053        449    46.8 x
-        randwrite 4 KiB, depth 32   none    IOPS   1,066,667  1,066,667       1 x
-        randwrite 4 KiB, depth 32   fsync   IOPS      22,222        487    45.7 x
-        randwrite 4 KiB, depth 32   o_sync  IOPS     336,842      7,191    46.8 x
-        randwrite 4 KiB, depth 128  none    IOPS   3,233,529  3,233,529       1 x
-        randwrite 4 KiB, depth 128  fsync   IOPS      22,222        487    45.7 x
-        randwrite 4 KiB, depth 128  o_sync  IOPS   1,021,114     21,799    46.8 x
-        write 4 MiB, depth 32       none    MiB/s      8,325      8,325       1 x
-        write 4 MiB, depth 32       fsync   MiB/s        518        411    1.26 x
-        write 4 MiB, depth 32       o_sync  MiB/s      8,290      6,466    1.28 x
+        test                        sync                  unit   cache off   cache on  off : on
+        write 4 KiB, depth 1        none                  IOPS      66,667     66,667       1 x
+        write 4 KiB, depth 1        fsync                 IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 1        o_sync, asynchronous  IOPS      21,053        449    46.8 x
+        write 4 KiB, depth 1        o_sync, pwrite        IOPS      21,053        449    46.8 x
+        write 4 KiB, depth 128      none                  IOPS   3,233,529  3,233,529       1 x
+        write 4 KiB, depth 128      fsync                 IOPS      22,222        487    45.7 x
+        write 4 KiB, depth 128      o_sync                IOPS   1,021,114     21,799    46.8 x
+        randwrite 4 KiB, depth 1    none                  IOPS      66,667     66,667       1 x
+        randwrite 4 KiB, depth 1    fsync                 IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 1    o_sync, asynchronous  IOPS      21,053        449    46.8 x
+        randwrite 4 KiB, depth 1    o_sync, pwrite        IOPS      21,053        449    46.8 x
+        randwrite 4 KiB, depth 32   none                  IOPS   1,066,667  1,066,667       1 x
+        randwrite 4 KiB, depth 32   fsync                 IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 32   o_sync                IOPS     336,842      7,191    46.8 x
+        randwrite 4 KiB, depth 128  none                  IOPS   3,233,529  3,233,529       1 x
+        randwrite 4 KiB, depth 128  fsync                 IOPS      22,222        487    45.7 x
+        randwrite 4 KiB, depth 128  o_sync                IOPS   1,021,114     21,799    46.8 x
+        write 4 MiB, depth 32       none                  MiB/s      8,325      8,325       1 x
+        write 4 MiB, depth 32       fsync                 MiB/s        518        411    1.26 x
+        write 4 MiB, depth 32       o_sync                MiB/s      8,290      6,466    1.28 x
         ");
     }
 
     #[test]
     fn one_setting_alone() {
         let mut alone = both();
-        alone.truncate(3);
+        alone.retain(|result| result.workload.depth == 1 && result.workload.pattern == Some(Pattern::Write));
+        alone.truncate(4);
         for result in &mut alone {
             result.workload.write_cache = WriteCache::Unchanged;
         }
         insta::assert_snapshot!(table(&alone, &Look::plain()), @"
-        test                    sync    unit   as found
-        write 4 KiB, depth 1    none    IOPS     66,667
-        write 4 KiB, depth 1    o_sync  IOPS     21,053
-        write 4 KiB, depth 128  none    IOPS  3,233,529
+        test                  sync                  unit  as found
+        write 4 KiB, depth 1  none                  IOPS    66,667
+        write 4 KiB, depth 1  fsync                 IOPS    22,222
+        write 4 KiB, depth 1  o_sync, asynchronous  IOPS    21,053
+        write 4 KiB, depth 1  o_sync, pwrite        IOPS    21,053
         ");
     }
 }

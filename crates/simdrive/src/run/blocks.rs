@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use workload::access::{Access, Gaps, Mix, Random, Region, Sequential, Streams, generator};
-use workload::{Layout, SyncMethod, Workload};
+use workload::{Layout, Submission, SyncMethod, Workload};
 
 use super::{Bounds, Job, SLOT_BITS, Step, World};
 use crate::host::file::File;
@@ -170,7 +170,7 @@ impl BlockJob {
         let offset = self.order.next();
         let reads = !workload.pattern.writes() || (workload.pattern.is_mixed() && self.mix.next_reads());
         let (file, bytes) = (self.file, self.region.block_bytes);
-        let queued = self.depth > 1;
+        let queued = workload.submission() == Submission::Asynchronous;
         let call = if reads {
             Call::Read { file, offset, bytes }
         } else {

@@ -1,0 +1,75 @@
+//! Rate times latency is not the depth, so one of the two is wrong.
+
+use measurement::{Confidence, Ended, Evidence, Finding, TestResult};
+
+use crate::Case;
+
+/// Little's law holds exactly for a queue that is kept full; histograms round to a thousandth.
+const OFF_MAX: f64 = 0.02;
+/// While a queue fills and empties it is not full: of this many turnovers, that is below a hundredth.
+const TURNOVERS_MIN: u64 = 200;
+
+/// Operations in flight by rate times latency, and as asked for, where the two contradict each other.
+fn contradiction(result: &TestResult) -> Option<(f64, f64)> {
+    let asked = f64::from(result.workload.constant_depth()?);
+    let in_flight = result.in_flight?;
+    // Of several jobs, one may have reached its count before the others.
+    let comparable =
+        result.workload.jobs == 1 && result.ended == Ended::Limit && result.ops as f64 >= asked * TURNOVERS_MIN as f64;
+    (comparable && (in_flight / asked - 1.0).abs() > OFF_MAX).then_some((in_flight, asked))
+}
+
+pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    let (result, (in_flight, asked)) = case.results.iter().find_map(|result| Some((result, contradiction(result)?)))?;
+    Some(Finding {
+        id: "latencies-do-not-add-up".to_owned(),
+        title: format!(
+            "\"{}\": rate times mean latency gives {in_flight:.1} operations in flight, not {asked:.0}.",
+            result.test
+        ),
+        evidence: vec![
+            Evidence::number("in flight, by rate times latency", in_flight, "operations"),
+            Evidence::number("in flight, as asked for", asked, "operations"),
+        ],
+        confidence: Confidence::High,
+        doubt: None,
+        advice: "Do not use these latencies. This is a defect of the engine that measured them: please report it with the result document."
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use drive::HostFacts;
+    use workload::SyncMethod;
+
+    use super::*;
+    use crate::machines::write;
+
+    /// A depth-1 write test whose latencies account for this share of its time.
+    fn found(in_flight: f64, change: impl Fn(&mut TestResult)) -> Option<Finding> {
+        let mut result = write(SyncMethod::None, 50.0, 0.0).result();
+        result.in_flight = Some(in_flight);
+        change(&mut result);
+        judge(&Case::new(&[result], None, &HostFacts::default()))
+    }
+
+    #[test]
+    fn a_fiftieth_off_is_found_and_less_is_not() {
+        assert_eq!(found(1.0, |_| {}), None);
+        assert_eq!(found(0.985, |_| {}), None);
+        assert_eq!(found(1.015, |_| {}), None);
+        let title = found(0.82, |_| {}).unwrap().title;
+        assert!(title.ends_with("rate times mean latency gives 0.8 operations in flight, not 1."), "{title}");
+        assert!(found(1.03, |_| {}).is_some());
+    }
+
+    #[test]
+    fn a_queue_that_need_not_be_full_is_not_judged() {
+        assert_eq!(found(0.5, |result| result.workload.jobs = 4), None);
+        assert_eq!(found(0.5, |result| result.workload.sync = Some(SyncMethod::Fsync)), None);
+        assert_eq!(found(0.5, |result| result.ended = Ended::Interrupted), None);
+        assert_eq!(found(0.5, |result| result.ops = 199), None);
+        assert_eq!(found(0.5, |result| result.in_flight = None), None);
+    }
+}

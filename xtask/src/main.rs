@@ -9,6 +9,7 @@ mod rig;
 mod test;
 mod versus;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -79,8 +80,19 @@ enum Peer {
     Verify(versus::Options),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Args::parse().task {
+fn main() -> ExitCode {
+    match run(Args::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Returned from `main`, an error would bring a backtrace with it where RUST_BACKTRACE is set.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<()> {
+    match task {
         Task::Test { rigs, minutes } => test::run(rigs, minutes.map(Duration::from_mins)),
         Task::Docs => docs::write(),
         Task::Fit(options) => fit::run(&options),

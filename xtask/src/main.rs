@@ -9,6 +9,8 @@ mod rig;
 mod test;
 mod versus;
 
+use std::ffi::OsString;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
@@ -25,12 +27,18 @@ struct Args {
 enum Task {
     /// Formatting, lints, documentation, every test; needs the toolchain and Linux
     Test {
-        /// As root: install the Debian packages that tests with real components need, and run those too
+        /// As root: run the tests on a bare root, install the Debian packages that tests with real components need, and run those too
         #[arg(long)]
         rigs: bool,
         /// What the whole may take: real components that would begin in its last third are left out, and said to be
         #[arg(long, requires = "rigs")]
         minutes: Option<u64>,
+    },
+    /// Run a command with no programs but the toolchain's and a small system's; `test --rigs` calls it
+    #[command(hide = true)]
+    BareRoot {
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
     },
     /// Write the generated files anew: docs/plan.md, docs/models.md, schemas/*.json
     Docs,
@@ -79,9 +87,21 @@ enum Peer {
     Verify(versus::Options),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Args::parse().task {
+fn main() -> ExitCode {
+    match run(Args::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Returned from `main`, an error would bring a backtrace with it where RUST_BACKTRACE is set.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<()> {
+    match task {
         Task::Test { rigs, minutes } => test::run(rigs, minutes.map(Duration::from_mins)),
+        Task::BareRoot { command } => test::enter_bare_root(&command),
         Task::Docs => docs::write(),
         Task::Fit(options) => fit::run(&options),
         Task::Reproduce => reproduce::run(),

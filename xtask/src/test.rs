@@ -1,10 +1,16 @@
 //! The tests: everything that a change must pass.
 //!
-//! A test that cannot run somewhere prints `skipped: NAME: REASON` and passes. Those lines are counted and listed at the end, so that a skip is
-//! seen.
+//! A test that cannot run somewhere prints `skipped: NAME: REASON` and passes, where NAME is the
+//! function of the test. Those lines are counted and listed at the end, so that a skip is seen.
+//!
+//! With `--rigs`, everything runs on a bare root first ([`bare_root`]), which proves that the
+//! toolchain suffices. Then packages are installed, and only the tests that were skipped run again.
 
+mod bare_root;
+
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +18,8 @@ use anyhow::{Context as _, bail};
 
 use crate::command::{command, is_there, output, shown};
 use crate::rig::{self, Rig};
+
+pub use self::bare_root::enter as enter_bare_root;
 
 /// Debian packages with the real components that rig tests use.
 const PACKAGES: [&str; 35] = [
@@ -68,15 +76,19 @@ const FUZZ_SECONDS: u32 = 20;
 pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut tally = Tally::default();
-    if rigs {
-        step("packages", || install(&PACKAGES))?;
-    }
     step("formatting", || shown("cargo", &["fmt", "--all", "--", "--check"]))?;
     step("lints", || {
         shown("cargo", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"])
     })?;
     step("documentation", documentation)?;
-    step("tests", || tests(rigs, &mut tally))?;
+    if rigs {
+        let mut bare = Tally::default();
+        step("tests on a bare root", || on_a_bare_root(&mut bare))?;
+        step("packages", || install(&PACKAGES))?;
+        step("tests that were skipped", || with_packages(bare, &mut tally))?;
+    } else {
+        step("tests", || tests(&mut command("cargo", &CARGO_TEST), &mut tally))?;
+    }
     if rigs {
         let steps: [(&str, Step); 5] = [
             ("QEMU rig", |tally| rig(&Rig::Qemu(rig::qemu::Options::default()), tally)),
@@ -116,6 +128,8 @@ struct Tally {
     passed: u64,
     failed: u64,
     skips: Vec<String>,
+    /// The functions of tests that ran, skipped or not.
+    ran: BTreeSet<String>,
 }
 
 fn step(name: &str, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
@@ -154,16 +168,62 @@ enum Line {
     Err(String),
 }
 
+const CARGO_TEST: [&str; 5] = ["test", "--workspace", "--no-fail-fast", "--", "--nocapture"];
+
+/// Every test, where there is no program but those of the toolchain and of a small system.
+fn on_a_bare_root(tally: &mut Tally) -> anyhow::Result<()> {
+    shown("cargo", &["test", "--quiet", "--workspace", "--no-run"])?;
+    if let Some(reason) = bare_root::unavailable() {
+        tally.skips.push(format!("`bare root`: {reason}"));
+        return tests(&mut command("cargo", &CARGO_TEST), tally);
+    }
+    tests(&mut bare_root::wrapped(&[&["cargo"], &CARGO_TEST[..]].concat()), tally)
+}
+
+/// The tests that were skipped, once more, with the packages that they need.
+fn with_packages(bare: Tally, tally: &mut Tally) -> anyhow::Result<()> {
+    let names: BTreeSet<&str> = bare.skips.iter().filter_map(|skip| skipped_test(skip)).collect();
+    let mut again = Tally::default();
+    if !names.is_empty() {
+        let args = ["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast", "--", "--nocapture"];
+        let mut cargo = command("cargo", &args);
+        cargo.args(names).env("FLUSHMARK_RIGS", "1");
+        tests(&mut cargo, &mut again)?;
+    }
+    tally.add(bare, again);
+    Ok(())
+}
+
+impl Tally {
+    /// Adds two runs of the same tests, of which the second repeated what the first had skipped.
+    fn add(&mut self, first: Tally, again: Tally) {
+        // Those that ran again are among the ones that passed before.
+        self.passed += first.passed;
+        self.failed += first.failed + again.failed;
+        let has_run_again = |skip: &String| skipped_test(skip).is_some_and(|name| again.ran.contains(name));
+        self.skips.extend(first.skips.into_iter().filter(|skip| !has_run_again(skip)));
+        self.skips.extend(again.skips);
+    }
+}
+
+/// The function that a skip names.
+fn skipped_test(skip: &str) -> Option<&str> {
+    let name = skip.split([':', ' ']).next()?;
+    let is_function = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    (is_function && skip[name.len()..].starts_with([':', ' '])).then_some(name)
+}
+
+/// The function of the test that libtest names on this line.
+fn test_in(line: &str) -> Option<&str> {
+    let (path, _) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    path.split([' ', '(']).next()?.rsplit("::").next()
+}
+
 /// `cargo test` with its output shown, counted, and searched for skips.
-fn tests(rigs: bool, tally: &mut Tally) -> anyhow::Result<()> {
-    let args = ["test", "--workspace", "--no-fail-fast", "--", "--nocapture"];
-    let mut cargo = command("cargo", &args);
+fn tests(cargo: &mut Command, tally: &mut Tally) -> anyhow::Result<()> {
     cargo.stdout(Stdio::piped());
     // A skip is said on stderr; both streams in one, so that neither is lost.
     cargo.stderr(Stdio::piped());
-    if rigs {
-        cargo.env("FLUSHMARK_RIGS", "1");
-    }
     let mut child = cargo.spawn().context("cannot start cargo")?;
     let (out, err) = (child.stdout.take().context("no stdout")?, child.stderr.take().context("no stderr")?);
     let (said, lines) = mpsc::channel();
@@ -191,6 +251,7 @@ fn tests(rigs: bool, tally: &mut Tally) -> anyhow::Result<()> {
         if let Some(skip) = skip_in(text) {
             tally.skips.push(skip);
         }
+        tally.ran.extend(test_in(text).map(str::to_owned));
         match line {
             Line::Err(text) if skip_in(&text).is_none() => eprintln!("{text}"),
             Line::Err(_) => {}
@@ -313,5 +374,22 @@ mod tests {
         assert_eq!(skip_in("skipped: kill: no permission"), Some("kill: no permission".to_owned()));
         assert_eq!(skip_in("test a::b ... skipped: needs root"), Some("needs root".to_owned()));
         assert_eq!(skip_in("slog: 512 B skipped: below"), None);
+        assert_eq!(skipped_test("kill_it: no permission"), Some("kill_it"));
+        assert_eq!(skipped_test("kill_it (ext4): no mkfs.ext4"), Some("kill_it"));
+        assert_eq!(skipped_test("`mkfs.xfs`: missing"), None);
+        assert_eq!(skipped_test("kill_it"), None);
+        assert_eq!(test_in("test served::files::kill_it ... ok"), Some("kill_it"));
+        assert_eq!(test_in("test kill_it ... skipped: kill_it: needs root"), Some("kill_it"));
+        assert_eq!(test_in("test result: ok. 12 passed"), None);
+    }
+
+    #[test]
+    fn a_test_that_ran_again_counts_once_and_one_that_did_not_stays_skipped() {
+        let skips = |reasons: &[&str]| reasons.iter().map(|&reason| reason.to_owned()).collect();
+        let bare = Tally { passed: 9, skips: skips(&["kill_it: no fio", "other: no root"]), ..Tally::default() };
+        let again = Tally { passed: 1, ran: ["kill_it".to_owned()].into(), skips: Vec::new(), failed: 0 };
+        let mut tally = Tally::default();
+        tally.add(bare, again);
+        assert_eq!((tally.passed, tally.failed, tally.skips), (9, 0, skips(&["other: no root"])));
     }
 }

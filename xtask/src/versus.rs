@@ -11,6 +11,7 @@ mod rigs;
 mod rows;
 pub mod sort;
 pub mod verify;
+mod zram;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

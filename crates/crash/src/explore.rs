@@ -311,7 +311,7 @@ mod tests {
         };
         let explorer = match Explorer::new(recording, plan, 1, directory.path()) {
             Ok(explorer) => explorer,
-            Err(error) => return eprintln!("skipped: {error}"),
+            Err(error) => return eprintln!("skipped: a_recording_that_cannot_be_read_is_no_verdict: {error}"),
         };
         let state = State::whole(0);
         assert_eq!(explorer.check_one(&state).unwrap(), Verdict::Passed);

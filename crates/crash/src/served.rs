@@ -383,12 +383,15 @@ mod tests {
         Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY)
     }
 
-    fn mounted(work: impl FnOnce(&Path) -> Result<Served, MountError>) -> Option<(Served, tempfile::TempDir)> {
+    fn mounted(
+        test: &str,
+        work: impl FnOnce(&Path) -> Result<Served, MountError>,
+    ) -> Option<(Served, tempfile::TempDir)> {
         let directory = tempfile::tempdir().unwrap();
         match work(directory.path()) {
             Ok(served) => Some((served, directory)),
             Err(error) => {
-                eprintln!("skipped: {error}");
+                eprintln!("skipped: {test}: {error}");
                 None
             }
         }
@@ -396,7 +399,8 @@ mod tests {
 
     #[test]
     fn writes_may_begin_and_end_anywhere() {
-        let mounted = mounted(|directory| Served::of_recorded(directory, recorded()));
+        let mounted =
+            mounted("writes_may_begin_and_end_anywhere", |directory| Served::of_recorded(directory, recorded()));
         let Some((served, _directory)) = mounted else { return };
         served.recorded(Recorded::begin).unwrap();
         let file = File::options().read(true).write(true).open(served.path(DRIVE)).unwrap();
@@ -418,7 +422,9 @@ mod tests {
         let mut recorded = recorded();
         recorded.begin().unwrap();
         let recording = Arc::new(Recording::new(recorded.end().unwrap().unwrap()));
-        let mounted = mounted(|directory| Served::of_states(directory, recording, 1, OpenedBy::Checks));
+        let mounted = mounted("whoever_still_has_a_state_open_is_not_let_at_the_next_one", |directory| {
+            Served::of_states(directory, recording, 1, OpenedBy::Checks)
+        });
         let Some((served, _directory)) = mounted else { return };
         let put = || served.put(0, Some(&State::whole(0)));
         let open = || File::options().read(true).write(true).open(served.path(&state_name(0))).unwrap();

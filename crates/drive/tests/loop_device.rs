@@ -20,9 +20,9 @@ struct LoopDevice {
 }
 
 impl LoopDevice {
-    fn attach() -> Option<Self> {
+    fn attach(test: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: attaching a loop device needs root");
+            eprintln!("skipped: {test}: attaching a loop device needs root");
             return None;
         }
         let directory = tempfile::tempdir().unwrap();
@@ -35,7 +35,7 @@ impl LoopDevice {
                 Some(LoopDevice { path, image, directory })
             }
             other => {
-                eprintln!("skipped: no loop device to be had: {other:?}");
+                eprintln!("skipped: {test}: no loop device to be had: {other:?}");
                 None
             }
         }
@@ -59,7 +59,7 @@ impl Drop for LoopDevice {
 
 #[test]
 fn a_loop_device_is_described() {
-    let Some(device) = LoopDevice::attach() else { return };
+    let Some(device) = LoopDevice::attach("a_loop_device_is_described") else { return };
     let place = device.place();
     assert_eq!((place.kind, place.mount.as_ref()), (PlaceKind::BlockDevice, None));
     assert_eq!(place.size_bytes, Some(16 << 20));
@@ -74,7 +74,7 @@ fn a_loop_device_is_described() {
 #[test]
 fn flushes_are_counted() {
     const SYNCS: u64 = 20;
-    let Some(device) = LoopDevice::attach() else { return };
+    let Some(device) = LoopDevice::attach("flushes_are_counted") else { return };
     let read = || Counters::read(&SystemRoot::default(), device.place().device).unwrap();
     let file = OpenOptions::new().write(true).open(&device.path).unwrap();
     let before = read();
@@ -84,7 +84,7 @@ fn flushes_are_counted() {
     }
     let run = read().since(&before);
     if run.flushes.is_none() {
-        eprintln!("skipped: this kernel counts no flushes (older than 5.5)");
+        eprintln!("skipped: flushes_are_counted: this kernel counts no flushes (older than 5.5)");
         return;
     }
     assert!(run.flushes >= Some(SYNCS), "{run:?}");
@@ -93,7 +93,7 @@ fn flushes_are_counted() {
 
 #[test]
 fn whoever_uses_it_is_named() {
-    let Some(device) = LoopDevice::attach() else { return };
+    let Some(device) = LoopDevice::attach("whoever_uses_it_is_named") else { return };
     assert_eq!(device.reasons(), Vec::<String>::new());
     let image = file_occupancy(&SystemRoot::default(), &device.image).unwrap();
     assert!(matches!(&image[..], [Occupied::Loop { loop_device, .. }] if *loop_device == device.path), "{image:?}");
@@ -105,7 +105,7 @@ fn whoever_uses_it_is_named() {
     drop(claim);
 
     let Ok(made) = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&device.path).status() else {
-        eprintln!("skipped the rest: mkfs.ext4 is not installed");
+        eprintln!("skipped: whoever_uses_it_is_named (mounted): mkfs.ext4 is not installed");
         return;
     };
     assert!(made.success());
@@ -115,7 +115,7 @@ fn whoever_uses_it_is_named() {
     let mounted =
         Command::new("mount").args(["-t", "ext4", "-o", "nobarrier"]).arg(&device.path).arg(&mount_point).status();
     if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped the rest: this user may not mount");
+        eprintln!("skipped: whoever_uses_it_is_named (mounted): this user may not mount");
         return;
     }
     let reasons = device.reasons();

@@ -13,7 +13,7 @@ use drive::read_signatures;
 const MIB: u64 = 1 << 20;
 
 /// The tool with its arguments; `IMAGE` stands for the image, `SOURCE` for a directory with a file in it, `KEY` for that file.
-fn check(image_bytes: u64, command: &str, expected: &[SignatureKind]) {
+fn check(test: &str, image_bytes: u64, command: &str, expected: &[SignatureKind]) {
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("image");
     let source = directory.path().join("source");
@@ -23,7 +23,7 @@ fn check(image_bytes: u64, command: &str, expected: &[SignatureKind]) {
         fs::File::create(&image).unwrap().set_len(image_bytes).unwrap();
     }
     if !run(command, &image, &source) {
-        eprintln!("skipped: `{command}`: the tool is not installed");
+        eprintln!("skipped: {test}: `{command}`: the tool is not installed");
         return;
     }
     let found: Vec<_> = read_signatures(&image).unwrap().iter().map(|signature| signature.kind).collect();
@@ -56,40 +56,40 @@ fn run(command: &str, image: &Path, source: &Path) -> bool {
 
 #[test]
 fn ext() {
-    check(16 * MIB, "mkfs.ext2 -q -F IMAGE", &[Ext2]);
-    check(16 * MIB, "mkfs.ext3 -q -F IMAGE", &[Ext3]);
-    check(16 * MIB, "mkfs.ext4 -q -F IMAGE", &[Ext4]);
-    check(16 * MIB, "mkfs.ext4 -q -F -O ^has_journal IMAGE", &[Ext4]);
-    check(16 * MIB, "mke2fs -q -F -O journal_dev IMAGE", &[ExtJournal]);
+    check("ext", 16 * MIB, "mkfs.ext2 -q -F IMAGE", &[Ext2]);
+    check("ext", 16 * MIB, "mkfs.ext3 -q -F IMAGE", &[Ext3]);
+    check("ext", 16 * MIB, "mkfs.ext4 -q -F IMAGE", &[Ext4]);
+    check("ext", 16 * MIB, "mkfs.ext4 -q -F -O ^has_journal IMAGE", &[Ext4]);
+    check("ext", 16 * MIB, "mke2fs -q -F -O journal_dev IMAGE", &[ExtJournal]);
 }
 
 #[test]
 fn swap() {
-    check(4 * MIB, "mkswap IMAGE", &[Swap]);
+    check("swap", 4 * MIB, "mkswap IMAGE", &[Swap]);
 }
 
 #[test]
 fn partition_tables() {
-    check(16 * MIB, "sgdisk -n 1:0:0 IMAGE", &[Gpt, GptBackup]);
-    check(16 * MIB, "sgdisk -n 1:0:0 -m 1 IMAGE", &[Mbr]);
+    check("partition_tables", 16 * MIB, "sgdisk -n 1:0:0 IMAGE", &[Gpt, GptBackup]);
+    check("partition_tables", 16 * MIB, "sgdisk -n 1:0:0 -m 1 IMAGE", &[Mbr]);
 }
 
 #[test]
 fn other_marks() {
-    check(16 * MIB, "make-bcache -B IMAGE", &[Bcache]);
-    check(320 * MIB, "mkfs.xfs -q IMAGE", &[Xfs]);
-    check(128 * MIB, "mkfs.btrfs -q IMAGE", &[Btrfs]);
-    check(64 * MIB, "mkfs.f2fs -q IMAGE", &[F2fs]);
-    check(64 * MIB, "mkfs.vfat -F 32 IMAGE", &[Fat]);
-    check(16 * MIB, "mkfs.vfat -F 16 IMAGE", &[Fat]);
-    check(16 * MIB, "mkfs.exfat IMAGE", &[ExFat]);
-    check(16 * MIB, "mkntfs -q -F -f IMAGE", &[Ntfs]);
-    check(160 * MIB, "mkfs.nilfs2 -q IMAGE", &[Nilfs2]);
-    check(32 * MIB, "mkfs.jfs -q IMAGE", &[Jfs]);
-    check(64 * MIB, "mkfs.reiserfs -q -ff IMAGE", &[ReiserFs]);
-    check(0, "mksquashfs SOURCE IMAGE -quiet -no-progress", &[Squashfs]);
-    check(0, "mkfs.erofs IMAGE SOURCE", &[Erofs]);
-    check(0, "xorriso -as mkisofs -quiet -o IMAGE SOURCE", &[Iso9660]);
+    check("other_marks", 16 * MIB, "make-bcache -B IMAGE", &[Bcache]);
+    check("other_marks", 320 * MIB, "mkfs.xfs -q IMAGE", &[Xfs]);
+    check("other_marks", 128 * MIB, "mkfs.btrfs -q IMAGE", &[Btrfs]);
+    check("other_marks", 64 * MIB, "mkfs.f2fs -q IMAGE", &[F2fs]);
+    check("other_marks", 64 * MIB, "mkfs.vfat -F 32 IMAGE", &[Fat]);
+    check("other_marks", 16 * MIB, "mkfs.vfat -F 16 IMAGE", &[Fat]);
+    check("other_marks", 16 * MIB, "mkfs.exfat IMAGE", &[ExFat]);
+    check("other_marks", 16 * MIB, "mkntfs -q -F -f IMAGE", &[Ntfs]);
+    check("other_marks", 160 * MIB, "mkfs.nilfs2 -q IMAGE", &[Nilfs2]);
+    check("other_marks", 32 * MIB, "mkfs.jfs -q IMAGE", &[Jfs]);
+    check("other_marks", 64 * MIB, "mkfs.reiserfs -q -ff IMAGE", &[ReiserFs]);
+    check("other_marks", 0, "mksquashfs SOURCE IMAGE -quiet -no-progress", &[Squashfs]);
+    check("other_marks", 0, "mkfs.erofs IMAGE SOURCE", &[Erofs]);
+    check("other_marks", 0, "xorriso -as mkisofs -quiet -o IMAGE SOURCE", &[Iso9660]);
 }
 
 #[test]
@@ -98,6 +98,6 @@ fn luks() {
         let format = format!(
             "cryptsetup luksFormat -q --type {version} --key-file KEY --pbkdf pbkdf2 --pbkdf-force-iterations 1000 IMAGE"
         );
-        check(32 * MIB, &format, &[expected]);
+        check("luks", 32 * MIB, &format, &[expected]);
     }
 }

@@ -193,7 +193,7 @@ mod tests {
     fn a_directory_without_permission_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         if rustix::process::geteuid().is_root() {
-            eprintln!("skipped: root may write anywhere");
+            eprintln!("skipped: a_directory_without_permission_is_refused: root may write anywhere");
             return;
         }
         let parent = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Nobody, Run, flushmark, needs_mounts, needs_rigs, run};
+use common::{Nobody, Run, flushmark, needs_fusermount, needs_mounts, needs_rigs, run};
 
 fn crash(directory: &Path, args: &[&str], script: &str) -> Run {
     let session = directory.join("session");
@@ -294,7 +294,7 @@ fn small_drives_and_xfs_are_tested_as_well() {
 fn an_ordinary_user_tests_a_drive_without_filesystem() {
     const TEST: &str = "an_ordinary_user_tests_a_drive_without_filesystem";
     let Some(nobody) = Nobody::new(TEST) else { return };
-    if !needs_mounts(TEST) {
+    if !needs_mounts(TEST) || !needs_fusermount(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Mount, Run, flushmark, needs_mounts, run, system};
+use common::{Mount, Run, flushmark, kill, needs_mounts, run};
 
 /// Long enough to clean up, on a busy machine too. A recorded command that is not ended takes ten times as long.
 const END_TIME_MAX: Duration = Duration::from_mins(1);
@@ -76,7 +76,7 @@ fn a_check_that_leaves_its_filesystem_in_use_ends_the_test() {
         let named = format!("has left its filesystem in use by `sleep` (process {}); whatever", pid.trim());
         assert!(ended.stderr.contains(&named), "{}", ended.stderr);
         assert_eq!(lines(&directory.path().join("session/results.jsonl")), 0, "nothing is claimed");
-        let _ = system("kill", &[pid.trim()]);
+        let _ = kill(&[pid.trim()]);
     }
 }
 
@@ -130,7 +130,7 @@ fn blocks_of_one_state_are_not_seen_in_the_next() {
     );
     let passed = crash(directory.path(), &["--size", "64MiB", "--jobs", "1", "--check", &check], RIGHT);
     for pid in fs::read_to_string(pids).unwrap().lines() {
-        let _ = system("kill", &[pid]);
+        let _ = kill(&[pid]);
     }
     assert_eq!(passed.code, Some(0), "{}{}", passed.stdout, passed.stderr);
     assert!(passed.document()["tried"].as_u64().unwrap() > 5);

@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{LoopDevice, Mount, Run, flushmark, needs_root, plan, run, system};
+use common::{LoopDevice, Mount, Run, flushmark, kill, needs_root, plan, run, system};
 
 const READS: &str = "[[test]]\npattern = \"randread\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n";
 const WRITES: &str = "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ncount = 10\nwarm_up = \"0s\"\n";
@@ -136,7 +136,7 @@ fn a_device_belongs_to_one_run_at_a_time() {
     let second = run_plan(WRITES, &device.path, &["--destroy-data"]);
     // Nor can anybody mount it meanwhile: mounting claims a device in this way.
     let claim = File::options().read(true).custom_flags(libc::O_EXCL).open(&device.path);
-    system("kill", &["-INT", &first.id().to_string()]).unwrap();
+    kill(&["-INT", &first.id().to_string()]).unwrap();
     assert_eq!(first.wait().unwrap().code(), Some(130));
     assert_eq!(second.code, Some(3));
     assert_eq!(claim.unwrap_err().raw_os_error(), Some(libc::EBUSY));

@@ -470,7 +470,9 @@ fn python(place: &Path, plus: &str, tables: &str, prom: &str) {
     let installed = system("python3", &["-m", "venv", &venv])
         .and_then(|_| system(&pip, &[&["install", "--quiet", "--disable-pip-version-check"], &PACKAGES[..]].concat()));
     if let Err(reason) = installed {
-        eprintln!("skipped: DuckDB, pyarrow, fio-plot and prometheus_client: {reason}");
+        eprintln!(
+            "skipped: other_programs_read_what_is_exported (DuckDB, pyarrow, fio-plot, prometheus_client): {reason}"
+        );
         return;
     }
     let script = r#"

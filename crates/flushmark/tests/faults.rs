@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{LoopDevice, Mount, Run, entries, flushmark, is_root, needs_root, plan, run, system};
+use common::{LoopDevice, Mount, Run, entries, flushmark, is_root, kill, needs_root, plan, run, system};
 
 const SMOKE: [&str; 3] = ["--smoke", "--quiet", "--target"];
 
@@ -329,7 +329,7 @@ fn signals_end_a_run_cleanly_at_any_time() {
             let directory = tempfile::tempdir().unwrap();
             let child = long_run(directory.path());
             std::thread::sleep(Duration::from_millis(after_ms));
-            system("kill", &[&format!("-{signal}"), &child.id().to_string()]).unwrap();
+            kill(&[&format!("-{signal}"), &child.id().to_string()]).unwrap();
             let begun = Instant::now();
             let run = Run::of(child.wait_with_output().unwrap());
             assert!(
@@ -363,7 +363,7 @@ fn a_killed_run_leaves_no_file() {
         wait_until("the test file", || !entries(directory.path()).is_empty());
         std::thread::sleep(Duration::from_millis(200));
         let victim = if whole_group { format!("-{}", child.id()) } else { child.id().to_string() };
-        system("kill", &["-KILL", "--", &victim]).unwrap();
+        kill(&["-s", "KILL", "--", &victim]).unwrap();
         child.wait().unwrap();
         wait_until("the removal", || entries(directory.path()).is_empty());
     }
@@ -387,7 +387,7 @@ fn two_runs_on_one_directory_at_once() {
     let mut first = long_run(directory.path());
     wait_until("the first run's files", || !entries(directory.path()).is_empty());
     let second = smoke("journal", directory.path().to_str().unwrap(), &[]);
-    system("kill", &["-INT", &first.id().to_string()]).unwrap();
+    kill(&["-INT", &first.id().to_string()]).unwrap();
     first.wait().unwrap();
     assert_eq!(second.code, Some(3));
     insta::assert_snapshot!(second.said(directory.path(), "DIR"), @"flushmark: another flushmark run is measuring in DIR; both would measure each other, so wait until it has ended");

@@ -147,7 +147,8 @@ fn a_signal_ends_it_at_once_and_the_output_stays_as_it_was() {
     // It waits for more of its input, and has more to write than nothing.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&many_lines()).unwrap();
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let kill = format!("kill -TERM {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().signal(), Some(15));
     drop(stdin);
     assert_eq!(fs::read_to_string(directory.path().join("out")).unwrap(), "old");

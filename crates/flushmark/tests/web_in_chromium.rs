@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use chromium::{Browser, Page};
-use common::{browser, flushmark, memory, plan, run, system};
+use common::{browser, flushmark, kill, memory, plan, run};
 use measurement::RunDocument;
 use serde_json::{Value, json};
 use store::{Location, Origin, RunId, Store};
@@ -153,7 +153,7 @@ impl Shown {
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        let _ = system("kill", &["-INT", &self.server.id().to_string()]);
+        let _ = kill(&["-INT", &self.server.id().to_string()]);
         let _ = self.server.wait();
     }
 }
@@ -384,7 +384,7 @@ fn a_page_that_outlives_its_server_says_that_it_is_old() {
     assert!(shown.value("document.body.innerText").as_str().unwrap().contains("flushmark check /var/lib"));
     shown.picture("empty.png", 1280);
     shown.open("/live");
-    system("kill", &["-INT", &shown.server.id().to_string()]).unwrap();
+    kill(&["-INT", &shown.server.id().to_string()]).unwrap();
     shown.until("!document.getElementById('stale').hidden");
     assert_eq!(shown.server.wait().unwrap().code(), Some(0), "Ctrl-C is how it ends");
 }

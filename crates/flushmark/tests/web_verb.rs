@@ -4,8 +4,8 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -96,6 +96,100 @@ fn where_it_cannot_listen_is_said() {
     flushmark: 192.0.2.1:80 is no address of this machine; `ip address` shows what it has
     error: invalid value 'localhost' for '--listen <ADDRESS>': write PORT, ADDRESS or ADDRESS:PORT, with the address in numbers, such as 127.0.0.1:8080 or [::1]:8080
     ");
+}
+
+/// As many connections as half-sent requests are made on.
+const HALVES: u64 = 1500;
+
+/// A server as a shell starts it that allows it so many open files.
+fn limited(descriptors: u64, store: &std::path::Path) -> (Child, String) {
+    let script = format!("ulimit -n {descriptors} && exec \"$0\" web --listen 0 --store \"$1\"");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).arg(flushmark().get_program()).arg(store);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
+    (child, url.trim().trim_start_matches("http://").trim_end_matches('/').to_owned())
+}
+
+/// The first line of the answer to a whole request.
+fn asked(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Makes sure that this process may hold the client's ends open.
+fn may_open(descriptors: u64) -> Result<(), String> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= descriptors) {
+        return Ok(());
+    }
+    if maximum.is_some_and(|maximum| maximum < descriptors) {
+        return Err(format!("this user may open {} files at once, and it takes {descriptors}", maximum.unwrap_or(0)));
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: Some(descriptors), maximum }).map_err(|error| error.to_string())
+}
+
+#[test]
+fn half_sent_requests_keep_nobody_out() {
+    if let Err(reason) = may_open(HALVES + 200) {
+        return eprintln!("skipped: half_sent_requests_keep_nobody_out: {reason}");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let store = place.path().join("results.db");
+    for descriptors in [40, 256, 1024] {
+        let (child, address) = limited(descriptors, &store);
+        let halves: Vec<TcpStream> = (0..HALVES)
+            .map(|_| {
+                let mut stream = TcpStream::connect(&address).unwrap();
+                // An error is that of a connection that had to give way already.
+                let _ = write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nX-Half");
+                stream
+            })
+            .collect();
+        let begun = Instant::now();
+        assert_eq!(asked(&address), "HTTP/1.1 200 OK", "with {descriptors} descriptors");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?} with {descriptors} descriptors", begun.elapsed());
+        let held = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().count() as u64;
+        assert!(held <= descriptors.min(300), "{held} descriptors of {descriptors}");
+        drop(halves);
+        assert_eq!(interrupt(child, "-INT", SOON).code, Some(0));
+    }
+}
+
+#[test]
+fn a_request_that_is_never_finished_is_ended() {
+    let place = tempfile::tempdir().unwrap();
+    let (child, address) = limited(256, &place.path().join("results.db"));
+    let begun = Instant::now();
+    let halves = [
+        String::new(),
+        "GET /".to_owned(),
+        format!("GET / HTTP/1.1\r\nHost: {address}\r\nX-Half"),
+        format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n"),
+    ];
+    let mut streams: Vec<TcpStream> = halves
+        .iter()
+        .map(|half| {
+            let mut stream = TcpStream::connect(&address).unwrap();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            stream.write_all(half.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    for (stream, half) in streams.iter_mut().zip(halves) {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        // The last one is answered, and ended when no other request follows.
+        assert_eq!(answer.starts_with("HTTP/1.1 200"), half.ends_with("\r\n\r\n"), "{half:?}: {answer}");
+    }
+    assert!(begun.elapsed() > Duration::from_secs(5), "a slow client has its time: {:?}", begun.elapsed());
+    assert_eq!(interrupt(child, "-INT", SOON).code, Some(0));
 }
 
 /// What a run that runs now tells.

@@ -170,7 +170,7 @@ impl Server {
     pub fn down(&mut self) {
         if let Some(mut process) = self.process.take() {
             // SIGQUIT: no checkpoint, no waiting for clients.
-            done(Command::new("kill").args(["-QUIT", &process.id().to_string()]));
+            done(Command::new("sh").args(["-c", &format!("kill -QUIT {}", process.id())]));
             process.wait().unwrap();
         }
     }

@@ -142,7 +142,9 @@ impl Small {
             .status()
             .is_ok_and(|status| status.success());
         if !mounted {
-            eprintln!("skipped: a small filesystem could not be mounted (it takes root)");
+            eprintln!(
+                "skipped: a_full_disk_is_said_and_the_next_directory_used: a small filesystem could not be mounted (it takes root)"
+            );
         }
         mounted.then_some(Self(directory))
     }

@@ -8,12 +8,14 @@
 //! | [`shelf`] | the store, asked with a limit on waiting |
 //! | [`views`] | what is answered, as HTML: one file a page |
 //! | `router` | which address is answered by what |
+//! | `connections` | how many connections there are at once, and how long each may take |
 //! | `assets` | styles and scripts, named by their digests |
 //!
 //! Pages are made on the server and are whole without a script; a filter is a link, and what changes something is a form. The charts are those of
 //! `pages`. Nothing is asked of any other server.
 
 mod assets;
+mod connections;
 mod router;
 
 pub mod access;
@@ -24,11 +26,11 @@ pub mod views;
 
 use std::io;
 use std::net::TcpListener;
-use std::time::Duration;
 
 pub use access::Access;
 pub use running::Running;
 
+use connections::Limits;
 use shelf::Shelf;
 use store::Location;
 
@@ -37,12 +39,8 @@ pub struct Server {
     access: Access,
     shelf: Shelf,
     running: Box<dyn Fn() -> Vec<Running> + Send + Sync>,
+    limits: Limits,
 }
-
-/// How often is looked whether a person wants the end.
-const STOP_LOOK: Duration = Duration::from_millis(100);
-/// Answers that are under way may still be given for so long.
-const FAREWELL: Duration = Duration::from_secs(2);
 
 impl Server {
     /// A server over a store. `running` tells which runs are being measured now.
@@ -51,7 +49,8 @@ impl Server {
         location: Location,
         running: impl Fn() -> Vec<Running> + Send + Sync + 'static,
     ) -> Server {
-        Server { access, shelf: Shelf::new(location), running: Box::new(running) }
+        let limits = Limits::of_process();
+        Server { access, shelf: Shelf::new(location, limits.questions), running: Box::new(running), limits }
     }
 
     /// Answers until `stop` says so.
@@ -61,22 +60,8 @@ impl Server {
     pub fn serve(self, listener: TcpListener, stop: impl Fn() -> bool) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-        let served = runtime.block_on(async move {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            let (close, closed) = tokio::sync::oneshot::channel::<()>();
-            let serving =
-                axum::serve(listener, router::router(self)).with_graceful_shutdown(async { drop(closed.await) });
-            let serving = tokio::spawn(serving.into_future());
-            while !stop() {
-                tokio::time::sleep(STOP_LOOK).await;
-            }
-            drop(close);
-            match tokio::time::timeout(FAREWELL, serving).await {
-                Ok(Ok(served)) => served,
-                // An answer that is still under way, of a store that hangs, ends with the program.
-                Ok(Err(_)) | Err(_) => Ok(()),
-            }
-        });
+        let most = self.limits.connections;
+        let served = runtime.block_on(connections::serve(listener, router::router(self), most, stop));
         runtime.shutdown_background();
         served
     }

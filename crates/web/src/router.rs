@@ -133,7 +133,12 @@ async fn guarded(State(shared): Site, request: Request, next: Next) -> Response 
     let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
     let asked = Asked { host: text(HOST), cookies: text(COOKIE), token };
     let access = &shared.server.access;
+    // A proxy and this server could each believe another one of them (RFC 9112, section 3.2).
+    let is_ambiguous = headers.get_all(HOST).iter().count() > 1;
     let mut response = match access.admit(&asked) {
+        _ if is_ambiguous => {
+            wrong("Two names", "This request names its host more than once, so it is not answered.").into_response()
+        }
         Entry::Admitted => in_words(next.run(request).await),
         Entry::Welcomed => welcome(&request, access.cookie()),
         // Styles are no secret, and the refusal has to look like something.

@@ -1,8 +1,10 @@
-//! The store as a server asks it: one question at a time, in a thread that may wait, and never longer than a person would.
+//! The store as a server asks it: in threads that may wait, a few at once, and never longer than a user would.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use store::{Location, Store, StoreError};
+use tokio::sync::Semaphore;
 
 /// Locks of other processes are held for milliseconds; after this a page says that the store is locked.
 const LOCK_WAIT: Duration = Duration::from_secs(3);
@@ -13,6 +15,7 @@ const ANSWER_WAIT: Duration = Duration::from_secs(12);
 #[derive(Debug, Clone)]
 pub struct Shelf {
     location: Location,
+    questions: Arc<Semaphore>,
 }
 
 /// Why there is no answer.
@@ -44,9 +47,9 @@ impl std::fmt::Display for NoAnswer {
 }
 
 impl Shelf {
-    /// The runs at this place.
-    pub fn new(location: Location) -> Shelf {
-        Shelf { location }
+    /// The runs at this place, which is asked so many questions at once.
+    pub fn new(location: Location, questions: usize) -> Shelf {
+        Shelf { location, questions: Arc::new(Semaphore::new(questions)) }
     }
 
     /// Where it is.
@@ -63,10 +66,17 @@ impl Shelf {
         question: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, NoAnswer> {
         let location = self.location.clone();
-        let work = tokio::task::spawn_blocking(move || {
-            let mut store = Store::open_waiting(&location, false, LOCK_WAIT)?;
-            question(&mut store)
-        });
+        let turn = Arc::clone(&self.questions).acquire_owned();
+        let work = async move {
+            let turn = turn.await;
+            tokio::task::spawn_blocking(move || {
+                // Held until the thread is done: one that hangs has its files open however long it was waited for.
+                let _turn = turn;
+                let mut store = Store::open_waiting(&location, false, LOCK_WAIT)?;
+                question(&mut store)
+            })
+            .await
+        };
         match tokio::time::timeout(ANSWER_WAIT, work).await {
             Ok(Ok(answer)) => answer.map_err(NoAnswer::Store),
             // It panicked.
@@ -86,8 +96,10 @@ mod tests {
         let location = Location::Sqlite(place.path().join("results.db"));
         Store::open(&location).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let broken =
-            runtime.block_on(Shelf::new(location).ask(|_| -> Result<(), StoreError> { panic!("of the test") }));
+        let broken = runtime.block_on(
+            Shelf::new(location, 1)
+                .ask(|_| -> Result<(), StoreError> { std::panic::resume_unwind(Box::new("of the test")) }),
+        );
         let broken = broken.unwrap_err();
         assert!(matches!(broken, NoAnswer::Broken));
         insta::assert_snapshot!(broken, @"this page could not be made, which is a fault of flushmark and not yours; the terminal in which `flushmark web` runs says where. Please report it with those lines");

@@ -356,6 +356,25 @@ fn under_another_name_nothing_is_answered() {
 }
 
 #[test]
+fn a_request_with_two_names_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("results.db");
+    filled(&path, 1);
+    let site = Site::over(&path);
+    let own = site.host();
+    for other in [own.as_str(), "evil.example"] {
+        for hosts in [[("Host", own.as_str()), ("Host", other)], [("Host", other), ("Host", own.as_str())]] {
+            let answer = site.ask("GET", "/run/1", &hosts, "");
+            assert_eq!(answer.status, 400, "{hosts:?}");
+            assert!(!answer.body.contains("db1"));
+            insta::allow_duplicates! {
+                insta::assert_snapshot!(answer.said(), @"This request names its host more than once, so it is not answered.");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_server_that_others_reach_wants_its_token() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("results.db");

@@ -98,10 +98,7 @@ fn by_helper(directory: &Path) -> Result<File, String> {
         .env("_FUSE_COMMFD", theirs.as_raw_fd().to_string())
         .output();
     drop(theirs);
-    let output = helper.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "without root, `fusermount3` is needed (package fuse3)".to_owned(),
-        _ => format!("fusermount3: {error}"),
-    })?;
+    let output = helper.map_err(|error| unavailable(&error))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
     }
@@ -117,6 +114,22 @@ fn by_helper(directory: &Path) -> Result<File, String> {
     });
     let file: Option<OwnedFd> = files.next().and_then(|mut files| files.next());
     file.map(File::from).ok_or_else(|| "fusermount3 sent no file".to_owned())
+}
+
+/// Why `fusermount3` does not run. A directory of `PATH` that may not be searched gives "permission
+/// denied" for a program that is in none of them.
+fn unavailable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "without root it takes `fusermount3`, which is not installed (Debian package fuse3)".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "without root it takes `fusermount3`, which is not installed (Debian package fuse3), \
+             or which this user may not run"
+                .to_owned()
+        }
+        _ => format!("without root it takes `fusermount3` (Debian package fuse3), which does not start: {error}"),
+    }
 }
 
 /// Whether what is mounted there has lost its process. The kernel answers for attributes by itself, where somebody asked for them before; how full a filesystem is it always asks.
@@ -145,7 +158,7 @@ pub fn detach(directory: &Path, lazily: bool) -> io::Result<()> {
     }
     let mut helper = Command::new("fusermount3");
     helper.arg("-u").args(lazily.then_some("-z")).arg("--").arg(directory);
-    let output = helper.output()?;
+    let output = helper.output().map_err(|error| io::Error::new(error.kind(), unavailable(&error)))?;
     if output.status.success() {
         Ok(())
     } else {

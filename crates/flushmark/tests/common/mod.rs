@@ -75,6 +75,27 @@ pub fn needs_fuse(test: &str) -> bool {
     there
 }
 
+/// Whether ordinary users can mount FUSE here; says so when they cannot.
+pub fn needs_fusermount(test: &str) -> bool {
+    needs_fuse(test) && needs_program(test, "fusermount3", "fuse3")
+}
+
+/// Whether a program of a Debian package is installed; says so when it is not.
+pub fn needs_program(test: &str, program: &str, package: &str) -> bool {
+    let there = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .any(|directory| directory.join(program).is_file());
+    if !there {
+        eprintln!("skipped: {test}: {program} is not installed (package {package})");
+    }
+    there
+}
+
+/// Whether a filesystem can be made here; says so when it cannot.
+pub fn needs_mkfs(test: &str, filesystem: &str) -> bool {
+    let package = if filesystem == "xfs" { "xfsprogs" } else { "e2fsprogs" };
+    needs_program(test, &format!("mkfs.{filesystem}"), package)
+}
+
 /// Whether a test that needs root may go on; says so when it may not.
 pub fn needs_root(test: &str) -> bool {
     if !is_root() {
@@ -140,7 +161,7 @@ pub fn needs_rigs(test: &str) -> bool {
 
 /// Sends a process the signal and waits for its end, which has to come within this time.
 pub fn interrupt(child: Child, signal: &str, most: Duration) -> Run {
-    system("kill", &[signal, &child.id().to_string()]).unwrap();
+    kill(&[signal, &child.id().to_string()]).unwrap();
     let begun = Instant::now();
     let run = Run::of(child.wait_with_output().unwrap());
     assert!(begun.elapsed() < most, "{signal} took {:?}", begun.elapsed());
@@ -155,6 +176,11 @@ pub fn system(program: &str, args: &[&str]) -> Result<String, String> {
     } else {
         Err(format!("{program} {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
     }
+}
+
+/// The shell's own `kill`: as a program it belongs to a package (procps) that a small system lacks.
+pub fn kill(args: &[&str]) -> Result<String, String> {
+    system("sh", &[&["-c", "kill \"$@\"", "kill"], args].concat())
 }
 
 /// A loop device on a sparse file, detached at the end.

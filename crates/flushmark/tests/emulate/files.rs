@@ -5,7 +5,9 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Nobody, needs_fuse, needs_mounts, needs_rigs, needs_root, run, system};
+use crate::common::{
+    Nobody, kill, needs_fuse, needs_fusermount, needs_mkfs, needs_mounts, needs_rigs, needs_root, run, system,
+};
 use crate::served::Served;
 
 fn mounts() -> String {
@@ -60,7 +62,7 @@ fn the_file_is_the_drive() {
 #[test]
 fn an_ordinary_user_has_a_drive_too() {
     const TEST: &str = "an_ordinary_user_has_a_drive_too";
-    if !needs_rigs(TEST) || !needs_fuse(TEST) {
+    if !needs_rigs(TEST) || !needs_fusermount(TEST) {
         return;
     }
     let Some(nobody) = Nobody::new(TEST) else { return };
@@ -83,12 +85,38 @@ fn an_ordinary_user_has_a_drive_too() {
 }
 
 #[test]
+fn a_missing_fusermount_is_named_with_its_package() {
+    const TEST: &str = "a_missing_fusermount_is_named_with_its_package";
+    if !needs_fuse(TEST) {
+        return;
+    }
+    let Some(nobody) = Nobody::new(TEST) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    system("chown", &["65534", place]).unwrap();
+    // The system says something else where a directory of PATH may not be searched.
+    let locked = tempfile::tempdir().unwrap();
+    system("chmod", &["700", locked.path().to_str().unwrap()]).unwrap();
+    let said = ["/nonexistent", locked.path().to_str().unwrap()].map(|path| {
+        let refused = nobody.shell(&format!("PATH={path} \"$0\" emulate consumer-nvme --fuse {place}"));
+        format!("{:?} {}", refused.code, refused.said(place, "DIR"))
+    });
+    insta::assert_snapshot!(said.join("\n"), @"
+    Some(4) flushmark: `DIR` could not be mounted: without root it takes `fusermount3`, which is not installed (Debian package fuse3)
+    Some(4) flushmark: `DIR` could not be mounted: without root it takes `fusermount3`, which is not installed (Debian package fuse3), or which this user may not run
+    ");
+}
+
+#[test]
 fn a_filesystem_on_it_comes_back_after_a_cut() {
     const TEST: &str = "a_filesystem_on_it_comes_back_after_a_cut";
     if !needs_mounts(TEST) {
         return;
     }
     for (filesystem, model) in [("ext4", "consumer-nvme,capacity=2GiB"), ("xfs", "enterprise-nvme,capacity=2GiB")] {
+        if !needs_mkfs(TEST, filesystem) {
+            continue;
+        }
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().to_str().unwrap();
         let served = Served::start(model, &["--mount", place, "--fs", filesystem]);
@@ -132,6 +160,9 @@ fn nothing_that_the_kernel_had_in_memory_survives_a_cut() {
         return;
     }
     for filesystem in ["ext4", "xfs"] {
+        if !needs_mkfs(TEST, filesystem) {
+            continue;
+        }
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().to_str().unwrap();
         let served = Served::start("consumer-nvme,capacity=2GiB", &["--mount", place, "--fs", filesystem]);
@@ -321,7 +352,7 @@ fn the_plug_stays_in_until_the_filesystem_is_there() {
 #[test]
 fn what_stands_on_the_file_is_waited_for() {
     const TEST: &str = "what_stands_on_the_file_is_waited_for";
-    if !needs_mounts(TEST) {
+    if !needs_mounts(TEST) || !needs_mkfs(TEST, "ext4") {
         return;
     }
     let (directory, mount) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -332,7 +363,7 @@ fn what_stands_on_the_file_is_waited_for() {
     assert_eq!(fs::read_to_string(depth).unwrap().trim(), "32", "as many as SATA has tags");
     system("mkfs.ext4", &["-q", "-E", "nodiscard", &device]).unwrap();
     system("mount", &[&device, mount]).unwrap();
-    system("kill", &["-TERM", &served.child.id().to_string()]).unwrap();
+    kill(&["-TERM", &served.child.id().to_string()]).unwrap();
     // It says so, and does.
     let mut lines = BufReader::new(served.child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let waits =

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{Run, flushmark, run, system};
+use crate::common::{Run, flushmark, kill, run};
 
 /// An emulated drive, served by the binary.
 pub struct Served {
@@ -90,7 +90,7 @@ impl Served {
     }
 
     pub fn stop(mut self) -> Run {
-        system("kill", &["-TERM", &self.child.id().to_string()]).unwrap();
+        kill(&["-TERM", &self.child.id().to_string()]).unwrap();
         let status = self.child.wait().unwrap();
         let mut stderr = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
@@ -102,7 +102,7 @@ impl Served {
 impl Drop for Served {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            let _ = system("kill", &["-TERM", &self.child.id().to_string()]);
+            let _ = kill(&["-TERM", &self.child.id().to_string()]);
             let _ = self.child.wait();
         }
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use verify::run_header::RunHeader;
 use verify::superblock;
 
-use crate::common::{Run, flushmark, run};
+use crate::common::{Run, flushmark, kill, run};
 
 /// Small, quick, and on a drive whose cache nothing is expected of.
 pub const QUICK: [&str; 5] = ["--size", "4MiB", "--protected", "--quiet", "--time"];
@@ -61,7 +61,7 @@ pub fn until_it_writes(child: &mut Child) {
 }
 
 pub fn signal(child: &Child, name: &str) {
-    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+    kill(&[name, &child.id().to_string()]).unwrap();
 }
 
 /// A recorder on a free port of this machine.

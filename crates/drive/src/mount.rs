@@ -45,6 +45,29 @@ pub struct Mount {
     pub effective_options: Option<Vec<String>>,
 }
 
+/// Who keeps the files of a filesystem, where that is not this machine's kernel. A call on one may
+/// wait for the keeper's answer without end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeper {
+    /// NFS, SMB, CephFS...
+    AnotherMachine,
+    /// FUSE, or the hypervisor.
+    AnotherProgram,
+}
+
+impl Mount {
+    /// `None` where the kernel itself keeps the files.
+    pub(crate) fn keeper(&self) -> Option<Keeper> {
+        match self.fs_type.as_str() {
+            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "glusterfs" | "lustre" | "gpfs" | "beegfs"
+            | "fuse.sshfs" | "fuse.glusterfs" | "fuse.ceph" => Some(Keeper::AnotherMachine),
+            "9p" | "virtiofs" | "vboxsf" | "prl_fs" => Some(Keeper::AnotherProgram),
+            fs_type if fs_type.starts_with("fuse") => Some(Keeper::AnotherProgram),
+            _ => None,
+        }
+    }
+}
+
 /// All mounts that this process sees, in the kernel's order: a later one hides an earlier one at the same place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountTable {

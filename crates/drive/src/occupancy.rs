@@ -17,6 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{device_path, disk_place, sysfs_place};
+use crate::file_identity::NamedFile;
+use crate::loop_devices::{self, LoopDevice};
 use crate::mount::unescape;
 use crate::system_root::Attributes;
 use crate::{DeviceNumber, DriveError, MountTable, SystemRoot};
@@ -80,6 +82,35 @@ pub enum Occupied {
         #[schemars(with = "String")]
         loop_device: PathBuf,
     },
+    /// A loop device is attached to a name of the file. Whether it shows this file was not asked:
+    /// the name may lead elsewhere in the mount namespace where the device was attached.
+    #[error("{} is attached to {}, which leads to this file here", .loop_device.display(), .backing_file.display())]
+    LoopByName {
+        /// Which file.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        file: PathBuf,
+        /// The loop device.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        loop_device: PathBuf,
+        /// The name that it was attached to.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        backing_file: PathBuf,
+    },
+    /// Another loop device shows the same part of the same file.
+    #[error("{} shows the same file as {}", .other.display(), .loop_device.display())]
+    SharedFile {
+        /// Which loop device.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        loop_device: PathBuf,
+        /// The other one.
+        #[serde(with = "crate::lossy_path")]
+        #[schemars(with = "String")]
+        other: PathBuf,
+    },
     /// Somebody has claimed it whom no table names: ZFS, Ceph, another mount namespace, another program.
     #[error("{} is claimed for exclusive use by another program or filesystem", .device.display())]
     Claim {
@@ -102,7 +133,7 @@ pub fn occupancy(root: &SystemRoot, device: DeviceNumber) -> Result<Vec<Occupied
     let place = sysfs_place(root, device).ok_or(DriveError::NoSuchDevice { device })?;
     let mounts = MountTable::read(root)?;
     let swaps = swap_paths(root)?;
-    let loops = loop_devices(root);
+    let loops = loop_devices::attached(root);
 
     let mut family = Family { root, loops: &loops, members: BTreeMap::new(), found: Vec::new() };
     family.add(&place);
@@ -134,21 +165,43 @@ pub fn occupancy(root: &SystemRoot, device: DeviceNumber) -> Result<Vec<Occupied
     Ok(found)
 }
 
-/// What speaks against overwriting a regular file, given its canonical path: it is a swap file, or a loop device shows it
-/// as a disk.
+/// What speaks against overwriting a regular file, given its canonical path: it is a swap file, a
+/// loop device shows it as a drive, or a filesystem is mounted straight from it. Whatever name the
+/// user of the file knows it by, the file is compared, not the name.
+///
+/// A loop device that this user may not open is known by the name of its file alone. One that was
+/// attached by another name, which leads nowhere here, is then not found.
 ///
 /// # Errors
 ///
-/// [`DriveError::Table`] when the swap table cannot be read.
+/// [`DriveError::Table`] or [`DriveError::MalformedMount`] when a table cannot be read.
 pub fn file_occupancy(root: &SystemRoot, path: &Path) -> Result<Vec<Occupied>, DriveError> {
-    let device = path.to_owned();
-    let mut found: Vec<Occupied> = loop_devices(root)
-        .into_iter()
-        .filter(|(_, backing_file)| backing_file == path)
-        .map(|(name, _)| Occupied::Loop { device: device.clone(), loop_device: Path::new("/dev").join(name) })
-        .collect();
-    if swap_paths(root)?.iter().any(|swap| swap == path) {
-        found.push(Occupied::Swap { device });
+    let mounts = MountTable::read(root)?;
+    let swaps = swap_paths(root)?;
+    let file = NamedFile::new(root, &mounts, path);
+    let own = || path.to_owned();
+    let mut found: Vec<Occupied> = Vec::new();
+    for device in loop_devices::attached(root) {
+        let loop_device = device.path();
+        match (device.status, file.identity()) {
+            (Some(status), Some(identity)) if status.file == identity => {
+                found.push(Occupied::Loop { device: own(), loop_device });
+            }
+            (Some(_), Some(_)) => {}
+            _ if file.is_named(&device.backing_path) => {
+                let backing_file = device.backing_path;
+                found.push(Occupied::LoopByName { file: own(), loop_device, backing_file });
+            }
+            _ => {}
+        }
+    }
+    // EROFS and FUSE filesystems mount a file without a loop device between.
+    let from_files = mounts.mounts().iter().filter(|mount| mount.device.is_anonymous());
+    for mount in from_files.filter(|mount| mount.source.is_absolute() && file.is_named(&mount.source)) {
+        found.push(Occupied::Mount { device: own(), mount_point: mount.mount_point.clone() });
+    }
+    if swaps.iter().any(|swap| file.is_named(swap)) || (!swaps.is_empty() && is_swapped_on(&file.real_path())) {
+        found.push(Occupied::Swap { device: own() });
     }
     Ok(found)
 }
@@ -156,7 +209,7 @@ pub fn file_occupancy(root: &SystemRoot, path: &Path) -> Result<Vec<Occupied>, D
 /// The devices whose use is use of the one asked for.
 struct Family<'a> {
     root: &'a SystemRoot,
-    loops: &'a [(String, PathBuf)],
+    loops: &'a [LoopDevice],
     members: BTreeMap<DeviceNumber, PathBuf>,
     found: Vec<Occupied>,
 }
@@ -189,17 +242,26 @@ impl Family<'_> {
                 self.found.push(Occupied::Holder { device: path.clone(), holder: Path::new("/dev").join(holder) });
             }
         }
-        for (name, backing_file) in self.loops {
-            if self.root.device_at(backing_file) == Some(number) {
-                let loop_device = Path::new("/dev").join(name);
+        let itself = self.loops.iter().find(|device| place.ends_with(&device.name));
+        for device in self.loops {
+            let loop_device = device.path();
+            if device.shows_device(self.root, number) {
                 self.found.push(Occupied::Loop { device: path.clone(), loop_device });
-                if let Ok(loop_place) = fs::canonicalize(self.root.path("sys/class/block").join(name)) {
-                    self.add(&loop_place);
-                }
+            } else if itself.is_some_and(|itself| itself.overlaps(device)) && !self.holds(&loop_device) {
+                self.found.push(Occupied::SharedFile { loop_device: path.clone(), other: loop_device });
+            } else {
+                continue;
+            }
+            if let Ok(loop_place) = fs::canonicalize(self.root.path("sys/class/block").join(&device.name)) {
+                self.add(&loop_place);
             }
         }
         self.find_btrfs(place, &path);
         true
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        self.members.values().any(|member| member == path)
     }
 
     /// A mounted Btrfs lists each of its devices; the mount table only one of them.
@@ -212,13 +274,6 @@ impl Family<'_> {
             }
         }
     }
-}
-
-/// Names of attached loop devices, each with its file.
-fn loop_devices(root: &SystemRoot) -> Vec<(String, PathBuf)> {
-    let devices = root.attributes("sys/class/block");
-    let names = devices.entries("").into_iter().filter(|name| name.starts_with("loop"));
-    names.filter_map(|name| Some((name.clone(), devices.text(format!("{name}/loop/backing_file"))?.into()))).collect()
 }
 
 /// The first column of `/proc/swaps`. A kernel without swap has no such file.
@@ -239,6 +294,18 @@ pub(crate) fn swap_paths(root: &SystemRoot) -> Result<Vec<PathBuf>, DriveError> 
 fn claimed(node: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
     matches!(rustix::fs::open(node, flags, Mode::empty()), Err(rustix::io::Errno::BUSY))
+}
+
+/// Asks the kernel whether it swaps on a file, whose name in `/proc/swaps` may lead nowhere here.
+/// A copy of no bytes changes nothing, and is refused with `ETXTBSY` before its length is looked at
+/// (`generic_file_rw_checks` in fs/read_write.c, since Linux 5.3). A file that cannot be opened for
+/// writing cannot be overwritten either.
+fn is_swapped_on(path: &Path) -> bool {
+    let Ok(file) = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty()) else {
+        return false;
+    };
+    let copied = rustix::fs::copy_file_range(&file, Some(&mut 0), &file, Some(&mut 0), 0);
+    copied == Err(rustix::io::Errno::TXTBSY)
 }
 
 #[cfg(test)]
@@ -352,7 +419,7 @@ mod tests {
             found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
         insta::assert_snapshot!(reasons("/srv/swap file"), @"/srv/swap file is in use as swap");
-        insta::assert_snapshot!(reasons("/srv/disk.img"), @"/srv/disk.img is attached to /dev/loop0");
+        insta::assert_snapshot!(reasons("/srv/disk.img"), @"/dev/loop0 is attached to /srv/disk.img, which leads to this file here");
         assert_eq!(reasons("/srv/other"), "");
     }
 

@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, StatxFlags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mount::Keeper;
 use crate::{BlockDevice, DeviceNumber, DriveError, Mount, MountTable, SystemRoot};
 
 /// A path that a workload may write to.
@@ -317,16 +318,17 @@ fn backing_of(root: &SystemRoot, mount: &Mount, device: DeviceNumber) -> Backing
 fn reason(mount: &Mount) -> NoBlockDevice {
     let fs_type = mount.fs_type.clone();
     let source = || mount.source.to_string_lossy().into_owned();
+    match mount.keeper() {
+        Some(Keeper::AnotherMachine) => return NoBlockDevice::Network { fs_type },
+        Some(Keeper::AnotherProgram) => return NoBlockDevice::Served { fs_type },
+        None => {}
+    }
     match fs_type.as_str() {
         "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs" => NoBlockDevice::Memory { fs_type },
         "overlay" => {
             let upper = mount.super_options.iter().find_map(|option| option.strip_prefix("upperdir="));
             NoBlockDevice::Overlay { upper: upper.map(PathBuf::from) }
         }
-        "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "glusterfs" | "lustre" | "gpfs" | "beegfs"
-        | "fuse.sshfs" | "fuse.glusterfs" | "fuse.ceph" => NoBlockDevice::Network { fs_type },
-        "9p" | "virtiofs" | "vboxsf" | "prl_fs" => NoBlockDevice::Served { fs_type },
-        _ if fs_type.starts_with("fuse") => NoBlockDevice::Served { fs_type },
         "zfs" => NoBlockDevice::Pool { source: source() },
         _ => NoBlockDevice::Unresolved { source: source(), fs_type },
     }

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use drive::{DriveError, Occupied, SystemRoot};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,17 @@ pub enum ContainerError {
     /// Another process serves it.
     #[error("`{}` is in use by another emulated drive", .0.display())]
     InUse(PathBuf),
+    /// The kernel uses it: a loop device, a mounted filesystem, swap.
+    #[error("`{}` is in use and is never overwritten: {}; name another file", path.display(), sentence(occupied))]
+    Occupied {
+        /// The file.
+        path: PathBuf,
+        /// By what.
+        occupied: Vec<Occupied>,
+    },
+    /// Who uses it cannot be found out.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
     /// What stands beside it is no note of ours.
     #[error("`{}` is where an emulated drive would keep its note, and holds something else; name another file", .0.display())]
     ForeignNote(PathBuf),
@@ -61,8 +73,18 @@ pub enum ContainerError {
 impl ContainerError {
     /// Whether it was refused for safety.
     pub const fn is_refusal(&self) -> bool {
-        matches!(self, ContainerError::Foreign(_) | ContainerError::ForeignNote(_) | ContainerError::InUse(_))
+        matches!(
+            self,
+            ContainerError::Foreign(_)
+                | ContainerError::ForeignNote(_)
+                | ContainerError::InUse(_)
+                | ContainerError::Occupied { .. }
+        )
     }
+}
+
+fn sentence(occupied: &[Occupied]) -> String {
+    occupied.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Opens or makes the file of a drive. Whether it is blank comes with it: nothing was ever written to it, or what was may be lost.
@@ -86,6 +108,11 @@ pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<(Image, bool
             }
             if held.is_none() && !destroy_data {
                 return Err(ContainerError::Foreign(path.to_owned()));
+            }
+            let canonical = path.canonicalize().map_err(system)?;
+            let occupied = drive::file_occupancy(&SystemRoot::default(), &canonical)?;
+            if !occupied.is_empty() {
+                return Err(ContainerError::Occupied { path: path.to_owned(), occupied });
             }
             OpenOptions::new().read(true).write(true).open(path).map_err(system)?
         }

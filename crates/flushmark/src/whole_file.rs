@@ -1,15 +1,22 @@
 //! Files that are there whole or not at all: whoever reads one at any moment, and whatever ends the program, finds the old content or the new.
 
-use std::fs::{File, Metadata, OpenOptions, Permissions};
-use std::io::{ErrorKind, Result, Seek as _, Write};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
+use std::io::{Result, Seek as _, Write};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, OFlags, StatxAttributes, StatxFlags, linkat, statx};
+use drive::{DeviceNumber, Occupied, SystemRoot};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, linkat, openat, renameat, statat,
+    statx, unlinkat,
+};
 use rustix::io::Errno;
-use tempfile::TempPath;
 use xattr::FileExt as _;
+
+use crate::exit::Refused;
 
 /// Of a new file, before the process' umask takes from it.
 const NEW: u32 = 0o666;
@@ -17,68 +24,108 @@ const NEW: u32 = 0o666;
 /// Of one that is to be as private as the file in whose place it comes, until it has that file's mode.
 const PRIVATE: u32 = 0o600;
 
+/// Random names that are tried before giving up: each is taken with a chance of one in 2^64.
+const NAMES_MAX: u32 = 16;
+
 /// Puts this content in the place of the file's, as a [`Replacement`].
 ///
 /// # Errors
 /// When that cannot be done; a file that was there is as it was, then, if it was to be replaced.
-pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<()> {
+pub fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> anyhow::Result<()> {
     let mut replacement = Replacement::begin(path, mode)?;
     replacement.write_all(bytes)?;
-    replacement.finish()
+    Ok(replacement.finish()?)
 }
 
 /// What will be a file's content. Dropped unfinished, it leaves the old content, and nothing behind.
+///
+/// Symbolic links are followed by the kernel alone. It may refuse one that another user has put in
+/// a shared directory (`fs.protected_symlinks`), so none is resolved by name here.
 pub enum Replacement {
-    /// What is no file of its own (a device, a pipe, `/dev/stdout`) is written to.
+    /// Not a regular file (a device, a pipe, `/dev/stdout`): written in place.
     Stream(File),
     /// A new file takes the name when it is finished. The old one's owner, attributes and mode stay, unless another mode is wanted.
     Beside(Beside),
     /// A file that must stay the one that it is (it has a second name, is mounted, lies where nothing can be made, or has an owner or attributes
     /// that another cannot be given) is written over when all of its content is there.
-    Over { content: File, target: PathBuf },
+    Over { content: File, target: Target },
+}
+
+/// The file that is written over.
+pub enum Target {
+    Open(File),
+    /// A link whose file does not exist yet. The kernel makes it.
+    Dangling(PathBuf),
 }
 
 /// A file in the target's directory, without a name until it is whole: whatever ends the program, nothing stays. Where the filesystem has no such files (NFS),
-/// it has one of its own.
+/// it has a temporary name.
 pub struct Beside {
     file: File,
-    name: Option<TempPath>,
-    target: PathBuf,
+    name: Option<TemporaryName>,
+    place: Place,
     mode: Option<u32>,
+}
+
+/// A name in an open directory.
+struct Place {
+    directory: OwnedFd,
+    name: OsString,
+}
+
+/// A name that is removed again, unless it has been given up.
+struct TemporaryName {
+    directory: OwnedFd,
+    name: Option<OsString>,
 }
 
 impl Replacement {
     /// Ready to be written to. Nothing that is there has been changed.
     ///
     /// # Errors
-    /// When neither a file beside it nor it itself can be written.
-    pub fn begin(path: &Path, mode: Option<u32>) -> Result<Self> {
-        // Behind a symbolic link, the file that it names is what is replaced, and the link stays.
-        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let found = std::fs::metadata(&target).ok();
-        if is_a_stream(path) || found.as_ref().is_some_and(|found| !found.is_file()) {
-            return OpenOptions::new().write(true).create(true).truncate(true).open(path).map(Self::Stream);
-        }
-        let Some(found) = found else {
-            return if path.is_symlink() { Self::over(target) } else { Beside::of_new(target, mode).map(Self::Beside) };
+    /// When neither a file beside it nor it itself can be written, or when it is in use as a drive.
+    pub fn begin(path: &Path, mode: Option<u32>) -> anyhow::Result<Self> {
+        // Opened for nothing: neither a pipe nor a drive notices.
+        let kind = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(found) => Some(fstat(&found)?),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(errno.into()),
         };
-        // A directory lets a file be replaced that is write-protected, and whoever protected a baseline meant it.
-        OpenOptions::new().write(true).open(&target)?;
-        if found.nlink() > 1 || is_mounted(&target) {
-            return Self::over(target);
-        }
-        match Beside::in_place_of(&target, &found, mode) {
-            Ok(Some(beside)) => Ok(Self::Beside(beside)),
-            Ok(None) => Self::over(target),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => Self::over(target),
-            Err(error) => Err(error),
+        match kind {
+            Some(found) if file_type(&found) == FileType::BlockDevice => block_device(path, &found).map(Self::Stream),
+            Some(found) if is_a_stream(path) || file_type(&found) != FileType::RegularFile => stream(path),
+            None if is_a_stream(path) => stream(path),
+            None if path.is_symlink() => {
+                let content = content_beside(&Place::of(path)?)?;
+                Ok(Self::Over { content, target: Target::Dangling(path.to_owned()) })
+            }
+            None => Ok(Self::Beside(Beside::of_new(Place::of(path)?, mode)?)),
+            Some(_) => Self::of_existing(path, mode),
         }
     }
 
-    fn over(target: PathBuf) -> Result<Self> {
-        // Where the target lies there is room for it, and more often than in memory.
-        let content = tempfile::tempfile_in(directory_of(&target)).or_else(|_| tempfile::tempfile())?;
-        Ok(Self::Over { content, target })
+    fn of_existing(path: &Path, mode: Option<u32>) -> anyhow::Result<Self> {
+        // A directory lets a file be replaced that is write-protected, and whoever protected a
+        // baseline meant it. Opened as if it could be new, so that the kernel applies all of its
+        // rules for shared directories (`fs.protected_regular`).
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(NEW))?);
+        let found = fstat(&file)?;
+        let Some(place) = Place::of_open(path, &file, &found) else {
+            return Ok(Self::Over { content: tempfile::tempfile()?, target: Target::Open(file) });
+        };
+        let own_path = place.path().unwrap_or_else(|| path.to_owned());
+        expect_unused(&own_path, &drive::file_occupancy(&SystemRoot::default(), &own_path)?)?;
+        if found.st_nlink > 1 || is_mounted(&file) {
+            return Ok(Self::Over { content: content_beside(&place)?, target: Target::Open(file) });
+        }
+        match Beside::in_place_of(&place, &file, &found, mode) {
+            Ok(Some((new, name, mode))) => Ok(Self::Beside(Beside { file: new, name, place, mode })),
+            Ok(None) | Err(Errno::ACCESS | Errno::PERM) => {
+                Ok(Self::Over { content: content_beside(&place)?, target: Target::Open(file) })
+            }
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// Makes it durable, and the file.
@@ -93,7 +140,11 @@ impl Replacement {
             Self::Beside(beside) => beside.finish(),
             Self::Over { mut content, target } => {
                 content.rewind()?;
-                let mut file = File::create(&target)?;
+                let mut file = match target {
+                    Target::Open(file) => file,
+                    Target::Dangling(path) => File::create(path)?,
+                };
+                file.set_len(0)?;
                 std::io::copy(&mut content, &mut file)?;
                 file.sync_all()
             }
@@ -124,23 +175,27 @@ impl AsFd for Replacement {
 }
 
 impl Beside {
-    fn of_new(target: PathBuf, mode: Option<u32>) -> Result<Self> {
-        let (file, name) = nameless(directory_of(&target), mode.map_or(NEW, |_| PRIVATE))?;
-        Ok(Self { file, name, target, mode })
+    fn of_new(place: Place, mode: Option<u32>) -> std::result::Result<Self, Errno> {
+        let (file, name) = nameless(&place.directory, mode.map_or(NEW, |_| PRIVATE))?;
+        Ok(Self { file, name, place, mode })
     }
 
     /// `None` if it cannot be made like the one that is there.
-    fn in_place_of(target: &Path, found: &Metadata, mode: Option<u32>) -> Result<Option<Self>> {
-        let (file, name) = nameless(directory_of(target), PRIVATE)?;
-        if !owned_alike(&file, found) || !attributed_alike(&file, target) {
+    fn in_place_of(
+        place: &Place,
+        old: &File,
+        found: &Stat,
+        mode: Option<u32>,
+    ) -> std::result::Result<Option<(File, Option<TemporaryName>, Option<u32>)>, Errno> {
+        let (file, name) = nameless(&place.directory, PRIVATE)?;
+        if !owned_alike(&file, found) || !attributed_alike(&file, old) {
             return Ok(None);
         }
-        Ok(Some(Self { file, name, target: target.to_owned(), mode: Some(mode.unwrap_or(found.mode())) }))
+        Ok(Some((file, name, Some(mode.unwrap_or(found.st_mode)))))
     }
 
     fn finish(self) -> Result<()> {
-        let Self { file, name, target, mode } = self;
-        let directory = directory_of(&target);
+        let Self { file, name, place, mode } = self;
         // Not when it is made: the process' umask would take from it there.
         if let Some(mode) = mode {
             file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
@@ -150,48 +205,150 @@ impl Beside {
         let name = if let Some(name) = name {
             name
         } else {
-            let name = names().make_in(directory, |name| link(&file, name))?.into_temp_path();
+            let (name, ()) = TemporaryName::make(&place.directory, |name| link(&file, &place.directory, name))?;
             // For Btrfs and ZFS, which make nothing durable that has no name; the others have nothing left to write.
             file.sync_all()?;
             name
         };
-        name.persist(&target).map_err(|error| error.error)?;
-        sync_directory(directory)
+        name.rename(&place.name)?;
+        sync_directory(&place.directory)
     }
 }
 
-/// A file in this directory that has no name, or, where there are none such, one of its own. Opened here, because an error would tell of that name, and not of
-/// the one that a person chose.
-fn nameless(directory: &Path, mode: u32) -> Result<(File, Option<TempPath>)> {
-    let mut options = OpenOptions::new();
-    options.write(true).mode(mode);
-    // It gets its name by way of /proc.
-    if Path::new("/proc/self/fd").exists() {
-        let flags = OFlags::TMPFILE.bits().cast_signed();
-        match options.clone().custom_flags(flags).open(directory) {
-            // What kernels and filesystems say that have no such files.
-            Err(error) if [Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT].contains(&errno(&error)) => {}
-            file => return Ok((file?, None)),
+impl Place {
+    /// Of a path whose last part is a name.
+    fn of(path: &Path) -> std::result::Result<Place, Errno> {
+        // `rename` and `open` say so as well, the former too late.
+        let ends_in_slash = path.as_os_str().as_bytes().ends_with(b"/");
+        let Some(name) = path.file_name().filter(|_| !ends_in_slash) else { return Err(Errno::ISDIR) };
+        // With the dot, the kernel follows the links in it as it does when it opens the whole path.
+        let directory = directory_of(path).join(".");
+        let directory = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Place { directory, name: name.to_owned() })
+    }
+
+    /// Of the file that the kernel has opened by this path, where it followed links. `None` where
+    /// the name is not found that leads to it.
+    fn of_open(path: &Path, file: &File, found: &Stat) -> Option<Place> {
+        let leads_there = |place: &Place| {
+            statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|named| (named.st_dev, named.st_ino) == (found.st_dev, found.st_ino))
+        };
+        Place::of(path).ok().filter(leads_there).or_else(|| {
+            let behind_links = std::fs::read_link(by_descriptor(file)).ok()?;
+            Place::of(&behind_links).ok().filter(leads_there)
+        })
+    }
+
+    /// Without links, as tables of the kernel write it; `None` without procfs.
+    fn path(&self) -> Option<PathBuf> {
+        Some(std::fs::read_link(by_descriptor(&self.directory)).ok()?.join(&self.name))
+    }
+}
+
+impl TemporaryName {
+    /// What `make` makes, under a name that was free.
+    fn make<T>(
+        directory: &OwnedFd,
+        make: impl Fn(&OsStr) -> std::result::Result<T, Errno>,
+    ) -> std::result::Result<(TemporaryName, T), Errno> {
+        let mut last = Errno::EXIST;
+        for _ in 0..NAMES_MAX {
+            let mut random = [0u8; 8];
+            rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+            // It does not end as a collector's files do.
+            let name = OsString::from(format!(".flushmark-{:016x}.tmp", u64::from_ne_bytes(random)));
+            match make(&name) {
+                Ok(made) => {
+                    let directory = rustix::io::fcntl_dupfd_cloexec(directory, 0)?;
+                    return Ok((TemporaryName { directory, name: Some(name) }, made));
+                }
+                Err(Errno::EXIST) => last = Errno::EXIST,
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(last)
+    }
+
+    fn rename(mut self, to: &OsStr) -> std::result::Result<(), Errno> {
+        if let Some(name) = &self.name {
+            renameat(&self.directory, name, &self.directory, to)?;
+        }
+        self.name = None;
+        Ok(())
+    }
+}
+
+impl Drop for TemporaryName {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = unlinkat(&self.directory, name, AtFlags::empty());
         }
     }
-    let (file, name) = names().make_in(directory, |path| options.clone().create_new(true).open(path))?.into_parts();
-    Ok((file, Some(name)))
 }
 
-/// Its own names do not end as a collector's files do.
-fn names() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".flushmark-").suffix(".tmp");
-    builder
+fn stream(path: &Path) -> anyhow::Result<Replacement> {
+    Ok(Replacement::Stream(File::options().write(true).create(true).truncate(true).open(path)?))
 }
 
-fn link(file: &File, name: &Path) -> Result<()> {
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(linkat(CWD, unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+/// A block device that nothing uses. Claimed (`O_EXCL`), so that nothing begins to.
+fn block_device(path: &Path, found: &Stat) -> anyhow::Result<File> {
+    expect_unused(path, &drive::occupancy(&SystemRoot::default(), DeviceNumber::from_dev(found.st_rdev))?)?;
+    // A shell that redirects stdout there has it open and claims nothing.
+    match rustix::fs::open(path, OFlags::WRONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::BUSY) => {
+            let claim = Occupied::Claim { device: path.to_owned() };
+            Err(in_use(path, &[claim]).into())
+        }
+        opened => Ok(opened?.into()),
+    }
 }
 
-fn errno(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::IO)
+fn expect_unused(path: &Path, occupied: &[Occupied]) -> std::result::Result<(), Refused> {
+    if occupied.is_empty() { Ok(()) } else { Err(in_use(path, occupied)) }
+}
+
+fn in_use(path: &Path, occupied: &[Occupied]) -> Refused {
+    let reasons: Vec<String> = occupied.iter().map(ToString::to_string).collect();
+    let path = path.display();
+    Refused(format!("{path} is in use and is never overwritten: {}; name another file", reasons.join("; ")))
+}
+
+fn file_type(found: &Stat) -> FileType {
+    FileType::from_raw_mode(found.st_mode)
+}
+
+/// A file for what is written over another one later. Where the target lies there is room for it, and more often than in memory.
+fn content_beside(place: &Place) -> Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match openat(&place.directory, ".", flags, Mode::from_raw_mode(PRIVATE)) {
+        Ok(file) => Ok(file.into()),
+        Err(_) => tempfile::tempfile(),
+    }
+}
+
+/// A file in this directory that has no name, or, where there are none such, a temporary one.
+fn nameless(directory: &OwnedFd, mode: u32) -> std::result::Result<(File, Option<TemporaryName>), Errno> {
+    let mode = Mode::from_raw_mode(mode);
+    // It gets its name by way of /proc.
+    if Path::new("/proc/self/fd").exists() {
+        match openat(directory, ".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode) {
+            // What kernels and filesystems say that have no such files.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {}
+            file => return Ok((file?.into(), None)),
+        }
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let (name, file) = TemporaryName::make(directory, |name| openat(directory, name, flags, mode))?;
+    Ok((file.into(), Some(name)))
+}
+
+fn by_descriptor(file: &impl AsFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))
+}
+
+fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> std::result::Result<(), Errno> {
+    linkat(CWD, by_descriptor(file), directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 /// The directory that a file's name is in, also of a name without one.
@@ -200,33 +357,34 @@ fn directory_of(path: &Path) -> &Path {
 }
 
 /// A name is durable when its directory is; a filesystem that cannot say so leaves nothing to be done, nor does a directory that may be written but not read.
-fn sync_directory(directory: &Path) -> Result<()> {
-    match File::open(directory).and_then(|directory| directory.sync_all()) {
-        Err(error) if ![Errno::INVAL, Errno::OPNOTSUPP, Errno::ACCESS].contains(&errno(&error)) => Err(error),
-        _ => Ok(()),
+fn sync_directory(directory: &OwnedFd) -> Result<()> {
+    let opened = openat(directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    match opened.and_then(rustix::fs::fsync) {
+        Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::ACCESS) => Ok(()),
+        Err(errno) => Err(errno.into()),
     }
 }
 
 /// Gives the new file the old one's owner and group: what root writes in a person's file stays that person's. Whether it has them.
-fn owned_alike(file: &File, found: &Metadata) -> bool {
-    let wanted = (found.uid(), found.gid());
-    file.metadata().is_ok_and(|own| (own.uid(), own.gid()) == wanted)
+fn owned_alike(file: &File, found: &Stat) -> bool {
+    let wanted = (found.st_uid, found.st_gid);
+    fstat(file).is_ok_and(|own| (own.st_uid, own.st_gid) == wanted)
         || std::os::unix::fs::fchown(file, Some(wanted.0), Some(wanted.1)).is_ok()
 }
 
 /// Gives the new file the old one's extended attributes, access control lists among them. Whether it has them.
-fn attributed_alike(file: &File, target: &Path) -> bool {
+fn attributed_alike(file: &File, old: &File) -> bool {
     // Where a filesystem has none, it says so.
-    let Ok(names) = xattr::list(target) else { return true };
+    let Ok(names) = old.list_xattr() else { return true };
     names.into_iter().all(|name| {
-        let Ok(Some(value)) = xattr::get(target, &name) else { return false };
+        let Ok(Some(value)) = old.get_xattr(&name) else { return false };
         file.get_xattr(&name).is_ok_and(|own| own.as_ref() == Some(&value)) || file.set_xattr(&name, &value).is_ok()
     })
 }
 
 /// A file that is mounted, as containers are given some, cannot be renamed over.
-fn is_mounted(target: &Path) -> bool {
-    statx(CWD, target, AtFlags::empty(), StatxFlags::empty())
+fn is_mounted(file: &File) -> bool {
+    statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
         .is_ok_and(|facts| facts.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
@@ -237,13 +395,18 @@ fn is_a_stream(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-    use std::os::unix::fs::symlink;
+    use std::io::{ErrorKind, Read as _};
+    use std::os::unix::fs::{MetadataExt as _, symlink};
 
     use super::*;
 
     fn mode(path: &Path) -> u32 {
         std::fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    fn kind(error: &anyhow::Error) -> Option<ErrorKind> {
+        let cause = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        cause.or_else(|| Some(std::io::Error::from(*error.downcast_ref::<Errno>()?).kind()))
     }
 
     fn text(path: &Path) -> String {
@@ -287,11 +450,11 @@ mod tests {
         let path = directory.path().join("baseline.json");
         std::fs::write(&path, "old").unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
-        if OpenOptions::new().write(true).open(&path).is_ok() {
+        if File::options().write(true).open(&path).is_ok() {
             println!("skipped: what_is_write_protected_stays_as_it_is: root may write everything");
             return;
         }
-        assert_eq!(replace(&path, b"new", None).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert_eq!(kind(&replace(&path, b"new", None).unwrap_err()), Some(ErrorKind::PermissionDenied));
         assert_eq!(text(&path), "old");
     }
 
@@ -307,6 +470,24 @@ mod tests {
         std::fs::hard_link(&file, &second).unwrap();
         replace(&second, b"by both names", None).unwrap();
         assert_eq!(text(&file), "by both names");
+        replace(&link, b"by the link and both names", None).unwrap();
+        assert_eq!(text(&second), "by the link and both names");
+    }
+
+    #[test]
+    fn a_link_in_a_linked_directory_is_followed_to_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let [one, other, linked] = ["one", "other", "linked"].map(|name| directory.path().join(name));
+        std::fs::create_dir(&one).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        symlink("one", &linked).unwrap();
+        // Relative to the directory in which the link lies.
+        symlink("../other/file", one.join("link")).unwrap();
+        std::fs::write(other.join("file"), "old").unwrap();
+        replace(&linked.join("link"), b"new", None).unwrap();
+        assert_eq!(text(&other.join("file")), "new");
+        assert!(one.join("link").is_symlink());
+        assert_eq!(std::fs::read_dir(&one).unwrap().count() + std::fs::read_dir(&other).unwrap().count(), 2);
     }
 
     #[test]
@@ -333,8 +514,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out");
         let named = || {
-            let (file, name) = names().make_in(directory.path(), |path| File::create_new(path)).unwrap().into_parts();
-            Replacement::Beside(Beside { file, name: Some(name), target: path.clone(), mode: None })
+            let place = Place::of(&path).unwrap();
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let make = |name: &OsStr| openat(&place.directory, name, flags, Mode::from_raw_mode(PRIVATE));
+            let (name, file) = TemporaryName::make(&place.directory, make).unwrap();
+            Replacement::Beside(Beside { file: file.into(), name: Some(name), place, mode: None })
         };
         let mut replacement = named();
         replacement.write_all(b"new").unwrap();
@@ -375,8 +559,10 @@ mod tests {
     fn a_name_without_a_directory_is_in_this_one() {
         assert_eq!(directory_of(Path::new("out")), Path::new("."));
         assert_eq!(directory_of(Path::new("a/out")), Path::new("a"));
-        sync_directory(Path::new(".")).unwrap();
-        assert_eq!(sync_directory(Path::new("no such directory")).unwrap_err().kind(), ErrorKind::NotFound);
+        sync_directory(&Place::of(Path::new("out")).unwrap().directory).unwrap();
+        assert_eq!(Place::of(Path::new("no such directory/out")).err(), Some(Errno::NOENT));
+        assert_eq!(Place::of(Path::new("out/")).err(), Some(Errno::ISDIR));
+        assert_eq!(Place::of(Path::new("..")).err(), Some(Errno::ISDIR));
     }
 
     #[test]
@@ -384,7 +570,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let missing = directory.path().join("no/result.json");
         let error = replace(&missing, b"new", None).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(kind(&error), Some(ErrorKind::NotFound));
         assert!(!error.to_string().contains(".flushmark-"), "{error}");
         assert!(replace(directory.path(), b"new", None).is_err());
         replace(Path::new("/dev/null"), b"new", None).unwrap();

@@ -5,7 +5,7 @@
 mod common;
 
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -118,6 +118,56 @@ fn a_disk_one_of_whose_partitions_is_mounted() {
     insta::assert_snapshot!(said, @"flushmark: DEV is in use and is never overwritten: DEVp1 is mounted on DIR; name another target");
     // Looking is allowed, at what is mounted as well.
     assert_eq!(run_plan(READS, &partition, &[]).code, Some(0));
+}
+
+#[test]
+fn a_mounted_image_under_another_name() {
+    const TEST: &str = "a_mounted_image_under_another_name";
+    if !needs_root(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let place = directory.path().canonicalize().unwrap();
+    let [image, second] = ["im.img", "im2.img"].map(|name| place.join(name).to_str().unwrap().to_owned());
+    File::create(&image).unwrap().set_len(16 << 20).unwrap();
+    if let Err(reason) = system("mkfs.ext4", &["-q", &image]) {
+        eprintln!("skipped: {TEST}: {reason}");
+        return;
+    }
+    let Some(mount) = Mount::new(TEST, &["-o", "loop", &image]) else { return };
+    fs::hard_link(&image, &second).unwrap();
+    let bound = place.join("bound");
+    fs::create_dir(&bound).unwrap();
+    let Some(_bound) = Mount::at(TEST, &["--bind", place.to_str().unwrap()], &bound) else { return };
+    let through_bind = bound.join("im2.img").to_str().unwrap().to_owned();
+    let device = system("findmnt", &["--noheadings", "--output", "SOURCE", mount.text()]).unwrap();
+
+    for name in [&image, &second, &through_bind] {
+        for args in [
+            &["run", "journal", "--destroy-data", "--target", name][..],
+            &["verify", "write", name, "--destroy-data", "--time", "100ms"],
+            &["emulate", "consumer-nvme,capacity=2GiB", "--nbd", "/no/socket", "--image", name, "--destroy-data"],
+        ] {
+            let refused = run(args);
+            assert_eq!(refused.code, Some(3), "{args:?}: {}", refused.stderr);
+            let sentence = format!("in use and is never overwritten: {name} is attached to {device}");
+            assert!(refused.stderr.contains(&sentence), "{args:?}: {}", refused.stderr);
+        }
+    }
+    // The filesystem was not touched.
+    drop(mount);
+    system("fsck.ext4", &["-fn", &image]).unwrap();
+
+    // An ordinary user may not ask the loop device, and has only the name of its file.
+    let Some(nobody) = common::Nobody::new(TEST) else { return };
+    fs::set_permissions(&image, fs::Permissions::from_mode(0o666)).unwrap();
+    let Some(mount) = Mount::new(TEST, &["-o", "loop", &image]) else { return };
+    let device = system("findmnt", &["--noheadings", "--output", "SOURCE", mount.text()]).unwrap();
+    let refused = nobody.run(&["run", "journal", "--destroy-data", "--target", &second]);
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    let said = refused.said(place, "DIR").replace(&device, "DEV");
+    insta::assert_snapshot!(said, @"flushmark: DIR/im2.img is in use and is never overwritten: DEV is attached to DIR/im.img, which leads to this file here; name another target");
 }
 
 #[test]

@@ -231,16 +231,23 @@ impl Drop for LoopDevice {
 /// A mount, taken away at the end.
 pub struct Mount {
     pub path: PathBuf,
-    directory: tempfile::TempDir,
+    directory: Option<tempfile::TempDir>,
 }
 
 impl Mount {
     /// `None`, with the reason said, where it cannot be mounted.
     pub fn new(test: &str, args: &[&str]) -> Option<Mount> {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().to_owned();
+        let mut mount = Mount::at(test, args, directory.path())?;
+        mount.directory = Some(directory);
+        Some(mount)
+    }
+
+    /// On a directory of the test's.
+    pub fn at(test: &str, args: &[&str], path: &Path) -> Option<Mount> {
+        let path = path.to_owned();
         match system("mount", &[args, &[&*path.to_string_lossy()]].concat()) {
-            Ok(_) => Some(Mount { path, directory }),
+            Ok(_) => Some(Mount { path, directory: None }),
             Err(reason) => {
                 eprintln!("skipped: {test}: {reason}");
                 None

@@ -1,0 +1,65 @@
+//! Whether two names lead to the same file.
+//!
+//! A file has many names: hard links, bind mounts, other mount namespaces. Device and inode number
+//! are the same under all of them.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::{DeviceNumber, MountTable, SystemRoot};
+
+/// Device and inode number, as `stat` and the kernel's own tables give them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    pub(crate) device: DeviceNumber,
+    pub(crate) inode: u64,
+}
+
+impl FileIdentity {
+    pub(crate) fn of(path: &Path) -> io::Result<FileIdentity> {
+        let found = fs::metadata(path)?;
+        Ok(FileIdentity { device: DeviceNumber::from_dev(found.dev()), inode: found.ino() })
+    }
+}
+
+/// A file, to be compared with names from the kernel's tables.
+pub(crate) struct NamedFile<'a> {
+    root: &'a SystemRoot,
+    mounts: &'a MountTable,
+    path: &'a Path,
+    identity: Option<FileIdentity>,
+}
+
+impl<'a> NamedFile<'a> {
+    /// `path` is canonical.
+    pub(crate) fn new(root: &'a SystemRoot, mounts: &'a MountTable, path: &'a Path) -> NamedFile<'a> {
+        NamedFile { root, mounts, path, identity: FileIdentity::of(&root.path(path)).ok() }
+    }
+
+    /// `None` for a file of a captured tree, which has only its name.
+    pub(crate) fn identity(&self) -> Option<FileIdentity> {
+        self.identity
+    }
+
+    /// The file's path on this machine.
+    pub(crate) fn real_path(&self) -> PathBuf {
+        self.root.path(self.path)
+    }
+
+    /// Whether `name`, which is canonical where it was given, leads to this file here.
+    pub(crate) fn is_named(&self, name: &Path) -> bool {
+        let Some(identity) = self.identity else { return name == self.path };
+        if name == self.path {
+            return true;
+        }
+        // A server that does not answer would keep this process waiting, unkillable. The file's own
+        // server has just answered.
+        let holder = self.mounts.holding(name, None);
+        if holder.is_some_and(|mount| mount.keeper().is_some() && mount.device != identity.device) {
+            return false;
+        }
+        name.is_absolute() && FileIdentity::of(&self.root.path(name)).is_ok_and(|found| found == identity)
+    }
+}

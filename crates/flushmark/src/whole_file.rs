@@ -174,6 +174,9 @@ impl AsFd for Replacement {
     }
 }
 
+/// A new file, its name where it needed one at once, and the mode that it is to have.
+type Unplaced = (File, Option<TemporaryName>, Option<u32>);
+
 impl Beside {
     fn of_new(place: Place, mode: Option<u32>) -> std::result::Result<Self, Errno> {
         let (file, name) = nameless(&place.directory, mode.map_or(NEW, |_| PRIVATE))?;
@@ -186,7 +189,7 @@ impl Beside {
         old: &File,
         found: &Stat,
         mode: Option<u32>,
-    ) -> std::result::Result<Option<(File, Option<TemporaryName>, Option<u32>)>, Errno> {
+    ) -> std::result::Result<Option<Unplaced>, Errno> {
         let (file, name) = nameless(&place.directory, PRIVATE)?;
         if !owned_alike(&file, found) || !attributed_alike(&file, old) {
             return Ok(None);
@@ -259,9 +262,9 @@ impl TemporaryName {
             // It does not end as a collector's files do.
             let name = OsString::from(format!(".flushmark-{:016x}.tmp", u64::from_ne_bytes(random)));
             match make(&name) {
-                Ok(made) => {
+                Ok(new) => {
                     let directory = rustix::io::fcntl_dupfd_cloexec(directory, 0)?;
-                    return Ok((TemporaryName { directory, name: Some(name) }, made));
+                    return Ok((TemporaryName { directory, name: Some(name) }, new));
                 }
                 Err(Errno::EXIST) => last = Errno::EXIST,
                 Err(errno) => return Err(errno),

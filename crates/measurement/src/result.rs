@@ -366,9 +366,8 @@ impl TestResult {
         let record = self.workload.clone();
         let of_engine = match self.engine.as_str() {
             "psync" => Some(Submission::Blocking),
-            "io_uring" | "libaio" => Some(Submission::Asynchronous),
             "sim" if record.depth == 1 => Some(Submission::Blocking),
-            "sim" => Some(Submission::Asynchronous),
+            "io_uring" | "libaio" | "sim" => Some(Submission::Asynchronous),
             _ => None,
         };
         let flagged = record.sync.is_some_and(|sync| sync.is_durable() && sync.is_per_write());

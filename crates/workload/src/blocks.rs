@@ -383,12 +383,11 @@ impl Workload {
 
     /// How its operations reach the kernel, where nothing but the workload decides.
     pub fn submission(&self) -> Submission {
+        let needs_queue = self.sync.linked_call().is_some() || self.depth_effective() > 1;
         match self.engine {
-            EngineChoice::Psync => Submission::Blocking,
             EngineChoice::IoUring | EngineChoice::Libaio => Submission::Asynchronous,
-            EngineChoice::Auto if self.sync.linked_call().is_some() => Submission::Asynchronous,
-            EngineChoice::Auto if self.depth_effective() > 1 => Submission::Asynchronous,
-            EngineChoice::Auto => Submission::Blocking,
+            EngineChoice::Auto if needs_queue => Submission::Asynchronous,
+            EngineChoice::Auto | EngineChoice::Psync => Submission::Blocking,
         }
     }
 

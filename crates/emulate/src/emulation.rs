@@ -363,7 +363,7 @@ impl Emulation {
         let ways = Ways {
             nbd,
             directory: kernel
-                .map(Directory::new)
+                .map(|kernel| Directory::new(kernel, is_blank))
                 .transpose()
                 .map_err(system("the kernel's FUSE file could not be set up"))?,
             control,

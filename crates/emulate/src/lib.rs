@@ -13,6 +13,7 @@
 //! | [`nbd`], [`fuse`] | the two protocols, as bytes |
 //! | [`serve`] | real time: one thread between the clients and the drive |
 //! | [`runtime`] | where sockets and mounts lie that were given no place |
+//! | [`smart`] | what a drive tells about itself: how often its power was cut |
 //! | [`address`], [`chain`] | where it is served: sockets, loop devices, filesystems |
 //! | [`emulation`] | all of it together, set up and taken down |
 //!
@@ -56,3 +57,4 @@ pub mod plug;
 pub mod promises;
 pub mod runtime;
 pub mod serve;
+pub mod smart;

@@ -14,11 +14,12 @@ use crate::geometry::LaneKind;
 use crate::journal::{self, CutOff};
 use crate::ledger::{Cycle, Ledger, Standing};
 use crate::message::{CycleResult, Message, Outcome};
+use crate::reading::read_and_judge;
 use crate::run_header::{RunHeader, run_name};
 use crate::survey::{Oddity, Survey};
 use crate::target::boot_id;
-use crate::validity::{Circumstance, Sign, Void, signs, voids};
-use crate::verdict::{Class, Verdict, judge};
+use crate::validity::{AtCut, Circumstance, Sign, Void, signs, voids};
+use crate::verdict::{Class, Verdict};
 use crate::witness::Inquiry;
 use crate::words;
 
@@ -147,14 +148,15 @@ impl Check {
         progress: &mut dyn FnMut(f64) -> bool,
     ) -> Result<VerifyDocument, VerifyError> {
         let path = self.target.path.clone();
-        let (survey, direct) = match self.target.open_to_read().map_err(VerifyError::call("open", &path))? {
+        let obligations = self.cycle.as_ref().map(|cycle| &cycle.obligations);
+        let (judged, direct) = match self.target.open_to_read().map_err(VerifyError::call("open", &path))? {
             Readable::File(mut disk, direct) => {
                 self.expect_whole(disk.size_bytes())?;
-                (Survey::take(&mut disk, &self.run, progress), direct)
+                (read_and_judge(&mut disk, &self.run, obligations, progress), direct)
             }
-            Readable::Dead(mut disk) => (Survey::take(&mut disk, &self.run, progress), true),
+            Readable::Dead(mut disk) => (read_and_judge(&mut disk, &self.run, obligations, progress), true),
         };
-        let survey = survey.map_err(|_| VerifyError::Interrupted)?;
+        let (survey, mut verdict) = judged.map_err(|_| VerifyError::Interrupted)?;
         let superblocks_lost = self.target.superblocks_lost(&self.run);
         // Without superblock the records have to tell whether this is the journal's target. None of them on it: that is another one, unless its name says otherwise.
         let nothing_of_it = survey.versions.iter().all(|&version| version == Survey::ODD)
@@ -163,7 +165,6 @@ impl Check {
         if superblocks_lost == 2 && nothing_of_it && !is_known {
             return Err(VerifyError::Unrecognised { path, run_id: self.run.run_id });
         }
-        let mut verdict = judge(&self.run, self.cycle.as_ref().map(|cycle| &cycle.obligations), &survey);
         if superblocks_lost == 2 && survey.traces.iter().all(|trace| trace.newest == 0) {
             verdict.lose_witnesses(self.went_back_to.is_some());
         }
@@ -243,6 +244,7 @@ impl Check {
             syncs_and_flushes: self.cycle.as_ref().and_then(|cycle| cycle.syncs_and_flushes),
             never_issued: verdict.never_issued,
             acknowledged_writes: verdict.acknowledged_writes(),
+            at_cut: AtCut::of(self.cycle.as_ref()),
         }
     }
 

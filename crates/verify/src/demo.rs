@@ -22,10 +22,10 @@ use crate::drive_facts::DriveFacts;
 use crate::filling::fill;
 use crate::geometry::Geometry;
 use crate::journal;
+use crate::reading::read_and_judge;
 use crate::run_header::RunHeader;
-use crate::survey::Survey;
-use crate::validity::{Circumstance, Void, voids};
-use crate::verdict::{Verdict, judge};
+use crate::validity::{AtCut, Circumstance, Void, voids};
+use crate::verdict::Verdict;
 use crate::witness::Witness;
 use crate::writing::Writing;
 
@@ -242,13 +242,13 @@ fn judged(
     let _ = std::fs::remove_file(&path);
     let heard = ledger.cycles.into_iter().next_back();
     let obligations = heard.as_ref().map(|cycle| &cycle.obligations);
-    let survey = match plugged.open_disk(false) {
-        Ok(mut disk) => Survey::take(&mut disk, &run, &mut |_| !stop.is_requested()),
+    let mut wanted = |_| !stop.is_requested();
+    let judged = match plugged.open_disk(false) {
+        Ok(mut disk) => read_and_judge(&mut disk, &run, obligations, &mut wanted),
         // A drive that does not come up again is read all the same: each of its sectors fails.
-        Err(_) => Survey::take(&mut DeadDisk, &run, &mut |_| !stop.is_requested()),
+        Err(_) => read_and_judge(&mut DeadDisk, &run, obligations, &mut wanted),
     };
-    let survey = survey.map_err(|_| DemoError::Interrupted)?;
-    let verdict = judge(&run, obligations, &survey);
+    let (_, verdict) = judged.map_err(|_| DemoError::Interrupted)?;
     let voids = voids(&Circumstance {
         unsafe_shutdowns_before,
         unsafe_shutdowns_now: plugged.unsafe_shutdowns(),
@@ -256,6 +256,7 @@ fn judged(
         volatile_cache: Some(true),
         never_issued: verdict.never_issued,
         acknowledged_writes: verdict.acknowledged_writes(),
+        at_cut: AtCut::of(heard.as_ref()),
         ..Circumstance::default()
     });
     Ok((run, verdict, voids))

@@ -24,11 +24,17 @@ pub struct DriveFacts {
 impl DriveFacts {
     /// Looks. The drives themselves are asked only where this user may.
     pub fn of(root: &SystemRoot, place: &Place) -> DriveFacts {
-        let Some(device) = place.block_device() else { return DriveFacts::default() };
+        let Some(device) = place.block_device() else {
+            let unsafe_shutdowns = emulate::smart::unsafe_shutdowns(&place.path);
+            return DriveFacts { unsafe_shutdowns, ..DriveFacts::default() };
+        };
         let drives = device.drives();
         let records: Vec<Option<DriveRecord>> =
             drives.iter().map(|drive| DriveRecord::read(root, drive.device).ok()).collect();
-        let cuts = records.iter().map(|record| record.as_ref()?.health.told()?.unsafe_shutdowns);
+        let cuts = drives.iter().zip(&records).map(|(drive, record)| {
+            let told = record.as_ref().and_then(|record| record.health.told()?.unsafe_shutdowns);
+            told.or_else(|| emulate::smart::unsafe_shutdowns(drive.backing_file.as_deref()?))
+        });
         DriveFacts {
             label: drives
                 .iter()

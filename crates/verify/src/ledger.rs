@@ -30,8 +30,17 @@ pub struct Cycle {
 impl Cycle {
     /// Whether the recorder's cut command did its part, and the writer fell silent, or lost the drive under every lane.
     pub fn was_cut(&self) -> bool {
-        let lost_the_drive = self.stopped.len() >= self.obligations.lanes.len();
-        self.cut_done && (self.ended.is_none() || lost_the_drive)
+        self.cut_done && self.broke_off()
+    }
+
+    /// Whether the power may have gone while the drive carried out a flush.
+    pub fn flush_under_way(&self) -> bool {
+        self.broke_off() && self.obligations.flush_under_way(&self.run)
+    }
+
+    /// Whether the writer fell silent, or lost the drive under every lane.
+    fn broke_off(&self) -> bool {
+        self.ended.is_none() || self.stopped.len() >= self.obligations.lanes.len()
     }
 
     /// Whether something was acknowledged and nobody has looked what became of it.

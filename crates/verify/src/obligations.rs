@@ -1,8 +1,10 @@
 //! What somebody outside the drive's power heard: how far each lane was acknowledged, and when. Only that creates obligations.
 
 use crate::frontier::Frontier;
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, LaneKind};
 use crate::record::SEQ_MAX;
+use crate::run_header::RunHeader;
+use crate::schedule::{Operation, Schedule};
 
 /// So much of the past is kept of each lane, to tell how old an acknowledgement was when the power went.
 const MOMENTS_MAX: usize = 1 << 16;
@@ -83,6 +85,21 @@ impl Obligations {
         self.lanes.iter_mut().for_each(|heard| heard.lease = SEQ_MAX);
     }
 
+    /// Whether a flush may have been under way when the run broke off: some lane was last heard of
+    /// just before one. It takes every completed write with it, also those of lanes that never sync.
+    pub fn flush_under_way(&self, run: &RunHeader) -> bool {
+        let geometry = &run.geometry;
+        (0u16..).zip(&self.lanes).any(|(lane, heard)| match geometry.kind(lane) {
+            LaneKind::Flush => {
+                let next = heard.frontier.completed.saturating_add(1);
+                Schedule::new(run.run_id, geometry, lane).operation(next) == Operation::Sync
+            }
+            // Where the kernel sends the drive no FUA writes, a flush follows each of them.
+            LaneKind::Fua => run.fua_caveat().is_some(),
+            LaneKind::Control => false,
+        })
+    }
+
     fn heard(&mut self, lane: u16) -> Result<&mut Heard, Inconsistent> {
         self.lanes.get_mut(usize::from(lane)).ok_or_else(|| Inconsistent(format!("there is no lane {lane}")))
     }
@@ -115,6 +132,19 @@ mod tests {
         let heard = &obligations.lanes[0];
         assert_eq!([1, 2, 3, 8, 9].map(|seq| heard.heard_us(seq)), [Some(10), Some(10), Some(30), Some(30), None]);
         assert_eq!(obligations.end_us, 30);
+    }
+
+    #[test]
+    fn a_flush_is_under_way_where_it_is_a_lanes_next_operation() {
+        // Two writes, then a sync.
+        let run = RunHeader::plain(3, Geometry { writes_per_sync: 2, fua_lanes: 0, ..small() });
+        let heard_at = |completed| {
+            let mut obligations = Obligations::new(&run.geometry);
+            obligations.lease(1, 100).unwrap();
+            obligations.acknowledge(0, 1, frontier(completed, 0)).unwrap();
+            obligations.flush_under_way(&run)
+        };
+        assert_eq!([0, 1, 2, 3, 4, 5].map(heard_at), [false, false, true, false, false, true]);
     }
 
     #[test]

@@ -170,6 +170,65 @@ impl Survey {
     }
 }
 
+impl Survey {
+    /// Reads these sectors once more, in order. One whose content is another now is damaged: two
+    /// readings differ.
+    ///
+    /// # Errors
+    /// [`Stopped`] when `go_on` returned false.
+    pub fn read_again(
+        &mut self,
+        disk: &mut impl Disk,
+        run: &RunHeader,
+        numbers: &[u64],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Stopped> {
+        let geometry = &run.geometry;
+        let sector_bytes = u64::from(geometry.sector_bytes);
+        let per_piece = PIECE_BYTES / sector_bytes;
+        let mut piece = AlignedBlock::new(PIECE_BYTES as usize);
+        // As large as the first reading's: a drive that lost much is not asked sector by sector.
+        for together in numbers.chunk_by(|one, next| one / per_piece == next / per_piece) {
+            let first = together.first().copied().unwrap_or_default();
+            let count = together.last().copied().unwrap_or_default() - first + 1;
+            let bytes = &mut piece.bytes_mut()[..(count * sector_bytes) as usize];
+            let at_once = read_whole(disk, geometry.sector_address_bytes(first), bytes).is_ok();
+            for &number in together {
+                let at = ((number - first) * sector_bytes) as usize;
+                let sector = &mut bytes[at..at + sector_bytes as usize];
+                let read =
+                    if at_once { Ok(()) } else { read_whole(disk, geometry.sector_address_bytes(number), sector) };
+                let changed = match read {
+                    Ok(()) => !self.holds(run, number, sector),
+                    Err(error) => {
+                        self.versions[number as usize] = Survey::ODD;
+                        self.oddities.insert(number, Oddity::Unreadable(error.to_string()));
+                        continue;
+                    }
+                };
+                if changed {
+                    self.versions[number as usize] = Survey::ODD;
+                    self.oddities.insert(number, Oddity::Corrupt(Damage::Unstable));
+                }
+            }
+            if !go_on() {
+                return Err(Stopped);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a sector still is the whole version that was found first.
+    fn holds(&self, run: &RunHeader, number: u64, sector: &[u8]) -> bool {
+        Header::parse(sector).is_ok_and(|header| {
+            (header.run_id, header.target_id) == (run.run_id, run.target_id)
+                && header.address_bytes == run.geometry.sector_address_bytes(number)
+                && header.version == self.versions[number as usize]
+                && header.payload().is(&sector[HEADER_BYTES..])
+        })
+    }
+}
+
 /// A read that a signal broke off is made again.
 fn read_whole(disk: &mut impl Disk, offset_bytes: u64, block: &mut [u8]) -> io::Result<()> {
     loop {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::Cycle;
 use crate::verdict::Legal;
 
 /// What is known about the cut and the way to the drive.
@@ -30,6 +31,25 @@ pub struct Circumstance {
     pub never_issued: Option<(u64, u64)>,
     /// Writes that the run had acknowledged.
     pub acknowledged_writes: u64,
+    /// What the drive was at when the power went.
+    pub at_cut: AtCut,
+}
+
+/// What the drive was at when its power went, as far as can be told from what was heard.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AtCut {
+    /// It may have been carrying out a flush, which saves the writes of control lanes as well.
+    Flush,
+    /// No flush was under way.
+    #[default]
+    NoFlush,
+}
+
+impl AtCut {
+    /// Of a cycle, where there was one that somebody heard.
+    pub fn of(cycle: Option<&Cycle>) -> AtCut {
+        if cycle.is_some_and(Cycle::flush_under_way) { AtCut::Flush } else { AtCut::NoFlush }
+    }
 }
 
 /// What shows that the power was cut. A new boot is none: a reset makes one, too, and leaves the drive its power.
@@ -104,6 +124,11 @@ pub enum Void {
         /// Writes that the control lanes had completed.
         completed: u64,
     },
+    /// What was never flushed survived, as it may where a flush of another lane was under way.
+    ControlFlushed {
+        /// Writes that the control lanes had completed.
+        completed: u64,
+    },
     /// Nothing can tell whether there was a cut.
     NoSignOfACut,
     /// Syncs were acknowledged, and too few flushes came to the driver although it has a volatile cache.
@@ -136,6 +161,9 @@ impl Void {
             Void::ControlLostNothing { completed } => format!(
                 "the control lanes completed {completed} writes without ever asking for durability, and none of them is missing: the cut did not reach the cache (a drive with power-loss protection may do that: say so with --protected when writing)"
             ),
+            Void::ControlFlushed { completed } => format!(
+                "none of the {completed} writes that the control lanes completed is missing, as is possible where a flush of another lane was under way: nothing shows whether the cut reached the cache. The drive's own count of unsafe shutdowns would (write and check as root), or another run with rarer flushes (--lanes 1 --fua-lanes 0 --writes-per-sync 256)"
+            ),
             Void::NoSignOfACut => "nothing shows that power was cut: the drive's count of unsafe shutdowns is not known, no write of a control lane is missing that only the drive can have lost, and no recorder's command cut it; where you cut it yourself, say --power-was-cut".to_owned(),
             Void::TooFewFlushes { syncs, flushes, least } => format!(
                 "{syncs} syncs returned and {flushes} flushes reached the drive's driver, although it has a volatile cache and so many syncs take {least} flushes at least: the drive was not asked each time"
@@ -162,8 +190,13 @@ pub fn voids(about: &Circumstance) -> Vec<Void> {
         // What the drive itself says stands against everything else.
         voids.push(Void::NoUnsafeShutdown { count: now });
     } else if let Some(legal) = about.control.filter(|legal| !about.protected && lost_nothing(legal)) {
-        // Also where the drive counted: whatever its count means, what it had not written out was not taken.
-        voids.push(Void::ControlLostNothing { completed: legal.control_completed });
+        let completed = legal.control_completed;
+        if about.at_cut == AtCut::NoFlush {
+            // Also where the drive counted: whatever its count means, what it had not written out was not taken.
+            voids.push(Void::ControlLostNothing { completed });
+        } else if !is_counted(about) {
+            voids.push(Void::ControlFlushed { completed });
+        }
     } else if signs(about).is_empty() {
         voids.push(Void::NoSignOfACut);
     }
@@ -175,6 +208,11 @@ pub fn voids(about: &Circumstance) -> Vec<Void> {
         voids.push(Void::NeverIssued { sectors, first_bytes });
     }
     voids
+}
+
+/// Whether the drive itself counted an unsafe shutdown. What anybody else says of the cut does not tell whether it reached the cache.
+fn is_counted(about: &Circumstance) -> bool {
+    signs(about).iter().any(|sign| matches!(sign, Sign::Counted { .. }))
 }
 
 /// Whether control lanes had something to lose and kept it. Of writes that nobody heard of, none can be missed.
@@ -211,6 +249,7 @@ mod tests {
             flush_lanes: 4,
             never_issued: None,
             acknowledged_writes: 1,
+            at_cut: AtCut::NoFlush,
         }
     }
 
@@ -240,6 +279,23 @@ mod tests {
         assert_eq!(counted(unheard), [], "the count rose, and nothing speaks against it");
         let uncounted = Circumstance { unsafe_shutdowns_now: None, control: Some(unheard), ..cut() };
         assert_eq!(voids(&uncounted), [Void::NoSignOfACut]);
+    }
+
+    /// Under load most cuts find a flush under way, which writes out what control lanes had in the cache.
+    #[test]
+    fn a_flush_that_was_under_way_explains_what_control_lanes_kept_but_shows_no_cut() {
+        let flushing = Circumstance { at_cut: AtCut::Flush, control: Some(lost(0)), ..cut() };
+        assert_eq!(voids(&flushing), [], "the drive counted");
+        let uncounted = Circumstance { unsafe_shutdowns_now: None, ..flushing };
+        for about in [
+            uncounted,
+            Circumstance { on_word: true, ..uncounted },
+            Circumstance { cut_by_recorder: true, ..uncounted },
+        ] {
+            assert_eq!(voids(&about), [Void::ControlFlushed { completed: 100 }], "{about:?}");
+        }
+        let not_counted = Circumstance { unsafe_shutdowns_now: Some(4), ..flushing };
+        assert_eq!(voids(&not_counted), [Void::NoUnsafeShutdown { count: 4 }]);
     }
 
     #[test]
@@ -278,6 +334,7 @@ mod tests {
         let all = [
             Circumstance { unsafe_shutdowns_now: Some(4), ..cut() },
             Circumstance { unsafe_shutdowns_now: None, control: Some(lost(0)), ..cut() },
+            Circumstance { unsafe_shutdowns_now: None, control: Some(lost(0)), at_cut: AtCut::Flush, ..cut() },
             silent(),
             Circumstance { syncs_and_flushes: Some((10, 0)), ..cut() },
             Circumstance { acknowledged_writes: 0, ..cut() },
@@ -288,6 +345,7 @@ mod tests {
         insta::assert_snapshot!(said.join("\n"), @"
         the drive counts 4 unsafe shutdowns, no more than before the run: its power was not cut
         the control lanes completed 100 writes without ever asking for durability, and none of them is missing: the cut did not reach the cache (a drive with power-loss protection may do that: say so with --protected when writing)
+        none of the 100 writes that the control lanes completed is missing, as is possible where a flush of another lane was under way: nothing shows whether the cut reached the cache. The drive's own count of unsafe shutdowns would (write and check as root), or another run with rarer flushes (--lanes 1 --fua-lanes 0 --writes-per-sync 256)
         nothing shows that power was cut: the drive's count of unsafe shutdowns is not known, no write of a control lane is missing that only the drive can have lost, and no recorder's command cut it; where you cut it yourself, say --power-was-cut
         10 syncs returned and 0 flushes reached the drive's driver, although it has a volatile cache and so many syncs take 2 flushes at least: the drive was not asked each time
         nothing had been acknowledged when the run ended, so nothing could be lost: let it write for longer

@@ -266,6 +266,33 @@ pub fn judge(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey
     verdict
 }
 
+/// Whole sectors whose version contradicts what is known of their lanes: older than what had been
+/// promised or completed, or newer than anything that a lane was allowed to write. Sectors that are
+/// odd by themselves are not among them. In order.
+pub fn doubted(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey) -> Vec<u64> {
+    let geometry = &run.geometry;
+    let bonds: Vec<(Bond, u64)> = (0..geometry.lanes())
+        .map(|lane| {
+            let bond = bond(run, obligations, survey, lane);
+            let least = match bond.kind {
+                LaneKind::Control => control_completed(obligations, survey, usize::from(lane)),
+                LaneKind::Flush | LaneKind::Fua => bond.heard.max(bond.proven),
+            };
+            (bond, least)
+        })
+        .collect();
+    (0..geometry.sectors())
+        .filter(|&number| {
+            let version = survey.versions[number as usize];
+            let place = geometry.location(number);
+            let (bond, least) = &bonds[usize::from(place.lane)];
+            version != Survey::ODD
+                && (version < bond.schedule.version_at(place.index, *least)
+                    || bond.lease.is_some_and(|lease| version > bond.schedule.version_at(place.index, lease)))
+        })
+        .collect()
+}
+
 fn bond(run: &RunHeader, obligations: Option<&Obligations>, survey: &Survey, lane: u16) -> Bond {
     let kind = run.geometry.kind(lane);
     let heard = obligations.and_then(|obligations| obligations.lanes.get(usize::from(lane)));

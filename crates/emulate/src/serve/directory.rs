@@ -7,7 +7,7 @@ use std::io::{self, IoSlice, Read as _, Write as _};
 use rustix::io::Errno;
 use simdrive::time::Ns;
 
-use crate::drive::{Command, Drive, Refused};
+use crate::drive::{Command, Drive, Power, Refused};
 use crate::fuse::files::{FIRST_FILE, Facts, Files, Next, Wanted, dispatch, sectors_of, whole_sectors};
 use crate::fuse::wire::{self, Error, REQUEST_BYTES_MOST, Request};
 use crate::serve::connection::Stands;
@@ -18,6 +18,13 @@ use crate::serve::pace::Pace;
 pub const DRIVE: &str = "drive";
 /// The file by which the transport's own cost is measured.
 pub const PROBE: &str = ".probe";
+/// The file in which the drive tells how often its power was cut, in decimal digits: as a real one
+/// does by SMART.
+pub const UNSAFE_SHUTDOWNS: &str = ".unsafe-shutdowns";
+/// Its length: a number's digits, with leading zeros, and a line feed.
+const COUNT_BYTES: usize = 21;
+/// Its node, behind those of the drives.
+const COUNT_NODE: u64 = FIRST_FILE + 2;
 
 /// Requests that are fetched before others are looked at.
 const REQUESTS_AT_ONCE: usize = 64;
@@ -49,6 +56,9 @@ pub struct Directory {
     pub kernel: File,
     /// How late its answers are.
     pub pace: Pace,
+    /// Whether the drive tells how often its power was cut. One that goes on with an image of an
+    /// earlier process does not know.
+    counts_cuts: bool,
     input: Vec<u8>,
     data: Vec<u8>,
     under_way: BTreeMap<u32, UnderWay>,
@@ -56,16 +66,17 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Of the file that mounting gave.
+    /// Of the file that mounting gave, with [`UNSAFE_SHUTDOWNS`] in it if the drive `counts_cuts`.
     ///
     /// # Errors
     /// When it cannot be made not to block.
-    pub fn new(kernel: File) -> io::Result<Directory> {
+    pub fn new(kernel: File, counts_cuts: bool) -> io::Result<Directory> {
         let flags = rustix::fs::fcntl_getfl(&kernel)?;
         rustix::fs::fcntl_setfl(&kernel, flags | rustix::fs::OFlags::NONBLOCK)?;
         Ok(Directory {
             kernel,
             pace: Pace::default(),
+            counts_cuts,
             input: vec![0; REQUEST_BYTES_MOST],
             data: Vec::new(),
             under_way: BTreeMap::new(),
@@ -118,9 +129,13 @@ impl Directory {
         floor: &impl Fn(Kind) -> Cost,
         tag: &impl Fn(u32) -> u64,
     ) {
-        let answer = match dispatch(request, &Drives(drives)) {
+        let answer = match dispatch(request, &Drives { drives, counts_cuts: self.counts_cuts }) {
             Next::Silence => return,
             Next::Answer(answer) => answer,
+            Next::Do(wanted) if request.node == COUNT_NODE => count_of(&drives[0], wanted).map_or_else(
+                |error| wire::refusal(request.unique, error),
+                |read| wire::answer(request.unique, |out| out.extend(read)),
+            ),
             Next::Do(wanted) => {
                 let drive = request.node.checked_sub(FIRST_FILE).and_then(|index| drives.get_mut(index as usize));
                 let Some(drive) = drive else { return };
@@ -216,13 +231,27 @@ impl Directory {
     }
 }
 
+/// What is read of the count of power cuts.
+fn count_of(drive: &Drive, wanted: Wanted<'_>) -> Result<Vec<u8>, Error> {
+    let Wanted::Read { offset, bytes } = wanted else { return Err(Error::Permission) };
+    if drive.power() != Power::On {
+        return Err(Error::Io);
+    }
+    let count = format!("{:020}\n", drive.cuts()).into_bytes();
+    Ok(count.into_iter().skip(offset as usize).take(bytes as usize).collect())
+}
+
 /// The drives as files.
-struct Drives<'a>(&'a [Drive]);
+struct Drives<'a> {
+    drives: &'a [Drive],
+    counts_cuts: bool,
+}
 
 impl Files for Drives<'_> {
     fn find(&self, name: &[u8]) -> Option<u64> {
-        let index = [DRIVE, PROBE].iter().position(|known| known.as_bytes() == name)?;
-        Some(FIRST_FILE + index as u64)
+        let index = [DRIVE, PROBE, UNSAFE_SHUTDOWNS].iter().position(|known| known.as_bytes() == name)?;
+        let node = FIRST_FILE + index as u64;
+        (node != COUNT_NODE || self.counts_cuts).then_some(node)
     }
 
     fn listed(&self) -> Vec<(u64, String)> {
@@ -230,7 +259,10 @@ impl Files for Drives<'_> {
     }
 
     fn facts(&self, node: u64) -> Option<Facts> {
-        let drive = self.0.get(node.checked_sub(FIRST_FILE)? as usize)?;
+        if node == COUNT_NODE {
+            return Some(Facts { bytes: COUNT_BYTES as u64, handle: 0 });
+        }
+        let drive = self.drives.get(node.checked_sub(FIRST_FILE)? as usize)?;
         // Whoever opened it before a power cut has a kernel whose memory would be gone with it. Loop devices and filesystems that stood on the drive then still hold what they had not written, and would
         // write it now, into what a new mount believes to be its own.
         Some(Facts { bytes: drive.identity().capacity_bytes, handle: drive.cuts() })

@@ -24,6 +24,8 @@ fn the_file_is_the_drive() {
     let served = Served::start("consumer-nvme,capacity=2GiB", &["--fuse", directory.path().to_str().unwrap()]);
     let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["drive"]);
+    let cuts = || fs::read_to_string(directory.path().join(".unsafe-shutdowns"));
+    assert_eq!(cuts().unwrap(), "00000000000000000000\n");
     let path = directory.path().join("drive");
     assert_eq!(fs::metadata(&path).unwrap().len(), 2 << 30);
     let file = fs::File::options().read(true).write(true).open(&path).unwrap();
@@ -47,7 +49,10 @@ fn the_file_is_the_drive() {
     assert_eq!(file.read_at(&mut odd, 2 << 30).unwrap(), 0);
     served.ctl(&["cut"]);
     assert!(file.read_exact_at(&mut odd, 0).is_err() && file.write_all_at(&[1; 512], 0).is_err());
+    assert!(cuts().is_err(), "without power it tells nothing");
     served.ctl(&["power-on"]);
+    assert_eq!(cuts().unwrap(), "00000000000000000001\n");
+    assert!(fs::write(directory.path().join(".unsafe-shutdowns"), "0").is_err());
     // What was opened before the cut belongs to a machine that had lost its power.
     assert!(file.read_exact_at(&mut odd, 0).is_err() && file.write_all_at(&[1; 512], 0).is_err());
     assert!(file.sync_all().is_err());

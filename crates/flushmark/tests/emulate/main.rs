@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod cuts;
 mod files;
 mod nbd;
 mod served;

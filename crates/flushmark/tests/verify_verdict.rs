@@ -369,7 +369,7 @@ fn a_copy_on_another_drive_is_refused() {
 #[test]
 fn the_document_is_as_its_schema_says() {
     let (_directory, path) = directory();
-    write(&path, "200ms", &["--lanes", "2", "--fua-lanes", "2", "--writes-per-sync", "3", "--sync", "fdatasync"]);
+    write(&path, "1500ms", &["--lanes", "2", "--fua-lanes", "2", "--writes-per-sync", "3", "--sync", "fdatasync"]);
     tamper_with_first(&file_in(Path::new(&path)), |_, sector| sector[100] ^= 1);
     let document = check(&path, &["--format", "json"]).document();
     let schema = include_str!("../../../schemas/verify-1.json");

@@ -122,7 +122,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 /// A run that a recorder heard, with the journal that it left.
 pub fn recorded(path: &str, more: &[&str]) -> Recorder {
     let mut recorder = Recorder::new(&[]);
-    let written = write(path, "400ms", &[&["--recorder", &recorder.address], more].concat());
+    let written = write(path, "1s", &[&["--recorder", &recorder.address], more].concat());
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     wait_until("the end", || {
         let read = verify::journal::read(&recorder.journal).unwrap();

@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use drive::{Occupied, Place, SystemRoot, file_occupancy, occupancy};
 
@@ -81,8 +82,17 @@ fn attach(image: &Path, args: &[&str]) -> Result<PathBuf, String> {
     system("losetup", &[&["--find", "--show"], args, &[text(image)]].concat()).map(PathBuf::from)
 }
 
+/// The kernel detaches a device only when nobody has it open, and other tests open it for a moment
+/// to ask what it shows.
 fn detach(loop_device: &Path) {
+    let name = loop_device.file_name().unwrap();
+    let backing_file = Path::new("/sys/class/block").join(name).join("loop/backing_file");
+    let shown = fs::read_to_string(&backing_file).ok();
     let _ = system("losetup", &["--detach", text(loop_device)]);
+    let until = Instant::now() + Duration::from_secs(5);
+    while shown.is_some() && fs::read_to_string(&backing_file).ok() == shown && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn users(path: &Path) -> Vec<Occupied> {

@@ -89,7 +89,7 @@ fn null_runs_what_needs_no_files() {
 fn progress_is_on_stderr_and_text_on_stdout() {
     let directory = tempfile::tempdir().unwrap();
     let run = run(&["run", "journal", "--target", directory.path().to_str().unwrap(), "--smoke"]);
-    assert!(run.stderr.starts_with("[1/1] randwrite 4 KiB, fsync=1: "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("[1/3] randwrite 4 KiB, fsync=1: "), "{}", run.stderr);
     assert!(run.stdout.contains("target") && run.stdout.contains("A smoke run"), "{}", run.stdout);
 }
 

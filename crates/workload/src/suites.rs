@@ -38,7 +38,7 @@ pub fn all() -> Vec<Plan> {
 /// The built-in plan of that name.
 ///
 /// ```
-/// assert_eq!(workload::suites::named("journal").unwrap().tests.len(), 1);
+/// assert_eq!(workload::suites::named("journal").unwrap().tests.len(), 3);
 /// ```
 pub fn named(name: &str) -> Option<Plan> {
     // A test holds every text to parse.

@@ -67,7 +67,14 @@ impl Batching {
         }
     }
 
-    /// Takes note that `completed` operations were done at `now`, after a wait.
+    /// A phase begins, which counts its operations from zero: the trial under way is void.
+    pub fn begin_phase(&mut self) {
+        if let State::Trying(trials) = &mut self.state {
+            trials.began = None;
+        }
+    }
+
+    /// Takes note that `completed` operations of the phase were done at `now`, after a wait.
     #[inline]
     pub fn note(&mut self, now: u64, completed: u64) {
         if let State::Trying(trials) = &mut self.state
@@ -149,6 +156,20 @@ mod tests {
         assert_eq!(decided(32, |size| 100_000 * u64::from(size)), 1);
         // A hundred random writes a second: decided within the first second, too.
         assert_eq!(decided(4, |size| 10_000_000 * u64::from(size)), 1);
+    }
+
+    #[test]
+    fn a_warm_up_that_ends_within_a_trial_is_followed_by_another_trial() {
+        let clock = Clock::calibrated();
+        let mut batching = Batching::new(32, clock);
+        let at = |us| clock.ticks_of(Duration::from_micros(us));
+        batching.note(at(0), 1_000);
+        batching.begin_phase();
+        // Counted anew, and less than before.
+        batching.note(at(100), 1);
+        batching.note(at(4_100), 501);
+        let State::Trying(trials) = &batching.state else { panic!("decided after one trial") };
+        assert_eq!((trials.current, trials.sizes[0].1.len()), (1, 1));
     }
 
     #[test]

@@ -100,6 +100,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         let mut mix = self.orders.mix();
         let mut pace = self.orders.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
         let mut group = Group::new(self.orders);
+        self.batching.begin_phase();
         let mut started = 0;
         let mut now = clock.ticks();
         loop {

@@ -7,7 +7,8 @@ use catalogue::{Class, models};
 use drive::{Place, Transport};
 use measurement::{Ended, RunDocument, TestResult, WorkloadRecord};
 use workload::{
-    Area, BlockBytes, Depth, Jobs, Layout, Limit, Pattern, Streams, SyncMethod, Test, WarmUp, Work, Workload,
+    Area, BlockBytes, Depth, EngineChoice, Jobs, Layout, Limit, Pattern, Streams, Submission, SyncMethod, Test, WarmUp,
+    Work, Workload,
 };
 
 use super::misfit;
@@ -154,6 +155,12 @@ fn sample(result: &TestResult) -> Option<Sample> {
     workload.depth = Depth::new(record.depth.into()).ok()?;
     workload.jobs = Jobs::new(record.jobs.into()).ok()?;
     workload.sync = record.sync?;
+    // An asynchronous write with a flag is not what a blocking one is.
+    workload.engine = match result.comparable_workload().submission {
+        Some(Submission::Asynchronous) => EngineChoice::Libaio,
+        Some(Submission::Blocking) => EngineChoice::Psync,
+        None => EngineChoice::Auto,
+    };
     workload.sync_every = record.sync_every.max(1);
     workload.drain = record.drain;
     workload.streams = Streams::new(record.streams.into()).ok()?;

@@ -250,6 +250,7 @@ fn a_stopped_drive_is_not_cleaned_up() {
 }
 
 /// A run of the program; `None` if it does not end in this time.
+#[expect(clippy::zombie_processes, reason = "one that is stuck in the kernel cannot be waited for")]
 fn within(most: Duration, args: &[&str]) -> Option<Run> {
     let mut child = flushmark().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();

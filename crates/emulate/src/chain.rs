@@ -7,6 +7,7 @@ use std::process::Command;
 use rustix::fs::{Mode, OFlags};
 
 use crate::fuse::mount::has_lost_its_process;
+use crate::fuse::server;
 
 /// Filesystems that can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -355,21 +356,54 @@ pub struct Left {
     pub mounts: Vec<PathBuf>,
 }
 
+/// A mount whose process is stopped. It is in use, not left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stopped {
+    /// The FUSE directory.
+    pub directory: PathBuf,
+    /// Filesystems mounted from the drive.
+    pub mounts: Vec<PathBuf>,
+    /// Who serves it.
+    pub process: u32,
+}
+
 /// What killed processes left.
 ///
 /// # Errors
 /// When the list of mounts cannot be read.
 pub fn left_behind() -> Result<Vec<Left>, drive::DriveError> {
     let table = drive::MountTable::read(&drive::SystemRoot::default())?;
-    let ours = table.mounts().iter().filter(|mount| mount.fs_type == crate::fuse::mount::FILESYSTEM);
-    let left = ours.filter(|mount| has_lost_its_process(&mount.mount_point)).map(|mount| {
+    let left = ours(&table).filter(|mount| has_lost_its_process(mount)).map(|mount| {
         let directory = mount.mount_point.clone();
         let loops = loops_on(&directory);
-        let on_loop = |mount: &&drive::mount::Mount| loops.contains(&mount.source);
-        let mounts = table.mounts().iter().filter(on_loop).map(|mount| mount.mount_point.clone()).collect();
+        let mounts = mounts_of(&table, &loops);
         Left { directory, loops, mounts }
     });
     Ok(left.collect())
+}
+
+/// Drives of processes that are stopped.
+///
+/// # Errors
+/// When the list of mounts cannot be read.
+pub fn stopped() -> Result<Vec<Stopped>, drive::DriveError> {
+    let table = drive::MountTable::read(&drive::SystemRoot::default())?;
+    let stopped = ours(&table).filter_map(|mount| {
+        let server = server::of_connection(mount.device).filter(|server| server.is_stopped)?;
+        let directory = mount.mount_point.clone();
+        let mounts = mounts_of(&table, &loops_on(&directory));
+        Some(Stopped { directory, mounts, process: server.process })
+    });
+    Ok(stopped.collect())
+}
+
+fn ours(table: &drive::MountTable) -> impl Iterator<Item = &drive::Mount> {
+    table.mounts().iter().filter(|mount| mount.fs_type == crate::fuse::mount::FILESYSTEM)
+}
+
+fn mounts_of(table: &drive::MountTable, loops: &[PathBuf]) -> Vec<PathBuf> {
+    let on_loop = |mount: &&drive::Mount| loops.contains(&mount.source);
+    table.mounts().iter().filter(on_loop).map(|mount| mount.mount_point.clone()).collect()
 }
 
 /// Loop devices whose file lies in this directory.

@@ -185,7 +185,7 @@ impl EmulateError {
                 | ChainError::Unknown
                 | ChainError::Nothing,
             )
-            | EmulateError::Mount(MountError::Left(_)) => true,
+            | EmulateError::Mount(MountError::Left(_) | MountError::Stopped { .. }) => true,
             _ => false,
         }
     }
@@ -558,6 +558,13 @@ impl Drop for Sockets {
 
 fn check_empty(directory: &Path) -> Result<(), EmulateError> {
     let because = |because| MountError::Directory { directory: directory.to_owned(), because };
+    // A directory of a drive that is stopped would never be read, nor one on its filesystem.
+    mount::expect_free(directory)?;
+    let here = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let stopped = chain::stopped().unwrap_or_default();
+    if let Some(stopped) = stopped.iter().find(|stopped| stopped.mounts.contains(&here)) {
+        return Err(MountError::Stopped { directory: directory.to_owned(), process: stopped.process }.into());
+    }
     let mut entries = std::fs::read_dir(directory).map_err(because)?;
     match entries.next() {
         None => Ok(()),

@@ -11,4 +11,5 @@
 
 pub mod files;
 pub mod mount;
+pub mod server;
 pub mod wire;

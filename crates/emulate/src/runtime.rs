@@ -2,8 +2,10 @@
 
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 /// What all names begin with.
 const OURS: &str = "flushmark-";
@@ -68,17 +70,34 @@ pub fn left_behind() -> io::Result<Vec<PathBuf>> {
 fn is_left(path: &Path) -> io::Result<bool> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some(process) = process_of(name) else { return Ok(false) };
+    // Looked at first: a call on a mount, or a connection to a socket, may wait for a process
+    // that is stopped. What is mounted belongs to somebody, dead or not.
+    if Path::new("/proc").join(process.to_string()).exists() || is_mounted(path) {
+        return Ok(false);
+    }
     let metadata = std::fs::symlink_metadata(path)?;
-    let is_gone = !Path::new("/proc").join(process.to_string()).exists();
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
     let is_dead = if name.contains('.') {
-        // Nobody listens there any more.
-        let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-        metadata.file_type().is_socket() && UnixStream::connect(path).is_err_and(refused)
+        metadata.file_type().is_socket() && nobody_listens(path)
     } else {
         metadata.is_dir() && std::fs::read_dir(path)?.next().is_none()
     };
-    Ok(is_gone && is_ours && is_dead)
+    Ok(is_ours && is_dead)
+}
+
+fn is_mounted(path: &Path) -> bool {
+    let table = drive::MountTable::read(&drive::SystemRoot::default());
+    table.map_or(true, |table| table.mounts().iter().any(|mount| mount.mount_point == path))
+}
+
+/// Asked without waiting: a process that is stopped lets its queue of connections fill up.
+fn nobody_listens(path: &Path) -> bool {
+    let connected = || {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(path)?)
+    };
+    connected() == Err(Errno::CONNREFUSED)
 }
 
 /// The process whose name this is.

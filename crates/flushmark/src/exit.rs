@@ -44,7 +44,8 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Says a sentence on stderr. Nobody may be reading there, which is no reason to panic.
 pub fn complain(sentence: &str) {
-    let _ = writeln!(anstream::stderr(), "flushmark: {sentence}");
+    let lines: Vec<_> = sentence.split('\n').map(workload::unseen::escaped).collect();
+    let _ = writeln!(anstream::stderr(), "flushmark: {}", lines.join("\n"));
 }
 
 /// Turns an outcome into the exit code, and prints an error on stderr.

@@ -119,8 +119,10 @@ impl Replacement {
         if found.st_nlink > 1 || is_mounted(&file) {
             return Ok(Self::Over { content: content_beside(&place)?, target: Target::Open(file) });
         }
-        match Beside::in_place_of(&place, &file, &found, mode) {
-            Ok(Some((new, name, mode))) => Ok(Self::Beside(Beside { file: new, name, place, mode })),
+        match Beside::made_alike(&place, &file, &found) {
+            Ok(Some((file, name))) => {
+                Ok(Self::Beside(Beside { file, name, place, mode: Some(mode.unwrap_or(found.st_mode)) }))
+            }
             Ok(None) | Err(Errno::ACCESS | Errno::PERM) => {
                 Ok(Self::Over { content: content_beside(&place)?, target: Target::Open(file) })
             }
@@ -174,9 +176,6 @@ impl AsFd for Replacement {
     }
 }
 
-/// A new file, its name where it needed one at once, and the mode that it is to have.
-type Unplaced = (File, Option<TemporaryName>, Option<u32>);
-
 impl Beside {
     fn of_new(place: Place, mode: Option<u32>) -> std::result::Result<Self, Errno> {
         let (file, name) = nameless(&place.directory, mode.map_or(NEW, |_| PRIVATE))?;
@@ -184,17 +183,14 @@ impl Beside {
     }
 
     /// `None` if it cannot be made like the one that is there.
-    fn in_place_of(
+    fn made_alike(
         place: &Place,
         old: &File,
         found: &Stat,
-        mode: Option<u32>,
-    ) -> std::result::Result<Option<Unplaced>, Errno> {
+    ) -> std::result::Result<Option<(File, Option<TemporaryName>)>, Errno> {
         let (file, name) = nameless(&place.directory, PRIVATE)?;
-        if !owned_alike(&file, found) || !attributed_alike(&file, old) {
-            return Ok(None);
-        }
-        Ok(Some((file, name, Some(mode.unwrap_or(found.st_mode)))))
+        let is_alike = owned_alike(&file, found) && attributed_alike(&file, old);
+        Ok(is_alike.then_some((file, name)))
     }
 
     fn finish(self) -> Result<()> {
@@ -262,9 +258,9 @@ impl TemporaryName {
             // It does not end as a collector's files do.
             let name = OsString::from(format!(".flushmark-{:016x}.tmp", u64::from_ne_bytes(random)));
             match make(&name) {
-                Ok(new) => {
+                Ok(file) => {
                     let directory = rustix::io::fcntl_dupfd_cloexec(directory, 0)?;
-                    return Ok((TemporaryName { directory, name: Some(name) }, new));
+                    return Ok((TemporaryName { directory, name: Some(name) }, file));
                 }
                 Err(Errno::EXIST) => last = Errno::EXIST,
                 Err(errno) => return Err(errno),

@@ -171,6 +171,31 @@ fn a_mounted_image_under_another_name() {
 }
 
 #[test]
+fn a_target_is_free_when_the_run_has_ended() {
+    const TEST: &str = "a_target_is_free_when_the_run_has_ended";
+    const RUNS: u32 = 50;
+    if !needs_root(TEST) {
+        return;
+    }
+    let Some(device) = LoopDevice::new(TEST, 64 << 20, &[]) else { return };
+    if let Err(reason) = system("mkfs.ext4", &["-q", &device.path]) {
+        eprintln!("skipped: {TEST}: {reason}");
+        return;
+    }
+    let Some(mount) = Mount::new(TEST, &[&device.path]) else { return };
+    let text = "[[test]]\npattern = \"randwrite\"\nsize = \"1MiB\"\ndepth = 8\njobs = 2\nsync = \"fdatasync\"\nsync_every = 8\n\
+                count = 20\nwarm_up = \"0s\"\n";
+    for run in 0..RUNS {
+        let measured = run_plan(text, mount.text(), &[]);
+        // At once: that is what a script does next.
+        let unmounted = system("umount", &[mount.text()]);
+        assert_eq!(measured.code, Some(0), "{}", measured.stderr);
+        unmounted.unwrap_or_else(|reason| panic!("run {run}: {reason}"));
+        system("mount", &[&device.path, mount.text()]).unwrap();
+    }
+}
+
+#[test]
 fn a_device_belongs_to_one_run_at_a_time() {
     const TEST: &str = "a_device_belongs_to_one_run_at_a_time";
     if !needs_root(TEST) {

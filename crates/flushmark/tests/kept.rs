@@ -401,7 +401,7 @@ fn a_disk_that_fills_up_costs_no_result() {
     let file = saved(&place.path("state/flushmark"), &output);
     let said = output.words().replace(&file, "RUN.json").replace(disk.text(), "DISK");
     let said = said.replace(&place.text("state"), "STATE");
-    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot grow: its disk or quota is full. This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` keeps it later");
+    insta::assert_snapshot!(said.lines().last().unwrap(), @"flushmark: the store DISK/results.db cannot be written to: the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE). This run's document is in STATE/flushmark/RUN.json; `flushmark results import STATE/flushmark/RUN.json --store DISK/results.db` keeps it later");
     // What was acknowledged before is there.
     assert_eq!(place.listed(&["--store", &store])[0]["tests"], 1);
     assert_eq!(place.listed(&["--store", &store])[0]["state"], "interrupted");
@@ -431,7 +431,7 @@ fn a_directory_for_files_that_is_not_there_either_is_no_end() {
         "d=$(mktemp -d); {plan}; unset FLUSHMARK_STORE XDG_DATA_HOME; export HOME=/nonexistent; $0 run $d/p.toml --target $d --quiet --format json; code=$?; rm -r $d; exit $code"
     ));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    insta::assert_snapshot!(run.words(), @"flushmark: this run will not be kept: the store /nonexistent/.local/share/flushmark/results.db cannot be used: Permission denied (os error 13)");
+    insta::assert_snapshot!(run.words(), @"flushmark: this run will not be kept: the store /nonexistent/.local/share/flushmark/results.db cannot be written to: this user has no permission to make files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)");
 }
 
 #[test]

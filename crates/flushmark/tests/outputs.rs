@@ -274,3 +274,45 @@ fn what_is_in_use_as_a_drive_is_no_output() {
     let said = refused.said(&device.path, "DEV").replace(mount.text(), "DIR");
     insta::assert_snapshot!(said, @"flushmark: cannot write DEV: DEV is in use and is never overwritten: DEV is mounted on DIR; name another file");
 }
+
+#[test]
+fn nothing_hides_in_a_name() {
+    const HIDDEN: &[char] = &['\u{202e}', '\u{200b}', '\u{2066}', '\u{feff}', '\u{e0041}', '\u{1b}'];
+    let name: String = HIDDEN.iter().flat_map(|&c| ['x', c]).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let escaped: String = name.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect();
+    let text = format!(
+        "[[test]]\nname = \"{}\"\npattern = \"write\"\nsize = \"1MiB\"\ncount = 20\nwarm_up = \"0s\"\n",
+        escaped.replace("\\U0000001b", "")
+    );
+    let text = plan(directory.path(), &text);
+    let [file, page] =
+        ["result.json", "page.html"].map(|name| directory.path().join(name).to_str().unwrap().to_owned());
+    let measured = run(&["run", &text, "--target", "null:", "--output", &file]);
+    assert_eq!(measured.code, Some(0), "{}", measured.stderr);
+    // A document from elsewhere may hold what a plan refuses.
+    let held = std::fs::read_to_string(&file).unwrap().replace("\u{e0041}", "\u{e0041}\\u001b[2J");
+    std::fs::write(&file, held).unwrap();
+    let reported = run(&["report", &file, "-o", &page]);
+    assert_eq!(reported.code, Some(0), "{}", reported.stderr);
+    let exported = run(&["results", "export", &file, "--format", "markdown"]);
+    assert_eq!(exported.code, Some(0), "{}", exported.stderr);
+    let html = std::fs::read_to_string(&page).unwrap();
+    let (_, body) = html.split_once("<body>").unwrap();
+    let (body, scripts) = body.split_once("</main>").unwrap();
+    let (data, _) = scripts.split_once("</script>").unwrap();
+    for (what, shown) in [
+        ("the page of the run", &*measured.stdout),
+        ("the lines of the run", &measured.stderr),
+        ("Markdown", &exported.stdout),
+        ("the report", body),
+        ("the charts", data),
+    ] {
+        assert!(!shown.contains(HIDDEN), "{what}: {shown}");
+    }
+    assert!(measured.stdout.contains("x\u{fffd}x\u{fffd}") && body.contains("x\u{fffd}x\u{fffd}"));
+    // A message has room for what it is.
+    let refused = run(&["run", "no\u{202e}suite", "--target", "null:"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("no\\u{202e}suite"), "{}", refused.stderr);
+}

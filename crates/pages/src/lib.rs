@@ -14,7 +14,8 @@
 //! charts, [`shell::Page`] frames them with linked assets.
 //!
 //! Everything that came from a drive, a host or a file name is escaped by `maud` in HTML and attributes, by [`shell::embedded_json`] in data, and
-//! reaches a chart's label or tooltip as text only.
+//! reaches a chart's label or tooltip as text only. Characters that are not seen, or that turn the direction of writing, are shown
+//! ([`workload::unseen`]), except in what a form sends back.
 //!
 //! ```
 //! let page = pages::report(&[]);

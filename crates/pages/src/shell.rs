@@ -1,6 +1,7 @@
 //! The frame of a page: head, content security policy, assets.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use workload::unseen::{is_unseen, mask, masked};
 
 use crate::MARKER;
 use crate::assets::{Asset, ECHARTS, SCRIPT, STYLE};
@@ -59,14 +60,14 @@ pub fn html(page: &Page<'_>) -> String {
                 meta name="referrer" content=(referrer(page.assets));
                 // An empty icon keeps a browser from asking the server for one.
                 link rel="icon" href="data:,";
-                title { (page.title) }
+                title { (masked(page.title)) }
                 (style(STYLE, page.assets))
                 @for own in page.assets.more().iter().filter(|own| own.is_style()) { (style(*own, page.assets)) }
             }
             body {
                 a.skip href="#main" { "Skip to the results" }
-                (page.above)
-                main #main tabindex="-1" { (page.main) }
+                (shown(&page.above))
+                main #main tabindex="-1" { (shown(&page.main)) }
                 @if has_charts {
                     script #chart-data type="application/json" { (PreEscaped(embedded_json(page.figures))) }
                     (script(ECHARTS, page.assets))
@@ -77,6 +78,36 @@ pub fn html(page: &Page<'_>) -> String {
         }
     }
     .into_string()
+}
+
+/// Markup in which nothing hides. What forms send back stays as it is: a tag or a note is found and
+/// kept by its exact text.
+fn shown(markup: &Markup) -> Markup {
+    let html = &markup.0;
+    if !html.chars().any(|c| c != '\n' && is_unseen(c)) {
+        return PreEscaped(html.clone());
+    }
+    let mut shown = String::with_capacity(html.len());
+    let mut rest = html.as_str();
+    while !rest.is_empty() {
+        // No text and no attribute has a raw bracket.
+        let (part, is_exact) = match rest.strip_prefix('<') {
+            None => (rest.find('<').unwrap_or(rest.len()), false),
+            Some(_) if rest.starts_with("<textarea") => (rest.find("</textarea").unwrap_or(rest.len()), true),
+            Some(tag) => {
+                let is_exact = ["input", "option", "button"].iter().any(|name| tag.starts_with(name));
+                (rest.find('>').map_or(rest.len(), |end| end + 1), is_exact)
+            }
+        };
+        let (part, after) = rest.split_at(part);
+        if is_exact {
+            shown += part;
+        } else {
+            shown.extend(part.chars().map(|c| if c == '\n' { c } else { mask(c) }));
+        }
+        rest = after;
+    }
+    PreEscaped(shown)
 }
 
 /// Nothing from anywhere else, and of scripts and style sheets only ours. Attributes of style are free, because the chart library sets them.
@@ -115,7 +146,8 @@ fn script(asset: Asset, assets: Assets<'_>) -> Markup {
 }
 
 /// JSON that may stand within a `script` element whatever its texts say: no `<` is left that could end the element or begin a comment, and none
-/// of the two line ends that older scripts do not take within a text.
+/// of the two line ends that older scripts do not take within a text. Nothing hides in the texts that
+/// a chart draws.
 pub fn embedded_json(value: &impl serde::Serialize) -> String {
     // Every type that is given here serialises: numbers, texts, lists, maps with text keys.
     let json = serde_json::to_string(value).unwrap_or_default();
@@ -124,6 +156,9 @@ pub fn embedded_json(value: &impl serde::Serialize) -> String {
         .replace('&', "\\u0026")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
+        .chars()
+        .map(mask)
+        .collect()
 }
 
 #[cfg(test)]
@@ -136,6 +171,24 @@ mod tests {
         let json = embedded_json(&[hostile]);
         insta::assert_snapshot!(json, @r#"["\u003c/script\u003e\u003c!-- \u003cb\u003e \u0026 \u2028\u2029"]"#);
         assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), [hostile]);
+    }
+
+    #[test]
+    fn nothing_hides_in_a_page() {
+        let name = "a\u{202e}b\u{200b}c";
+        let markup =
+            html! { p title=(name) { (name) "\n" (name) } input value=(name); textarea { (name) } p { (name) } };
+        assert_eq!(
+            shown(&markup).into_string(),
+            "<p title=\"a\u{fffd}b\u{fffd}c\">a\u{fffd}b\u{fffd}c\na\u{fffd}b\u{fffd}c</p><input value=\"a\u{202e}b\u{200b}c\">\
+             <textarea>a\u{202e}b\u{200b}c</textarea><p>a\u{fffd}b\u{fffd}c</p>"
+        );
+        assert_eq!(embedded_json(&[name]), "[\"a\u{fffd}b\u{fffd}c\"]");
+        let figures = Figures::default();
+        let assets = Assets::Linked { below: "/", more: &[] };
+        let page =
+            html(&Page { title: name, above: html! { (name) }, main: html! { (name) }, figures: &figures, assets });
+        assert!(!page.chars().any(|c| c != '\n' && is_unseen(c)), "{page}");
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn short(note: &str) -> String {
 
 /// A text from elsewhere, without the signs that move a terminal's cursor.
 fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    workload::unseen::masked(text).into_owned()
 }
 
 #[cfg(test)]

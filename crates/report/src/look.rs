@@ -1,6 +1,7 @@
 //! How text is dressed: colours, characters and width. The binary decides, by terminal and `NO_COLOR`; nothing here asks.
 
 use anstyle::{AnsiColor, Style};
+use workload::unseen::{is_unseen, mask};
 
 /// What each kind of text is painted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,12 +73,31 @@ impl Look {
         self.columns.max(Look::COLUMNS_MIN)
     }
 
-    /// The last step of every page: replaces, one for one so that columns stay aligned, the characters that ASCII lacks.
+    /// The last step of every page: replaces, one for one so that columns stay aligned, what is not
+    /// seen and what moves a terminal's cursor, and the characters that ASCII lacks.
     pub(crate) fn finish(&self, text: String) -> String {
+        let text = if text.chars().any(|c| c != '\n' && is_unseen(c)) { self.masked(&text) } else { text };
         match self.glyphs {
             Glyphs::Unicode => text,
             Glyphs::Ascii => text.chars().map(ascii).collect(),
         }
+    }
+
+    /// Only line ends and the styles of a coloured palette are ours.
+    fn masked(&self, text: &str) -> String {
+        let mut masked = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(character) = rest.chars().next() {
+            let style = if self.palette == Palette::plain() { None } else { style_at(rest) };
+            let length = style.unwrap_or(character.len_utf8());
+            if style.is_some() || character == '\n' {
+                masked += &rest[..length];
+            } else {
+                masked.push(mask(character));
+            }
+            rest = &rest[length..];
+        }
+        masked
     }
 
     pub(crate) fn heading(&self, text: &str) -> String {
@@ -94,6 +114,13 @@ impl Default for Look {
 /// The text in that style; unchanged if the style is plain.
 pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
+}
+
+/// The length of the style that the text begins with (`ESC [ 1 m`).
+fn style_at(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    parameters[end..].starts_with('m').then_some(2 + end + 1)
 }
 
 #[expect(clippy::match_same_arms, reason = "one line for each kind of sign")]
@@ -134,6 +161,18 @@ mod tests {
         assert!(finished.is_ascii());
         assert_eq!(finished.chars().count(), text.chars().count());
         insta::assert_snapshot!(finished, @"* 85 us .:-=+*%# > ok");
+    }
+
+    #[test]
+    fn nothing_hides_in_a_page_or_moves_the_cursor() {
+        let coloured = Look { palette: Palette::coloured(), ..Look::plain() };
+        let bold = paint(coloured.palette.strong, "name");
+        let text = format!("{bold} a\u{202e}b\u{200b}c\u{1b}[2Jd\n");
+        assert_eq!(coloured.finish(text), format!("{bold} a\u{fffd}b\u{fffd}c\u{fffd}[2Jd\n"));
+        // Without colours, no style is ours.
+        assert_eq!(Look::plain().finish("\u{1b}[31mred\n".to_owned()), "\u{fffd}[31mred\n");
+        let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };
+        assert_eq!(ascii.finish("a\u{2066}b\n".to_owned()), "a?b\n");
     }
 
     #[test]

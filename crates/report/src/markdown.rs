@@ -4,6 +4,7 @@ use measurement::{LatencySummary, RunDocument, TestResult};
 
 use crate::number::{latency, rate, throughput};
 use crate::sorting::{SORT_COLUMNS, sort_sentence};
+use workload::unseen::mask;
 
 /// What stands for "there is none".
 const NONE: &str = "-";
@@ -134,8 +135,7 @@ fn escaped(text: &str) -> String {
             }
             '<' => escaped += "&lt;",
             '&' => escaped += "&amp;",
-            c if c.is_control() => escaped.push(' '),
-            c => escaped.push(c),
+            c => escaped.push(mask(c)),
         }
     }
     escaped

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::run::RunId;
+use crate::unwritable::Unwritable;
 
 /// A problem with one store.
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +51,11 @@ pub enum Problem {
     /// Another process holds its lock.
     #[error("has been locked by another process for {} s; try again when that has ended", .0.as_secs_f64())]
     Locked(Duration),
-    /// It may only be read.
-    #[error("cannot be written to: the file or its directory is read-only for this user")]
+    /// The kernel lets nobody, or not this user, write to it.
+    #[error("cannot be written to: {0}")]
+    Unwritable(Unwritable),
+    /// It could be opened for reading only, and what kept it from more is gone.
+    #[error("could only be opened for reading; try again")]
     ReadOnly,
     /// No room.
     #[error("cannot grow: its disk or quota is full")]

@@ -37,6 +37,7 @@ pub mod process;
 pub mod run;
 mod sqlite;
 pub mod store;
+pub mod unwritable;
 mod writing;
 
 pub use error::{Problem, StoreError};
@@ -46,3 +47,4 @@ pub use list_document::ListDocument;
 pub use location::{Location, NoLocation};
 pub use run::{DriveName, End, Headline, Kept, NotARunId, NotATag, Origin, RunId, State, Summary, Tag};
 pub use store::{Copied, Inserted, LOCK_WAIT, Store};
+pub use unwritable::Unwritable;

@@ -12,12 +12,14 @@ use crate::engine::{Engine, Row, Value};
 use crate::error::Problem;
 use crate::migrations::Migration;
 use crate::process;
+use crate::unwritable::{self, Unwritable};
 
 /// `FLSM`, as the first migration writes it.
 const APPLICATION_ID: i64 = 0x464C_534D;
 
 pub(crate) struct Sqlite {
     connection: Connection,
+    path: PathBuf,
     wait: Duration,
 }
 
@@ -32,25 +34,29 @@ impl Sqlite {
                 return Err(Problem::Absent);
             }
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            parent.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| Problem::Io(error.to_string()))?;
+            parent.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| {
+                let because = unwritable::of(error.kind(), Unwritable::Directory);
+                because.map_or_else(|| Problem::Io(error.to_string()), Problem::Unwritable)
+            })?;
         }
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
         // SQLite knows names that mean no file, such as `:memory:` and `file:...`; none of them begins like this.
-        match Sqlite::over(Path::new(".").join(path), flags, wait) {
+        match Sqlite::over(&Path::new(".").join(path), path, flags, wait) {
             // A log cannot be shared in a directory that is read-only. A file that nobody can be writing to needs none.
-            Err(Problem::ReadOnly | Problem::Io(_)) if path.exists() && !has_log(path) => {
+            Err(Problem::Unwritable(_) | Problem::ReadOnly | Problem::Io(_)) if path.exists() && !has_log(path) => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-                Sqlite::over(unchanging(path), flags, wait)
+                Sqlite::over(&unchanging(path), path, flags, wait)
             }
             opened => opened,
         }
     }
 
-    fn over(path: PathBuf, flags: OpenFlags, wait: Duration) -> Result<Sqlite, Problem> {
-        let connection = Connection::open_with_flags(path, flags).map_err(|error| problem(&error, wait))?;
-        let mut engine = Sqlite { connection, wait };
-        engine.connection.busy_timeout(wait).map_err(|error| problem(&error, wait))?;
+    /// `name` is what SQLite calls the file at `path`.
+    fn over(name: &Path, path: &Path, flags: OpenFlags, wait: Duration) -> Result<Sqlite, Problem> {
+        let connection = Connection::open_with_flags(name, flags).map_err(|error| problem(&error, path, wait))?;
+        let mut engine = Sqlite { connection, path: path.to_owned(), wait };
+        engine.connection.busy_timeout(wait).map_err(|error| problem(&error, path, wait))?;
         engine.recognise()?;
         engine.batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL")?;
         Ok(engine)
@@ -87,7 +93,7 @@ impl Sqlite {
     }
 
     fn explain(&self, error: &rusqlite::Error) -> Problem {
-        problem(error, self.wait)
+        problem(error, &self.path, self.wait)
     }
 }
 
@@ -108,7 +114,7 @@ fn unchanging(path: &Path) -> PathBuf {
     PathBuf::from(OsString::from_vec(uri))
 }
 
-fn problem(error: &rusqlite::Error, wait: Duration) -> Problem {
+fn problem(error: &rusqlite::Error, path: &Path, wait: Duration) -> Problem {
     let Some(code) = error.sqlite_error_code() else {
         return Problem::Damaged(error.to_string());
     };
@@ -116,8 +122,12 @@ fn problem(error: &rusqlite::Error, wait: Duration) -> Problem {
         ErrorCode::NotADatabase => Problem::NotADatabase,
         ErrorCode::DatabaseCorrupt => Problem::Damaged(error.to_string()),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Problem::Locked(wait),
-        ErrorCode::ReadOnly => Problem::ReadOnly,
-        ErrorCode::DiskFull => Problem::Full,
+        // SQLite does not say why, or names another reason than the kernel's.
+        ErrorCode::ReadOnly => unwritable::why(path).map_or(Problem::ReadOnly, Problem::Unwritable),
+        ErrorCode::DiskFull => unwritable::why(path).map_or(Problem::Full, Problem::Unwritable),
+        ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
+            unwritable::why(path).map_or_else(|| Problem::Io(error.to_string()), Problem::Unwritable)
+        }
         _ => Problem::Io(error.to_string()),
     }
 }

@@ -270,7 +270,7 @@ fn a_read_only_place_is_read_and_refuses_what_is_new() {
     let mut store = Store::open_existing(&place.location()).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
     let error = store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default()).unwrap_err();
-    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the file or its directory is read-only for this user");
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the filesystem is read-only (EROFS); name another store (--store, FLUSHMARK_STORE)");
     drop(store);
     drop(mount);
 }
@@ -293,13 +293,31 @@ fn a_full_disk_loses_nothing_that_was_kept() {
         }
         assert!(kept < 1000, "512 KiB do not hold this");
     };
-    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot grow: its disk or quota is full");
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE)");
     let runs = store.ids(&Filter::default()).unwrap();
     assert_eq!(runs.len(), kept);
     assert!(kept > 1);
     for run in runs {
         assert!(store.get(run).unwrap().document.results == document().results);
     }
+    drop(store);
+    drop(mount);
+}
+
+#[test]
+fn a_store_on_a_full_disk_is_not_called_read_only() {
+    if !is_root() {
+        eprintln!("skipped: a_store_on_a_full_disk_is_not_called_read_only: needs root to mount");
+        return;
+    }
+    let place = Place::new();
+    let mount = Mount::new(place.directory.path(), &["-t", "tmpfs", "-o", "size=512k", "tmpfs"]);
+    Store::open(&place.location()).unwrap().insert(&document(), &Origin::default()).unwrap();
+    std::fs::write(place.directory.path().join("fill"), vec![1; 512 << 10]).unwrap_err();
+    let mut store = Store::open_existing(&place.location()).unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "it can be read");
+    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default()).unwrap_err();
+    insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE)");
     drop(store);
     drop(mount);
 }

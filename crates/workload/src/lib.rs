@@ -30,6 +30,7 @@ pub mod sort;
 pub mod steps;
 pub mod suites;
 pub mod sync;
+pub mod unseen;
 pub mod write_cache;
 
 pub use blocks::{

@@ -13,6 +13,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
+use super::server;
 use super::wire::PAYLOAD_BYTES_MOST;
 
 /// What a mount of ours is called in the list of mounts.
@@ -46,6 +47,14 @@ pub enum MountError {
     /// A mount of a process that was killed.
     #[error("`{}` is still mounted by an emulated drive whose process was killed; `flushmark emulate clean-up {}` takes it away", .0.display(), .0.display())]
     Left(PathBuf),
+    /// A mount of a process that is stopped. No call on it returns.
+    #[error("`{}` is mounted by an emulated drive that is stopped; name another directory, or continue that drive with `kill -CONT {process}`", directory.display())]
+    Stopped {
+        /// The directory.
+        directory: PathBuf,
+        /// The process.
+        process: u32,
+    },
     /// Mounting failed.
     #[error("`{}` could not be mounted: {because}", directory.display())]
     Failed {
@@ -62,9 +71,7 @@ pub enum MountError {
 /// When the directory or the machine does not allow it.
 pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     let failed = |because: String| MountError::Failed { directory: directory.to_owned(), because };
-    if has_lost_its_process(directory) {
-        return Err(MountError::Left(directory.to_owned()));
-    }
+    expect_free(directory)?;
     let metadata = std::fs::metadata(directory).and_then(|metadata| {
         if metadata.is_dir() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::NotADirectory)) }
     });
@@ -132,10 +139,30 @@ fn unavailable(error: &io::Error) -> String {
     }
 }
 
-/// Whether what is mounted there has lost its process. The kernel answers for attributes by itself, where somebody asked for them before; how full a filesystem is it always asks.
+/// Refuses a directory on which another process has left a mount, or has one and does not answer.
 ///
-/// A process that is there and does not answer is not waited for: it has not lost its mount.
-pub fn has_lost_its_process(directory: &Path) -> bool {
+/// # Errors
+/// [`MountError::Left`] and [`MountError::Stopped`].
+pub fn expect_free(directory: &Path) -> Result<(), MountError> {
+    let found = server::mount_on(directory).ok().flatten();
+    match found.as_ref().and_then(|mount| server::of_connection(mount.device)) {
+        Some(server) if server.is_stopped => {
+            Err(MountError::Stopped { directory: directory.to_owned(), process: server.process })
+        }
+        None if does_not_lead_to_a_process(directory) => Err(MountError::Left(directory.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the process that served this mount of ours has ended.
+///
+/// A living process has not lost its mount, even one that is stopped and does not answer.
+pub fn has_lost_its_process(mount: &drive::Mount) -> bool {
+    server::of_connection(mount.device).is_none() && does_not_lead_to_a_process(&mount.mount_point)
+}
+
+/// Asks the filesystem, for where processes are not seen. The kernel answers for attributes by itself, where somebody asked for them before; how full a filesystem is it always asks.
+fn does_not_lead_to_a_process(directory: &Path) -> bool {
     let directory = directory.to_owned();
     let (tell, told) = std::sync::mpsc::channel();
     let asks = move || {

@@ -258,6 +258,19 @@ impl Ring {
     }
 }
 
+impl Drop for Ring {
+    /// Gives back what is registered. The kernel takes a closed ring apart some tens of milliseconds
+    /// later (`io_ring_exit_work`), and until then a registered file keeps its filesystem busy:
+    /// `umount` would fail right after a run. What is unregistered has been let go on return.
+    fn drop(&mut self) {
+        for what in [IoringRegisterOp::UnregisterFiles, IoringRegisterOp::UnregisterBuffers] {
+            // SAFETY: these calls take no argument. One that has nothing to do, or that another
+            // thread makes than the ring's, is refused.
+            let _ = unsafe { io_uring_register(&self.fd, what, std::ptr::null(), 0) };
+        }
+    }
+}
+
 /// Memory shared with the kernel.
 #[derive(Debug)]
 struct Mapping {

@@ -20,7 +20,7 @@ use workload::ByteSize;
 use super::{look, print};
 use crate::args::Format;
 use crate::args::emulate::{EmulateAction, EmulateArgs, EmulateOptions, Fs, parse_order};
-use crate::exit::{Verdict, WrongUse, complain, sentence};
+use crate::exit::{Refused, Verdict, WrongUse, complain, sentence};
 use crate::modelled;
 use crate::signals::{self, STOP};
 
@@ -232,6 +232,19 @@ fn clean_up(directory: Option<&Path>) -> anyhow::Result<Verdict> {
     let named = |left: &chain::Left| {
         wanted.as_ref().is_none_or(|wanted| left.directory == *wanted || left.mounts.contains(wanted))
     };
+    for stopped in chain::stopped()? {
+        let is_wanted = wanted.as_ref().map(|wanted| stopped.directory == *wanted || stopped.mounts.contains(wanted));
+        let (directory, process) = (stopped.directory.display(), stopped.process);
+        let said = format!(
+            "{directory} belongs to an emulated drive that is stopped, not gone, and is left alone; continue the drive \
+             with `kill -CONT {process}`, or end it with `kill -KILL {process}` and clean up again"
+        );
+        match is_wanted {
+            Some(true) => return Err(Refused(said).into()),
+            None => complain(&said),
+            Some(false) => {}
+        }
+    }
     let chosen: Vec<_> = left.iter().filter(|left| named(left)).collect();
     for left in &chosen {
         left.clean_up()?;

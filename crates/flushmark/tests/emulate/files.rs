@@ -4,9 +4,12 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use crate::common::{
-    Nobody, kill, needs_fuse, needs_fusermount, needs_mkfs, needs_mounts, needs_rigs, needs_root, run, system,
+    Nobody, Run, flushmark, kill, needs_fuse, needs_fusermount, needs_mkfs, needs_mounts, needs_rigs, needs_root, run,
+    system,
 };
 use crate::served::Served;
 
@@ -233,6 +236,69 @@ fn what_a_killed_process_leaves_is_found_and_taken_away() {
     insta::assert_snapshot!(refused_again.words().replace(place, "DIR"), @"flushmark: `DIR` is still mounted by an emulated drive whose process was killed; `flushmark emulate clean-up DIR` takes it away");
     assert_eq!(run(&["emulate", "clean-up", place]).code, Some(0));
     assert!(!mounts().contains(place));
+}
+
+#[test]
+fn a_stopped_drive_is_not_cleaned_up() {
+    const TEST: &str = "a_stopped_drive_is_not_cleaned_up";
+    if !needs_mounts(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().to_str().unwrap();
+    for (args, above) in [(&["--fuse", place][..], false), (&["--mount", place], true)] {
+        let served = Served::start("consumer-nvme,capacity=2GiB", args);
+        let process = served.child.id().to_string();
+        let fuse = if above { PathBuf::from(served.fact("file")).parent().unwrap().to_owned() } else { place.into() };
+        let fuse = fuse.to_str().unwrap();
+        let facts = system("sh", &["-c", &format!("cat /proc/{process}/fdinfo/*")]).unwrap();
+        if !facts.contains("fuse_connection:") {
+            eprintln!(
+                "skipped: {TEST}: the kernel does not say which process has which connection (before Linux 6.16)"
+            );
+            return;
+        }
+        system("kill", &["-STOP", &process]).unwrap();
+        let commands =
+            [&["emulate", "clean-up"][..], &["emulate", "clean-up", place], &["emulate", "ideal", args[0], place]];
+        let ended = commands.map(|command| within(Duration::from_secs(10), command));
+        let mounted = mounts();
+        system("kill", &["-CONT", &process]).unwrap();
+        let stopped = served.stop();
+        let [all, named, another] = ended.map(|run| run.expect("it waited for a drive that is stopped"));
+        let sentence = format!(
+            "flushmark: {fuse} belongs to an emulated drive that is stopped, not gone, and is left alone; continue the \
+             drive with `kill -CONT {process}`, or end it with `kill -KILL {process}` and clean up again"
+        );
+        assert_eq!(all.code, Some(0));
+        assert!(all.stderr.contains(&sentence), "{}", all.stderr);
+        assert_eq!((named.code, named.words()), (Some(3), sentence));
+        assert_eq!(another.code, Some(3), "{}", another.stderr);
+        if !above {
+            assert_eq!(
+                another.words().replace(place, "DIR").replace(&process, "N"),
+                "flushmark: `DIR` is mounted by an emulated drive that is stopped; name another directory, or continue \
+                 that drive with `kill -CONT N`"
+            );
+        }
+        assert!(mounted.contains(fuse), "its mount is as it was");
+        assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    }
+}
+
+/// A run of the program; `None` if it does not end in this time.
+#[expect(clippy::zombie_processes, reason = "one that is stuck in the kernel cannot be waited for")]
+fn within(most: Duration, args: &[&str]) -> Option<Run> {
+    let mut child = flushmark().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < most {
+        if child.try_wait().unwrap().is_some() {
+            return Some(Run::of(child.wait_with_output().unwrap()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    None
 }
 
 #[test]

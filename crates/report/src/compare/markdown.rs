@@ -3,6 +3,7 @@
 use compare::Comparison;
 
 use super::{Figures, Told, described, letters};
+use workload::unseen::mask;
 
 /// The page's content as Markdown: what it comes to first, then the tables.
 pub fn compare_markdown(comparison: &Comparison, figures: Figures) -> String {
@@ -63,8 +64,7 @@ fn cell(text: &str) -> String {
             '<' => escaped += "&lt;",
             '>' => escaped += "&gt;",
             '&' => escaped += "&amp;",
-            control if control.is_control() => escaped.push(' '),
-            other => escaped.push(other),
+            other => escaped.push(mask(other)),
         }
     }
     escaped

@@ -16,8 +16,7 @@ pub struct PlanError {
 impl PlanError {
     /// An error that is one line of plain text, whatever it quotes: a quoted value may hold line ends and what a terminal obeys.
     pub(crate) fn new(file: &str, line: usize, message: &str) -> PlanError {
-        let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-        PlanError { file: file.to_owned(), line, message: message.chars().map(plain).collect() }
+        PlanError { file: file.to_owned(), line, message: crate::unseen::escaped(message).into_owned() }
     }
 }
 

@@ -1,0 +1,87 @@
+//! Which process serves a FUSE mount, found without a call on the mount: one that is stopped would
+//! never answer, and whoever asks it waits in the kernel, beyond the reach of signals.
+
+use std::path::Path;
+
+use drive::{DeviceNumber, Mount, MountTable, SystemRoot};
+
+use super::mount::FILESYSTEM;
+
+/// A process that has a connection open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Server {
+    /// Its number.
+    pub process: u32,
+    /// By a signal or a debugger.
+    pub is_stopped: bool,
+}
+
+/// The mount of an emulated drive on this directory, the topmost one.
+///
+/// # Errors
+/// When the list of mounts cannot be read.
+pub fn mount_on(directory: &Path) -> Result<Option<Mount>, drive::DriveError> {
+    let table = MountTable::read(&SystemRoot::default())?;
+    // Where something is mounted that does not answer, not even the path can be made canonical.
+    let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let on_it = table.mounts().iter().rfind(|mount| mount.mount_point == directory);
+    Ok(on_it.filter(|mount| mount.fs_type == FILESYSTEM).cloned())
+}
+
+/// The process that serves the mount with this device number. `None` where none is seen: it has
+/// ended, belongs to another user or PID namespace, or the kernel does not say (before Linux 6.16).
+pub fn of_connection(device: DeviceNumber) -> Option<Server> {
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers.filter(|&process| serves(process, device)).find_map(|process| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        Some(Server { process, is_stopped: is_stopped(&status) })
+    })
+}
+
+fn serves(process: u32, device: DeviceNumber) -> bool {
+    let descriptors = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let mut connections = descriptors
+        .filter(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|file| file == Path::new("/dev/fuse")))
+        .filter_map(|descriptor| {
+            let number = descriptor.file_name().into_string().ok()?;
+            std::fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")).ok()
+        });
+    // fs/fuse/inode.c: a connection's number is the minor number of its filesystem's device.
+    connections.any(|facts| connection_in(&facts) == Some(device.minor))
+}
+
+fn connection_in(facts: &str) -> Option<u32> {
+    facts.lines().find_map(|line| line.strip_prefix("fuse_connection:")?.trim().parse().ok())
+}
+
+/// The state follows the name, which may hold spaces and parentheses (proc_pid_stat(5)).
+fn is_stopped(status: &str) -> bool {
+    let state = status.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    matches!(state, Some('T' | 't'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_connection_is_read() {
+        assert_eq!(connection_in("pos:\t0\nflags:\t02104002\nmnt_id:\t24\nfuse_connection:\t51\n"), Some(51));
+        assert_eq!(connection_in("pos:\t0\nmnt_id:\t24\n"), None);
+    }
+
+    #[test]
+    fn the_state_is_found_behind_any_name() {
+        assert!(is_stopped("7 (a) R (x) T 1 7 7 0 -1"));
+        assert!(is_stopped("7 (traced) t 1"));
+        assert!(!is_stopped("7 (T) S 1"));
+        assert!(!is_stopped(""));
+    }
+
+    #[test]
+    fn an_ordinary_directory_is_no_mount_of_ours() {
+        assert!(mount_on(Path::new("/")).unwrap().is_none());
+        assert_eq!(of_connection(DeviceNumber { major: 0, minor: u32::MAX }), None);
+    }
+}

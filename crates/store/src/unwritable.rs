@@ -1,0 +1,96 @@
+//! Why a file cannot be written to. SQLite says no more than "read-only" when it could not make its
+//! log beside the file, a full disk included, so the same is tried here.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+
+/// A log and its index need this much at least.
+const LOG_BYTES: usize = 64 << 10;
+
+/// The reason, by the kernel's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unwritable {
+    /// No room.
+    #[error("the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE)")]
+    Full,
+    /// No room for this user.
+    #[error(
+        "this user's disk quota is used up (EDQUOT); free some space, or name another store (--store, FLUSHMARK_STORE)"
+    )]
+    Quota,
+    /// The mount, or the drive below it.
+    #[error("the filesystem is read-only (EROFS); name another store (--store, FLUSHMARK_STORE)")]
+    ReadOnlyFilesystem,
+    /// The file's mode, owner or attributes.
+    #[error("this user has no permission to write to the file (EACCES); name another store (--store, FLUSHMARK_STORE)")]
+    File,
+    /// Its directory's.
+    #[error(
+        "this user has no permission to make files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)"
+    )]
+    Directory,
+}
+
+/// What keeps SQLite from writing to the file; `None` where nothing does now, or something else.
+pub(crate) fn why(path: &Path) -> Option<Unwritable> {
+    match OpenOptions::new().write(true).open(path) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return of(error.kind(), Unwritable::File),
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = directory.join(format!(".flushmark-{}.tmp", std::process::id()));
+    let tried = File::create_new(&beside).and_then(|mut file| {
+        // Some filesystems find out what is free when they write, others when they sync.
+        let written = file.write_all(&vec![0; LOG_BYTES]).and_then(|()| file.sync_all());
+        std::fs::remove_file(&beside).and(written)
+    });
+    tried.err().and_then(|error| of(error.kind(), Unwritable::Directory))
+}
+
+/// `denied` is what permission is missing for.
+pub(crate) fn of(kind: ErrorKind, denied: Unwritable) -> Option<Unwritable> {
+    match kind {
+        ErrorKind::StorageFull => Some(Unwritable::Full),
+        ErrorKind::QuotaExceeded => Some(Unwritable::Quota),
+        ErrorKind::ReadOnlyFilesystem => Some(Unwritable::ReadOnlyFilesystem),
+        ErrorKind::PermissionDenied => Some(denied),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Error;
+
+    use super::*;
+
+    #[test]
+    fn each_cause_has_its_name() {
+        // ENOSPC, EDQUOT, EROFS, EACCES, EPERM, EIO.
+        let causes = [28, 122, 30, 13, 1, 5].map(|errno| {
+            let cause = of(Error::from_raw_os_error(errno).kind(), Unwritable::Directory);
+            cause.map_or("-".to_owned(), |cause| cause.to_string())
+        });
+        insta::assert_snapshot!(causes.join("\n"), @"
+        the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE)
+        this user's disk quota is used up (EDQUOT); free some space, or name another store (--store, FLUSHMARK_STORE)
+        the filesystem is read-only (EROFS); name another store (--store, FLUSHMARK_STORE)
+        this user has no permission to make files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)
+        this user has no permission to make files in its directory (EACCES); name another store (--store, FLUSHMARK_STORE)
+        -
+        ");
+    }
+
+    #[test]
+    fn a_place_that_can_be_written_to_has_no_reason_and_gets_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("results.db");
+        assert_eq!(why(&file), None);
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(why(&file), None);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

@@ -208,9 +208,11 @@ impl Tally {
 
 /// The function that a skip names.
 fn skipped_test(skip: &str) -> Option<&str> {
-    let name = skip.split([':', ' ']).next()?;
+    // `NAME: REASON`, `NAME (PART): REASON`, or NAME with the modules that it is in.
+    let (path, _) = skip.split_once(' ')?;
+    let name = path.trim_end_matches(':').rsplit("::").next()?;
     let is_function = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    (is_function && skip[name.len()..].starts_with([':', ' '])).then_some(name)
+    is_function.then_some(name)
 }
 
 /// The function of the test that libtest names on this line.
@@ -376,6 +378,7 @@ mod tests {
         assert_eq!(skip_in("slog: 512 B skipped: below"), None);
         assert_eq!(skipped_test("kill_it: no permission"), Some("kill_it"));
         assert_eq!(skipped_test("kill_it (ext4): no mkfs.ext4"), Some("kill_it"));
+        assert_eq!(skipped_test("processes::kill_it: no server"), Some("kill_it"));
         assert_eq!(skipped_test("`mkfs.xfs`: missing"), None);
         assert_eq!(skipped_test("kill_it"), None);
         assert_eq!(test_in("test served::files::kill_it ... ok"), Some("kill_it"));

@@ -5,7 +5,9 @@ use measurement::result::Measured;
 use measurement::{
     DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, SortFigures, TestResult, WorkloadRecord,
 };
-use workload::{Area, Content, EngineChoice, Layout, SortWork, Step, StepProgram, Test, Work, Workload, format_bytes};
+use workload::{
+    Area, Content, EngineChoice, Layout, Room, SortWork, Step, StepProgram, Test, Work, Workload, format_bytes,
+};
 
 use std::time::{Duration, Instant};
 
@@ -107,15 +109,13 @@ impl Run<'_> {
         limits::open_files(jobs, 3)?;
         limits::memory(jobs, workload.depth_effective(), block_bytes)?;
 
-        let room_bytes = match (workload.size, self.target.room_bytes()) {
-            (Area::Percent(percent), None) => {
-                return Err(NotRun::Skip(format!("it works on {percent}% of its target, and null: has no size")));
-            }
-            (_, room_bytes) => room_bytes.unwrap_or(u64::MAX),
-        };
+        let room = self.target.room();
+        if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
+            return Err(NotRun::Skip(format!("it works on {percent}% of its target, and null: has no size")));
+        }
         let part = |job| PartSpec {
             name: format!("{}-{job}", workload.layout.name()),
-            size_bytes: workload.size_per_job_bytes(room_bytes),
+            size_bytes: workload.size_per_job_bytes(room),
             unit_bytes: block_bytes,
             layout: workload.layout,
             direct: workload.direct,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use drive::{Counters, DeviceNumber, DirectIo, Occupied, Place, PlaceKind, SystemRoot};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use workload::{Plan, Step, Test, Work};
+use workload::{Plan, Room, Step, Test, Work};
 
 use crate::error::EngineError;
 use crate::limits;
@@ -64,12 +64,12 @@ pub(crate) struct Existing {
 }
 
 impl Target {
-    /// Bytes that tests may work on: of a device or file its size, of a directory half of what is free; `None` for one without any.
-    pub fn room_bytes(&self) -> Option<u64> {
+    /// What tests may work on: of a device or file its size, of a directory half of what is free.
+    pub fn room(&self) -> Room {
         match &self.kind {
-            Kind::Null => None,
-            Kind::Directory { budget_bytes, .. } => Some(*budget_bytes),
-            Kind::Existing(existing) => Some(existing.size_bytes),
+            Kind::Null => Room::Unlimited,
+            Kind::Directory { budget_bytes, .. } => Room::Free(*budget_bytes),
+            Kind::Existing(existing) => Room::Whole(existing.size_bytes),
         }
     }
 

@@ -5,7 +5,7 @@ use engine::{EngineError, Intent, Options, Target};
 use measurement::{Outcome, Progress, Skipped, TargetRecord};
 use simdrive::run::Machine;
 use simdrive::target::SimTarget;
-use workload::{Plan, Test, WriteCache};
+use workload::{Plan, Room, Test, WriteCache};
 
 use crate::exit::WrongUse;
 use crate::modelled;
@@ -33,6 +33,7 @@ pub struct Modelled {
     given: String,
     machine: Machine,
     place: Place,
+    room: Room,
 }
 
 /// What a person wants of a target beyond its name.
@@ -102,6 +103,14 @@ impl Bench {
         let drives = self.place().and_then(Place::block_device).map(BlockDevice::drives).unwrap_or_default();
         let root = &storage.options.root;
         drives.into_iter().filter_map(|drive| DriveRecord::read(root, drive.disk_device()).ok()).collect()
+    }
+
+    /// What tests may work on.
+    pub fn room(&self) -> Room {
+        match self {
+            Bench::Storage(storage) => storage.target.room(),
+            Bench::Model(model) => model.room,
+        }
     }
 
     /// What the person should know about how it was opened.
@@ -195,6 +204,7 @@ impl Modelled {
         let wrong = |error: String| WrongUse(error);
         let machine = modelled::machine(given, target)?;
         let place = modelled::place(given, &machine).map_err(|error| wrong(error.to_string()))?;
-        Ok(Modelled { given: given.to_owned(), machine, place })
+        let room = machine.room().map_err(|error| wrong(error.to_string()))?;
+        Ok(Modelled { given: given.to_owned(), machine, place, room })
     }
 }

@@ -1,5 +1,7 @@
 //! One run: a plan on a target, test by test, into a result document.
 
+use std::ops::RangeInclusive;
+
 use judge::Case;
 use measurement::{Ended, Outcome, RunDocument, TestResult};
 use workload::{Plan, WriteCache};
@@ -87,6 +89,11 @@ impl Session {
     /// What is known before anything is measured.
     pub fn document(&self) -> &RunDocument {
         &self.document
+    }
+
+    /// Smallest and largest part of the target that a test of the plan works on, in bytes.
+    pub fn tested_bytes(&self, plan: &Plan) -> Option<RangeInclusive<u64>> {
+        plan.tested_bytes(self.bench.room())
     }
 
     /// What the person should know about how the target was opened.

@@ -74,7 +74,7 @@ fn a_device_smaller_than_a_block_of_the_plan() {
         return;
     }
     let Some(device) = LoopDevice::new(TEST, 512 << 10, &[]) else { return };
-    let text = "[[test]]\nname = \"fits\"\npattern = \"write\"\ncount = 10\nwarm_up = \"0s\"\n[[test]]\nname = \"does not\"\npattern = \"write\"\nblock = \"1MiB\"\n";
+    let text = "[[test]]\nname = \"fits\"\npattern = \"write\"\nsize = \"1GiB\"\ncount = 10\nwarm_up = \"0s\"\n[[test]]\nname = \"does not\"\npattern = \"write\"\nblock = \"1MiB\"\n";
     let run = run_plan(text, &device.path, &["--destroy-data"]);
     assert_eq!(run.code, Some(4));
     insta::assert_snapshot!(run.said(&device.path, "DEV"), @"flushmark: DEV holds 512.0 KiB and this test needs at least 1 MiB");

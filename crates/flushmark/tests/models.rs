@@ -108,6 +108,7 @@ fn what_a_model_is_stands_above_its_numbers() {
     };
     insta::assert_snapshot!(header("sim:enterprise-sata,raid=5"), @"
     target       sim:enterprise-sata,raid=5, a modelled drive, in virtual time
+    tested       all of it
     device       sim:enterprise-sata,raid=5 (raid5) on member, member, member
     drives       3 × Generic enterprise SATA drive, SATA
     write cache  write back: volatile as the kernel sees it, so it sends flushes; no FUA writes
@@ -119,4 +120,35 @@ fn what_a_model_is_stands_above_its_numbers() {
     drive        Generic USB stick, USB, 32 GB
     write cache  write through: the kernel sees no volatile cache and sends no flushes
     ");
+}
+
+#[test]
+fn all_of_a_device_is_tested() {
+    let directory = tempfile::tempdir().unwrap();
+    let measured = |plan: &str, target: &str| {
+        let shown = run(&["run", &common::plan(directory.path(), plan), "--quiet", "--target", target]).stdout;
+        let tested = shown.lines().find(|line| line.starts_with("tested")).map(str::to_owned);
+        let json =
+            run(&["run", &common::plan(directory.path(), plan), "--quiet", "--format", "json", "--target", target]);
+        let document = json.document();
+        let result = &document["results"][0];
+        let small = document["findings"].as_array().unwrap().iter().any(|finding| finding["id"] == "small-test-area");
+        (tested, result["workload"]["size_bytes"].as_u64().unwrap(), result["iops"].as_f64().unwrap(), small)
+    };
+    const READS: &str = "[[test]]\nname = \"reads\"\npattern = \"randread\"\ntime = \"20s\"\n";
+    const DISK: &str = "sim:disk-7200rpm-cache-off";
+
+    // Heads that move over all of a disk of 7,200 rpm find 70 to 85 blocks a second.
+    let (tested, size_bytes, iops, small) = measured(READS, DISK);
+    assert_eq!(tested.as_deref(), Some("tested       all of it"));
+    assert!(size_bytes > 1_000_000_000_000 && (70.0..85.0).contains(&iops) && !small, "{size_bytes} {iops} {small}");
+
+    let (tested, size_bytes, iops, small) = measured(&format!("{READS}size = \"1GiB\"\n"), DISK);
+    assert!(tested.unwrap().starts_with("tested       1 GiB, 0."), "a part");
+    assert!(size_bytes == 1 << 30 && iops > 140.0 && small, "{size_bytes} {iops} {small}");
+
+    // On a filesystem the test makes its file, of the size that is asked for.
+    let (tested, size_bytes, _, small) =
+        measured(&format!("{READS}file_size = \"64MiB\"\n"), &format!("{DISK},filesystem=ext4"));
+    assert_eq!((tested, size_bytes, small), (None, 64 << 20, false));
 }

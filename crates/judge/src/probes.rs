@@ -27,6 +27,11 @@ pub fn probes(case: &Case<'_>) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
+/// Bytes that the drive's write cache holds, where bursts of several lengths show it.
+pub(crate) fn cache_bytes(results: &[TestResult]) -> Option<f64> {
+    cache_size::cache_bytes(results)
+}
+
 /// The capacity of the drive beneath, where it is one drive and the target is all of it.
 fn drive_bytes(case: &Case<'_>) -> Option<u64> {
     let device = case.device().filter(|device| device.layers.is_empty() && device.partition.is_none())?;

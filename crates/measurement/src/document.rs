@@ -3,6 +3,7 @@
 //! Additions are free; a rename or a removal is a new version of [`SCHEMA`].
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,12 @@ pub enum NotADocument {
 }
 
 impl RunDocument {
+    /// Smallest and largest part of the target that a test worked on, in bytes; `None` without results.
+    pub fn tested_bytes(&self) -> Option<RangeInclusive<u64>> {
+        let sizes = || self.results.iter().map(|result| result.workload.size_bytes);
+        Some(sizes().min()?..=sizes().max()?)
+    }
+
     /// Reads a document of this or an earlier version.
     ///
     /// # Errors

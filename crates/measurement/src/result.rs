@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, Content, FileSpec, Layout, Pattern, Rate, Submission, SyncMethod, Test, Work, Workload, WriteCache,
+    Arrivals, Content, FileSpec, Layout, Pattern, Rate, Room, Submission, SyncMethod, Test, Work, Workload, WriteCache,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -134,7 +134,7 @@ impl WorkloadRecord {
                 direct: program.files.iter().any(|file| file.direct),
                 layout: None,
                 content: program.content,
-                size_bytes: test.work.size_bytes(0),
+                size_bytes: test.work.size_bytes(Room::Unlimited),
                 write_cache: test.write_cache,
                 rate: None,
                 seed: program.seed,
@@ -184,7 +184,7 @@ impl WorkloadRecord {
             direct: workload.direct,
             layout: Some(workload.layout),
             content: workload.content,
-            size_bytes: workload.size_per_job_bytes(0) * u64::from(workload.jobs.get()),
+            size_bytes: workload.size_per_job_bytes(Room::Unlimited) * u64::from(workload.jobs.get()),
             write_cache: WriteCache::Unchanged,
             rate: workload.rate.map(|Rate { per_second, arrivals }| RateRecord { per_second, arrivals }),
             seed: workload.seed,

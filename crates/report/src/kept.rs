@@ -83,7 +83,7 @@ pub fn kept_page(kept: &Kept, look: &Look) -> String {
     if document.source.is_some() {
         text += &format!("Measured by {}\n", harmless(&run.tool));
     }
-    let header = target_header(&document.target, document.drive.as_ref(), &document.host, look);
+    let header = target_header(document, document.tested_bytes(), look);
     look.finish(text + "\n") + &header + &page(document, look)
 }
 

@@ -1,14 +1,18 @@
 //! The head of a report: what was measured, what lies beneath it, and how its cache stands as far as anybody can see without root.
 
+use std::ops::RangeInclusive;
+
 use drive::{Backing, BlockDevice, HostFacts, Mount, Place, PlaceKind, Transport, Virtualisation, WriteCache};
-use measurement::TargetRecord;
+use measurement::{RunDocument, TargetRecord};
 
 use crate::look::{Look, paint};
-use crate::number::{about_bytes, capacity};
+use crate::number::{about_bytes, capacity, ratio};
 use crate::prose::hanging;
 
 /// The kind of target that is no part of this machine.
 const MODEL: &str = "model";
+/// A test that works on more than this share works on all of it: parts are whole blocks.
+const MOST_OF_IT: f64 = 0.99;
 /// Width of the labels on the left.
 const LABEL: usize = 13;
 
@@ -35,9 +39,11 @@ pub enum Weight {
 }
 
 /// Target, filesystem, device, drive, cache and host; a line each, more where a device is built from several.
-pub fn target_header(target: &TargetRecord, place: Option<&Place>, host: &HostFacts, look: &Look) -> String {
+///
+/// `tested_bytes` is the smallest and largest part of the target that a test works on.
+pub fn target_header(document: &RunDocument, tested_bytes: Option<RangeInclusive<u64>>, look: &Look) -> String {
     let mut text = String::new();
-    for TargetFact { label, words, weight } in target_facts(target, place, host) {
+    for TargetFact { label, words, weight } in target_facts(document, tested_bytes) {
         let style = match weight {
             Weight::Plain => anstyle::Style::new(),
             Weight::Warning => look.palette.warning,
@@ -51,9 +57,14 @@ pub fn target_header(target: &TargetRecord, place: Option<&Place>, host: &HostFa
 }
 
 /// The same as facts, for a page that sets them in its own way.
-pub fn target_facts(target: &TargetRecord, place: Option<&Place>, host: &HostFacts) -> Vec<TargetFact> {
+pub fn target_facts(document: &RunDocument, tested_bytes: Option<RangeInclusive<u64>>) -> Vec<TargetFact> {
+    let RunDocument { target, drive: place, host, .. } = document;
+    let place = place.as_ref();
     let mut facts = Facts(Vec::new());
     facts.add("target", target_words(target, place));
+    if let Some(words) = tested_words(tested_bytes, place) {
+        facts.add("tested", words);
+    }
     if let Some(place) = place {
         if let Some(mount) = &place.mount {
             facts.filesystem(mount);
@@ -142,6 +153,21 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
         }
     }
     words
+}
+
+/// `all of it`, `1 GiB, 0.1 % of it`; `250 GiB to all of it`; nothing for a target without a size.
+fn tested_words(tested_bytes: Option<RangeInclusive<u64>>, place: Option<&Place>) -> Option<String> {
+    let (smallest, largest) = tested_bytes?.into_inner();
+    let size_bytes = place?.size_bytes.filter(|&bytes| bytes > 0)?;
+    let is_all = |bytes: u64| bytes as f64 >= MOST_OF_IT * size_bytes as f64;
+    let share = |bytes: u64| format!("{} %", ratio(bytes as f64 / size_bytes as f64 * 100.0));
+    let words = |bytes: u64| {
+        if is_all(bytes) { "all of it".to_owned() } else { format!("{}, {} of it", about_bytes(bytes), share(bytes)) }
+    };
+    if smallest == largest || is_all(smallest) {
+        return Some(words(smallest));
+    }
+    Some(format!("{} to {}", about_bytes(smallest), words(largest)))
 }
 
 /// `/dev/mapper/vg-db (lvm) on md0 (raid1) on sda2, sdb2`.
@@ -305,8 +331,17 @@ mod tests {
     use crate::samples;
 
     fn shown(place: Option<&Place>, given: &str, kind: &str) -> String {
-        let target = TargetRecord { given: given.to_owned(), kind: kind.to_owned() };
-        target_header(&target, place, &samples::host(), &Look { columns: 80, ..Look::plain() })
+        let look = Look { columns: 80, ..Look::plain() };
+        target_header(&on(place, given, kind), Some(1 << 30..=1 << 30), &look)
+    }
+
+    fn on(place: Option<&Place>, given: &str, kind: &str) -> RunDocument {
+        RunDocument {
+            target: TargetRecord { given: given.to_owned(), kind: kind.to_owned() },
+            drive: place.cloned(),
+            host: samples::host(),
+            ..samples::document(Vec::new())
+        }
     }
 
     #[test]
@@ -338,14 +373,26 @@ mod tests {
 
     #[test]
     fn what_nobody_knows_is_said_to_be_unknown() {
-        let target = TargetRecord { given: "/dev/sdx".to_owned(), kind: "block-device".to_owned() };
         let place = samples::bare_device();
-        insta::assert_snapshot!(target_header(&target, Some(&place), &HostFacts::default(), &Look::plain()), @"
+        let unknown = RunDocument { host: HostFacts::default(), ..on(Some(&place), "/dev/sdx", "block-device") };
+        insta::assert_snapshot!(target_header(&unknown, None, &Look::plain()), @"
         target       /dev/sdx, block device
         drive        model unknown, transport unknown
         write cache  unknown: the kernel does not say
         host         kernel unknown
         ");
+    }
+
+    #[test]
+    fn the_part_of_a_device_that_tests_work_on() {
+        const GIB: u64 = 1 << 30;
+        let place = Place { size_bytes: Some(1000 * GIB), ..samples::bare_device() };
+        let tested = |smallest, largest| tested_words(Some(smallest..=largest), Some(&place)).unwrap();
+        assert_eq!(tested(1000 * GIB - 4096, 1000 * GIB), "all of it");
+        assert_eq!(tested(GIB, GIB), "1 GiB, 0.1 % of it");
+        assert_eq!(tested(250 * GIB, 1000 * GIB), "250 GiB to all of it");
+        assert_eq!(tested_words(Some(GIB..=GIB), Some(&samples::laptop())), None, "a directory has no size");
+        assert_eq!(tested_words(None, Some(&place)), None, "nothing was tested");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use measurement::result::Measured;
 use measurement::{
     CpuUse, DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, TestResult, WorkloadRecord,
 };
-use workload::{Layout, Limit, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes};
+use workload::{Layout, Limit, Room, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes};
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
 use crate::device::{Activity, Device};
@@ -197,7 +197,7 @@ impl Machine {
             );
             return Err(NotRun::Skip(because));
         }
-        let size = workload.size_per_job_bytes(self.room_bytes()?);
+        let size = workload.size_per_job_bytes(self.room()?);
         let jobs = u64::from(workload.jobs.get());
         let drive = self.prepared(test, size * jobs)?;
         let file = |job: u64| match (on_filesystem, workload.layout) {
@@ -242,6 +242,18 @@ impl Machine {
         let mut record = WorkloadRecord::of(test);
         record.seed = program.seed.wrapping_add(self.seed);
         Ok(self.measure(test, record, drive, files, jobs, Headline::Turns, false, look))
+    }
+
+    /// What tests may work on: the whole drive, or what a filesystem on it leaves free.
+    ///
+    /// # Errors
+    /// When the model cannot be assembled.
+    pub fn room(&self) -> Result<Room, Impossible> {
+        let room_bytes = self.room_bytes()?;
+        Ok(match self.model.host.filesystem {
+            Filesystem::None => Room::Whole(room_bytes),
+            Filesystem::Ext4 => Room::Free(room_bytes),
+        })
     }
 
     /// Bytes that tests may work on.

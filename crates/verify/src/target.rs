@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use drive::{DirectIo, Place, PlaceKind, SystemRoot};
 use engine::{EngineError, Intent, Stop, Target};
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
+use workload::Room;
 
 use crate::check_target::run_there;
 use crate::drive_facts::DriveFacts;
@@ -100,7 +101,10 @@ impl WriteTarget {
             (own.path.clone(), Hold::Own(own), room_bytes)
         } else {
             let target = Target::open(root, given, Intent { writes: true, destroy_data })?;
-            let there = target.room_bytes().unwrap_or(0);
+            let there = match target.room() {
+                Room::Whole(bytes) | Room::Free(bytes) => bytes,
+                Room::Unlimited => 0,
+            };
             let room_bytes = match (size_bytes, place.kind) {
                 (Some(size_bytes), _) => size_bytes.min(there),
                 (None, PlaceKind::BlockDevice) => SIZE_BYTES.min(there),

@@ -70,6 +70,12 @@ ranged!(
 /// How much of the target a workload works on, all jobs together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Area {
+    /// All of a device or an existing file, because part of a drive may be faster than the whole. In a
+    /// directory, test files of this size.
+    Whole {
+        /// Size of the test files, all jobs together.
+        file_bytes: u64,
+    },
     /// So many bytes.
     Bytes(u64),
     /// This share of the target, 1 to 100 percent: of a device or file its size, of a directory what may be taken there.
@@ -77,13 +83,32 @@ pub enum Area {
 }
 
 impl Area {
-    /// Bytes on a target that has room for so many.
-    pub fn bytes(self, target_bytes: u64) -> u64 {
-        match self {
-            Area::Bytes(bytes) => bytes,
-            Area::Percent(percent) => (u128::from(target_bytes) * u128::from(percent) / 100) as u64,
+    /// All of a device or an existing file; in a directory, test files of 1 GiB.
+    pub const DEFAULT: Area = Area::Whole { file_bytes: 1 << 30 };
+
+    /// Bytes on a target.
+    pub fn bytes(self, room: Room) -> u64 {
+        match (self, room) {
+            (Area::Bytes(bytes), _) => bytes,
+            (Area::Whole { .. }, Room::Whole(bytes)) => bytes,
+            (Area::Whole { file_bytes }, Room::Free(_) | Room::Unlimited) => file_bytes,
+            (Area::Percent(percent), Room::Whole(bytes) | Room::Free(bytes)) => {
+                (u128::from(bytes) * u128::from(percent) / 100) as u64
+            }
+            (Area::Percent(_), Room::Unlimited) => 0,
         }
     }
+}
+
+/// What a target has room for, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// A device or an existing file of this size.
+    Whole(u64),
+    /// A filesystem on which new files may take so much.
+    Free(u64),
+    /// A target without a size.
+    Unlimited,
 }
 
 /// What the blocks lie on when the measurement starts.
@@ -327,7 +352,7 @@ impl Workload {
             invalidate: true,
             layout: Layout::Overwrite,
             content: Content::Random,
-            size: Area::Bytes(1 << 30),
+            size: Area::DEFAULT,
             precondition: false,
             rest: Duration::ZERO,
             limit: Limit::Time(Duration::from_secs(5)),
@@ -391,10 +416,10 @@ impl Workload {
         }
     }
 
-    /// Bytes of each job's own part on a target that has room for so many: a whole number of blocks, and at least one for each stream.
-    pub fn size_per_job_bytes(&self, target_bytes: u64) -> u64 {
+    /// Bytes of each job's own part on a target: a whole number of blocks, and at least one for each stream.
+    pub fn size_per_job_bytes(&self, room: Room) -> u64 {
         let block = u64::from(self.block_bytes.get());
-        let blocks = self.size.bytes(target_bytes) / u64::from(self.jobs.get()) / block;
+        let blocks = self.size.bytes(room) / u64::from(self.jobs.get()) / block;
         blocks.max(u64::from(self.streams.get())) * block
     }
 }
@@ -433,12 +458,12 @@ mod tests {
     fn each_job_gets_whole_blocks() {
         let mut odd = workload();
         odd.size = Area::Bytes(10_000);
-        assert_eq!(odd.size_per_job_bytes(0), 8192);
+        assert_eq!(odd.size_per_job_bytes(Room::Unlimited), 8192);
         odd.jobs = Jobs::new(8).unwrap();
-        assert_eq!(odd.size_per_job_bytes(0), 4096);
+        assert_eq!(odd.size_per_job_bytes(Room::Unlimited), 4096);
         odd.streams = Streams::new(3).unwrap();
-        assert_eq!(odd.size_per_job_bytes(0), 3 * 4096);
+        assert_eq!(odd.size_per_job_bytes(Room::Unlimited), 3 * 4096);
         odd.size = Area::Percent(50);
-        assert_eq!(odd.size_per_job_bytes(1 << 20), 64 << 10);
+        assert_eq!(odd.size_per_job_bytes(Room::Free(1 << 20)), 64 << 10);
     }
 }

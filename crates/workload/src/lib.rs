@@ -34,7 +34,7 @@ pub mod unseen;
 pub mod write_cache;
 
 pub use blocks::{
-    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Streams,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Room, Streams,
     Submission, Until, WarmUp, Workload,
 };
 pub use pattern::Pattern;

@@ -13,12 +13,13 @@ pub use error::PlanError;
 pub use reference::reference;
 pub use schema::json_schema;
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::{Area, Limit, WarmUp, Workload};
+use crate::blocks::{Area, Limit, Room, WarmUp, Workload};
 use crate::sort::SortWork;
 use crate::steps::StepProgram;
 use crate::write_cache::WriteCache;
@@ -135,10 +136,10 @@ impl Work {
         }
     }
 
-    /// Bytes of storage that it works on, all jobs together, on a target that has room for so many.
-    pub fn size_bytes(&self, target_bytes: u64) -> u64 {
+    /// Bytes of storage that it works on, all jobs together.
+    pub fn size_bytes(&self, room: Room) -> u64 {
         match self {
-            Work::Blocks(workload) => workload.size_per_job_bytes(target_bytes) * u64::from(workload.jobs.get()),
+            Work::Blocks(workload) => workload.size_per_job_bytes(room) * u64::from(workload.jobs.get()),
             Work::Steps(program) => program.size_per_job_bytes() * u64::from(program.jobs.get()),
             Work::Sort(sort) => sort.size_bytes,
         }
@@ -181,6 +182,13 @@ const SMOKE_BYTES: u64 = 16 << 20;
 const SMOKE_COUNT: u64 = 8;
 
 impl Plan {
+    /// Smallest and largest number of bytes that a test works on, all its jobs together; `None` for a
+    /// plan without tests.
+    pub fn tested_bytes(&self, room: Room) -> Option<RangeInclusive<u64>> {
+        let sizes = || self.tests.iter().map(|test| test.work.size_bytes(room));
+        Some(sizes().min()?..=sizes().max()?)
+    }
+
     /// Time that the plan's tests ask for, warm-up included. A test that ends by a count alone adds nothing: how long it takes is
     /// what is being measured.
     pub fn time_asked(&self) -> Duration {
@@ -204,7 +212,7 @@ impl Plan {
                     let most = SMOKE_BYTES.max(least);
                     workload.size = match workload.size {
                         Area::Bytes(bytes) => Area::Bytes(bytes.min(most)),
-                        Area::Percent(_) => Area::Bytes(most),
+                        Area::Whole { .. } | Area::Percent(_) => Area::Bytes(most),
                     };
                 }
                 Work::Steps(program) => {

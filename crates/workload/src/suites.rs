@@ -59,6 +59,7 @@ pub fn unknown(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::Room;
     use crate::plan::{Table, Work};
 
     #[test]
@@ -108,7 +109,7 @@ mod tests {
             assert!(smoke.time_asked().as_secs_f64() <= 2.1, "{}: {:?}", smoke.name, smoke.time_asked());
             for test in &smoke.tests {
                 if let Work::Blocks(workload) = &test.work {
-                    assert!(workload.size_per_job_bytes(0) >= u64::from(workload.block_bytes.get()));
+                    assert!(workload.size_per_job_bytes(Room::Unlimited) >= u64::from(workload.block_bytes.get()));
                 }
                 if let Work::Sort(sort) = &test.work {
                     assert!(sort.size_per_job_bytes() >= 2 * sort.memory_bytes && sort.size_bytes <= 64 << 20);

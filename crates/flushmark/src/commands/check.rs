@@ -39,7 +39,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<Verdict> {
     let mut progress = Progress::new(args.common.quiet, &look);
     if text {
         let document = session.document();
-        print(&report::target_header(&document.target, document.drive.as_ref(), &document.host, &look))?;
+        print(&report::target_header(document, session.tested_bytes(&plan), &look))?;
     }
     for note in session.notes() {
         progress.line(&note);

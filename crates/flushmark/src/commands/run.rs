@@ -44,7 +44,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     let mut progress = Progress::new(args.common.quiet, &look);
     if args.common.format == PrintFormat::Text {
         let document = session.document();
-        print(&report::target_header(&document.target, document.drive.as_ref(), &document.host, &look))?;
+        print(&report::target_header(document, session.tested_bytes(&plan), &look))?;
     }
     for note in session.notes() {
         progress.line(&note);

@@ -1,23 +1,32 @@
-//! Little free space made the test file small.
+//! The tests worked on too small a part of the drive.
 
 use measurement::{Confidence, Evidence, Finding};
 use workload::format_bytes;
 
 use crate::Case;
+use crate::probes::cache_bytes;
+use crate::wording::number;
 
 /// An area as small as this fits into the DRAM of many drives (1 MiB for each GB) and surely into their fast first zone of flash.
 const SMALL_BYTES: u64 = 256 << 20;
 /// A test takes at most half of what is free: an area this near to it has been cut.
 const CUT_SHARE: f64 = 0.45;
+/// On less than this share of a drive, a disk hardly moves its heads, and the mapping of a flash drive
+/// without DRAM stays in its controller.
+const SMALL_SHARE: f64 = 0.1;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
+    if case.place?.space.is_some() { cut_by_free_space(case) } else { part_of_device(case) }
+}
+
+/// Little free space made the test file small.
+fn cut_by_free_space(case: &Case<'_>) -> Option<Finding> {
     let space = case.place?.space?;
     let size_bytes = case.small_commits().chain(case.control()).map(|result| result.workload.size_bytes).max()?;
     let cut = size_bytes as f64 >= CUT_SHARE * space.available_bytes as f64;
     if !cut || size_bytes >= SMALL_BYTES {
         return None;
     }
-    let megabytes = |bytes: u64| (bytes as f64 / f64::from(1 << 20)).round();
     Some(Finding {
         id: "small-test-area".to_owned(),
         title: format!(
@@ -32,4 +41,38 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         doubt: None,
         advice: "Free some space and measure again, or name a larger filesystem on the same drive.".to_owned(),
     })
+}
+
+/// The plan asked for a small part of a device or an existing file.
+fn part_of_device(case: &Case<'_>) -> Option<Finding> {
+    let device_bytes = case.place?.size_bytes?;
+    let tested = case.results.iter().filter(|result| result.workload.pattern.is_some());
+    let size_bytes = tested.map(|result| result.workload.size_bytes).max()?;
+    let share = size_bytes as f64 / device_bytes as f64;
+    let cache_bytes = cache_bytes(case.results).filter(|&cache_bytes| (size_bytes as f64) < cache_bytes);
+    if share >= SMALL_SHARE && cache_bytes.is_none() {
+        return None;
+    }
+    let mut evidence = vec![
+        Evidence::number("test area", megabytes(size_bytes), "MiB"),
+        Evidence::number("size of the target", megabytes(device_bytes), "MiB"),
+    ];
+    evidence.extend(cache_bytes.map(|bytes| Evidence::number("cache size", megabytes(bytes as u64), "MiB")));
+    let than_cache = if cache_bytes.is_some() { ", less than its cache holds" } else { "" };
+    Some(Finding {
+        id: "small-test-area".to_owned(),
+        title: format!(
+            "The tests used {} % of {}{than_cache}. A drive is often faster there than on all of its space.",
+            number(share * 100.0),
+            case.drive_label(),
+        ),
+        evidence,
+        confidence: Confidence::Medium,
+        doubt: None,
+        advice: "Leave out `size` to test all of it.".to_owned(),
+    })
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    (bytes as f64 / f64::from(1 << 20)).round()
 }

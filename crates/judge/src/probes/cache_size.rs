@@ -21,18 +21,7 @@ const LONG_S: usize = 10;
 type Burst = (f64, f64);
 
 pub(super) fn cache(results: &[TestResult], label: &str) -> Option<Finding> {
-    let rested = unsynced_writes(results, Pattern::Write).filter(|result| result.workload.rest_s > 0.0);
-    let mut bursts: Vec<(u32, u64, Burst)> = rested
-        .map(|result| (result.workload.depth, result.workload.block_bytes, (written_bytes(result), result.elapsed_s)))
-        .collect();
-    let (depth, block, _) = *bursts.first()?;
-    bursts.retain(|burst| (burst.0, burst.1) == (depth, block));
-    let mut bursts: Vec<Burst> = bursts.into_iter().map(|burst| burst.2).collect();
-    bursts.sort_by(|one, other| one.0.total_cmp(&other.0));
-    bursts.dedup_by(|one, other| one.0.total_cmp(&other.0).is_eq());
-    if bursts.len() < BURSTS_LEAST {
-        return None;
-    }
+    let bursts = bursts(results)?;
     let last = bursts.last()?;
     let finding = |title, evidence, confidence, advice: &str| Finding {
         id: "cache-size".to_owned(),
@@ -71,6 +60,28 @@ pub(super) fn cache(results: &[TestResult], label: &str) -> Option<Finding> {
             "The medium keeps up with the link, or there is no cache; `flushmark run flush-cost` shows what a flush finds to do.",
         ),
     })
+}
+
+/// The size of the write cache that bursts of several lengths show.
+pub(super) fn cache_bytes(results: &[TestResult]) -> Option<f64> {
+    knee(&bursts(results)?).map(|knee| knee.cache_bytes)
+}
+
+/// Bursts of one kind, the shortest first.
+fn bursts(results: &[TestResult]) -> Option<Vec<Burst>> {
+    let rested = unsynced_writes(results, Pattern::Write).filter(|result| result.workload.rest_s > 0.0);
+    let mut bursts: Vec<(u32, u64, Burst)> = rested
+        .map(|result| (result.workload.depth, result.workload.block_bytes, (written_bytes(result), result.elapsed_s)))
+        .collect();
+    let (depth, block, _) = *bursts.first()?;
+    bursts.retain(|burst| (burst.0, burst.1) == (depth, block));
+    let mut bursts: Vec<Burst> = bursts.into_iter().map(|burst| burst.2).collect();
+    bursts.sort_by(|one, other| one.0.total_cmp(&other.0));
+    bursts.dedup_by(|one, other| one.0.total_cmp(&other.0).is_eq());
+    if bursts.len() < BURSTS_LEAST {
+        return None;
+    }
+    Some(bursts)
 }
 
 struct Knee {

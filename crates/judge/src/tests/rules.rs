@@ -1,7 +1,7 @@
 //! Single rules: where they begin, where they end, and what they say in their rarer cases.
 
 use drive::{Backing, NoBlockDevice, Transport, WriteCache};
-use measurement::{Confidence, Grade, Use};
+use measurement::{Confidence, Grade, TestResult, Use};
 use workload::SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
 
 use super::{findings_told, ids, told};
@@ -483,4 +483,59 @@ fn settings_of_the_host_are_told_where_they_concern_the_target() {
     machine.host.disks.push(drive::host::DiskSettings { transport: Transport::Nvme, ..disk("nvme0n1", "none") });
     let again = findings(&machine.case()).into_iter().find(|finding| finding.id == "host-costs-latency").unwrap();
     assert_eq!(again.title, told.title);
+}
+
+#[test]
+fn a_small_part_of_a_device() {
+    const GIB: u64 = 1 << 30;
+    let tested = |size_bytes: u64| {
+        let mut machine = raw(drive("nvme1n1", Transport::Nvme)).measure([
+            write(NoSync, 20.0, 0.0).size(size_bytes),
+            write(Fsync, 20.0, 1_400.0).size(GIB).flushes(1.0),
+            read(80.0).size(size_bytes),
+        ]);
+        machine.place.as_mut().unwrap().size_bytes = Some(100 * GIB);
+        machine
+    };
+    insta::assert_snapshot!(findings_told(&tested(GIB)).split("small-test-area").nth(1).unwrap(), @"
+    (medium)
+     The tests used 1 % of /dev/nvme1n1. A drive is often faster there than on all of its space.
+     - test area: 1024.0 MiB
+     - size of the target: 102400.0 MiB
+     > Leave out `size` to test all of it.
+    ");
+    assert!(ids(&tested(9 * GIB)).contains(&"small-test-area".to_owned()));
+    assert!(!ids(&tested(10 * GIB)).contains(&"small-test-area".to_owned()), "a tenth is enough");
+    assert!(!ids(&tested(100 * GIB)).contains(&"small-test-area".to_owned()));
+}
+
+/// A sequential write of so many bytes after a rest.
+fn burst(bytes: u64, elapsed_s: f64) -> TestResult {
+    let mut result = write(NoSync, 20.0, 0.0).sequential().block(1 << 20).result();
+    result.workload.rest_s = 1.0;
+    result.proof.writes = bytes >> 20;
+    result.elapsed_s = elapsed_s;
+    result
+}
+
+#[test]
+fn less_than_the_cache_was_tested() {
+    const MIB: u64 = 1 << 20;
+    // A cache of 768 MiB: bursts go at 2 GB/s until it is full, then at 0.5 GB/s.
+    let bursts = [128, 256, 384, 512, 640, 768, 1024, 1280, 1536, 1792, 2048].map(|mib| {
+        let (fast, slow) = (mib.min(1024) * MIB, mib.saturating_sub(1024) * MIB);
+        burst(mib * MIB, fast as f64 / 2e9 + slow as f64 / 0.5e9)
+    });
+    let machine = |size_bytes: u64| {
+        let mut machine =
+            raw(drive("nvme1n1", Transport::Nvme)).measure([write(Fsync, 20.0, 1_400.0).size(size_bytes)]);
+        machine.place.as_mut().unwrap().size_bytes = Some(4 << 30);
+        machine.results.extend(bursts.iter().cloned().map(|mut result| {
+            result.workload.size_bytes = size_bytes;
+            result
+        }));
+        machine
+    };
+    assert!(findings_told(&machine(512 * MIB)).contains("less than its cache holds"));
+    assert!(!ids(&machine(2048 * MIB)).contains(&"small-test-area".to_owned()));
 }

@@ -17,7 +17,7 @@ pub(super) fn section(place: &Place<'_>) -> Markup {
                     "Imported from the output of " (source.tool) ", which does not say what lies beneath."
                 },
                 None => dl {
-                    @for fact in report::target_facts(&document.target, document.drive.as_ref(), &document.host) {
+                    @for fact in report::target_facts(document, document.tested_bytes()) {
                         @if !fact.label.is_empty() { dt { (fact.label) } }
                         dd.warning[fact.weight == Weight::Warning].bad[fact.weight == Weight::Bad] { (prose(&fact.words)) }
                     }

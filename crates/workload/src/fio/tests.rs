@@ -3,6 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::blocks::Room;
 
 fn only(text: &str) -> Workload {
     match Plan::from_fio("job.fio", text).unwrap().tests.remove(0).work {
@@ -207,7 +208,7 @@ proptest! {
             for test in &plan.tests {
                 let Work::Blocks(workload) = &test.work else { panic!("fio has no steps") };
                 prop_assert!(workload.pattern.writes() || !workload.sync.is_durable());
-                prop_assert!(workload.size_per_job_bytes(0) >= u64::from(workload.block_bytes.get()));
+                prop_assert!(workload.size_per_job_bytes(Room::Unlimited) >= u64::from(workload.block_bytes.get()));
                 prop_assert!(workload.engine != EngineChoice::Psync || workload.depth.get() == 1);
             }
         }

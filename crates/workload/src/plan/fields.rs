@@ -275,9 +275,17 @@ pub const FIELDS: &[Field] = &[
         Test,
         "size",
         Kind::Area(512, SIZE_MAX),
-        "\"1GiB\"",
+        "all of a device or an existing file, `file_size` in a directory",
         "Bytes that all jobs together work on, or a share of the target: of a device or file its size, of a directory the half of what is free that is taken at most. With sort, the bytes of all records.",
         "size = \"8GiB\""
+    ),
+    field!(
+        Test,
+        "file_size",
+        Kind::Size(512, SIZE_MAX),
+        "\"1GiB\"",
+        "Size of the test files in a directory, all jobs together, where `size` is not given.",
+        "file_size = \"256MiB\""
     ),
     field!(
         Test,

@@ -313,6 +313,9 @@ impl<'a> Fields<'a> {
         workload.invalidate = self.flag("invalidate")?.unwrap_or(workload.invalidate);
         workload.drain = self.flag("drain")?.unwrap_or(workload.drain);
         workload.streams = Streams::new(self.whole("streams")?.unwrap_or(1)).map_err(|_| out_of_range("streams"))?;
+        if let Some(file_bytes) = self.size("file_size")? {
+            workload.size = Area::Whole { file_bytes };
+        }
         workload.size = self.read("size", |reader, value| reader.area(value))?.unwrap_or(workload.size);
         workload.precondition = self.flag("precondition")?.unwrap_or(workload.precondition);
         workload.rest = self.time("rest")?.unwrap_or(workload.rest);
@@ -368,8 +371,13 @@ impl<'a> Fields<'a> {
             return Err(self.error("block", &message));
         }
         let least = block * u64::from(workload.jobs.get()) * u64::from(workload.streams.get());
-        if matches!(workload.size, Area::Bytes(bytes) if bytes < least) {
-            return Err(self.error("size", "each stream of each job needs at least one block"));
+        let (field, bytes) = match workload.size {
+            Area::Bytes(bytes) => ("size", bytes),
+            Area::Whole { file_bytes } => ("file_size", file_bytes),
+            Area::Percent(_) => ("size", u64::MAX),
+        };
+        if bytes < least {
+            return Err(self.error(field, "each stream of each job needs at least one block"));
         }
         if workload.sync.call().is_none() {
             self.refuse("drain", "only fsync and fdatasync wait for writes")?;
@@ -489,7 +497,7 @@ impl<'a> Fields<'a> {
         let size_bytes = match self.read("size", |reader, value| reader.area(value))? {
             None => SORT_SIZE_BYTES,
             Some(Area::Bytes(bytes)) => bytes,
-            Some(Area::Percent(_)) => {
+            Some(Area::Whole { .. } | Area::Percent(_)) => {
                 return Err(self.error("size", "how many bytes are sorted does not depend on the target; give bytes"));
             }
         };

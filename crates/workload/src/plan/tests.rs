@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::fields::{FIELDS, Field, Place};
 use super::*;
-use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Until};
+use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Room, Until};
 use crate::pattern::Pattern;
 use crate::sort::SortKeys;
 use crate::sync::OpenFlag;
@@ -336,7 +336,7 @@ proptest! {
                 let names: std::collections::HashSet<&str> = plan.tests.iter().map(|test| test.name.as_str()).collect();
                 prop_assert!(!plan.tests.is_empty() && names.len() == plan.tests.len());
                 for test in &plan.tests {
-                    prop_assert!(test.work.size_bytes(1 << 30) > 0);
+                    prop_assert!(test.work.size_bytes(Room::Whole(1 << 30)) > 0);
                 }
                 prop_assert!(plan.smoke().time_asked() <= Duration::from_secs(200));
             }

@@ -1,7 +1,9 @@
 //! Starting other programs.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
@@ -31,14 +33,49 @@ pub fn shown(program: &str, args: &[&str]) -> anyhow::Result<()> {
 pub fn output(program: &str, args: &[&str]) -> anyhow::Result<String> {
     let output = command(program, args).output().with_context(|| format!("cannot start {program}"))?;
     if !output.status.success() {
-        bail!(
-            "{program} {} ended with {}: {}",
-            args.join(" "),
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        bail!("{program} {} ended with {}: {}", args.join(" "), output.status, text_of(&output.stderr).trim());
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    Ok(text_of(&output.stdout))
+}
+
+/// Runs it and returns what it printed, with the share of one processor that it used between two
+/// moments after its start: with its threads, the kernel's workers for its io_uring among them, and
+/// its children.
+pub fn watched_output(program: &str, args: &[&str], window: Range<Duration>) -> anyhow::Result<(String, f64)> {
+    let begun = Instant::now();
+    let mut command = command(program, args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+    let process = child.id();
+    let watcher = std::thread::spawn(move || {
+        let used_at = |moment: Duration| {
+            std::thread::sleep(moment.saturating_sub(begun.elapsed()));
+            (begun.elapsed().as_secs_f64(), processor_s(process))
+        };
+        let (first, last) = (used_at(window.start), used_at(window.end));
+        (last.1 - first.1) / (last.0 - first.0)
+    });
+    let output = child.wait_with_output().with_context(|| format!("cannot wait for {program}"))?;
+    let share = watcher.join().map_err(|_| anyhow::anyhow!("the watcher of {program} failed"))?;
+    if !output.status.success() {
+        bail!("{program} {} ended with {}: {}", args.join(" "), output.status, text_of(&output.stderr).trim());
+    }
+    Ok((text_of(&output.stdout), share))
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Processor time that a process and its children have used, in seconds; 0 once it has ended.
+fn processor_s(process: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // Fields after the name, which ends with the last bracket: the 12th and 13th are user and system time.
+    let fields = stat.rsplit_once(") ").map(|(_, fields)| fields.split(' ')).into_iter().flatten();
+    let ticks: f64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok()).map(processor_s);
+    ticks / rustix::param::clock_ticks_per_second() as f64 + children.sum::<f64>()
 }
 
 /// Whether a program of that name is there and starts.

@@ -4,6 +4,7 @@ mod bench;
 mod command;
 mod docs;
 mod fit;
+mod mutants;
 mod reproduce;
 mod rig;
 mod test;
@@ -46,6 +47,8 @@ enum Task {
     Fit(fit::Options),
     /// Every published table out of the models: published figure, modelled figure, error; the page docs/models.md
     Reproduce,
+    /// Change the code of crates in many small ways, and count how many changes their tests notice
+    Mutants(mutants::Options),
     /// Real components above drives that this machine does not have
     Rig {
         #[command(subcommand)]
@@ -104,6 +107,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::BareRoot { command } => test::enter_bare_root(&command),
         Task::Docs => docs::write(),
         Task::Fit(options) => fit::run(&options),
+        Task::Mutants(options) => mutants::run(&options),
         Task::Reproduce => reproduce::run(),
         Task::Rig { rig } => {
             let outcome = rig.run()?;

@@ -4,6 +4,7 @@
 //! driver's worker. fio gets, row by row, the best of the set-ups that `rows` lists, found in a round of its own beforehand. `docs/benchmarks.md` says
 //! what each row means.
 
+mod bare;
 mod fio;
 pub mod nbdkit;
 mod ours;
@@ -13,8 +14,11 @@ pub mod sort;
 pub mod verify;
 mod zram;
 
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
@@ -37,6 +41,10 @@ pub struct Options {
     #[arg(long, default_value_t = 1)]
     cpu: u32,
 
+    /// fio's own bare loop, `t/io_uring` as built in fio's sources: runs beside the rows at depth
+    #[arg(long, value_name = "PATH")]
+    bare: Option<PathBuf>,
+
     /// Only rows whose name contains one of these
     rows: Vec<String>,
 }
@@ -49,6 +57,15 @@ pub struct Sample {
     p50_us: f64,
     /// Processor seconds for a million operations.
     cpu_s_per_million: f64,
+    /// Operations in flight, by rate times mean latency.
+    in_flight: f64,
+}
+
+/// When the processor time of a measurement is watched: either side has started and warmed up by then,
+/// and neither has ended.
+fn steady_part(seconds: u32) -> Range<Duration> {
+    let measured = Duration::from_secs(seconds.into());
+    measured / 2..measured * 19 / 20
 }
 
 /// A line of the table.
@@ -65,6 +82,8 @@ struct Compared {
 enum Wanted {
     AtLeast(f64),
     AtMost(f64),
+    /// At most this far from 1.
+    Within(f64),
 }
 
 /// Runs the rows and prints the table. Fails when fio is missing or a measurement fails, not when a ratio falls short.
@@ -75,7 +94,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     // Ctrl-C ends the program that is measured; this one then takes down what it set up.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
     shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
-    shown("cargo", &["bench", "--quiet", "--no-run", "--package", "engine", "--bench", "bare_loop"])?;
+    for bench in ["bare_loop", "crate_loop"] {
+        shown("cargo", &["bench", "--quiet", "--no-run", "--package", "engine", "--bench", bench])?;
+    }
     let wanted =
         |row: &&Row| options.rows.is_empty() || options.rows.iter().any(|part| row.name.contains(part.as_str()));
     let rigs = Rigs::set_up().context("cannot set up the devices to measure on")?;
@@ -91,6 +112,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<Vec<Compared>> {
     let target = rigs.target(row.rig);
     let setup = best_setup(row, target, options)?;
+    let loops = bare::loops(row, target, options)?;
+    let mut of_loops: Vec<Vec<Sample>> = loops.iter().map(|_| Vec::new()).collect();
     let (mut ours, mut theirs, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..options.rounds {
         let measure_ours = || ours::measure(row, target, options.seconds, options.cpu);
@@ -105,9 +128,12 @@ fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<
         if let Some(bare_loop) = row.bare {
             bare.push(ours::bare(bare_loop, target, options.seconds, options.cpu)?);
         }
-        if let (Some(ours), Some(theirs)) = (ours.last(), theirs.last()) {
-            eprintln!("  round {}: {:.0} and {:.0} IOPS", round + 1, ours.iops, theirs.iops);
+        for (bare, samples) in loops.iter().zip(&mut of_loops) {
+            samples.push(bare.measure(target, options.seconds, options.cpu)?);
         }
+        let last = [&ours, &theirs].into_iter().chain(&of_loops).filter_map(|samples| samples.last());
+        let figures: Vec<String> = last.map(|sample| format!("{:.0}", sample.iops)).collect();
+        eprintln!("  round {}: {} IOPS", round + 1, figures.join(", "));
     }
     let line = |what, ours: &[Sample], theirs: &[Sample], figure: fn(&Sample) -> f64, wanted| Compared {
         row: row.name,
@@ -118,8 +144,15 @@ fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<
     };
     let mut lines = vec![
         line("IOPS", &ours, &theirs, |sample| sample.iops, Wanted::AtLeast(row.iops_ratio)),
-        line("CPU s per million", &ours, &theirs, |sample| sample.cpu_s_per_million, Wanted::AtMost(1.0)),
+        line("CPU s per million", &ours, &theirs, |sample| sample.cpu_s_per_million, Wanted::AtMost(row.cpu_ratio)),
     ];
+    for (bare, samples) in loops.iter().zip(&of_loops) {
+        lines.push(line(bare.name(), &ours, samples, |sample| sample.iops, Wanted::AtLeast(bare::SHARE_MIN)));
+    }
+    if row.depth.is_some() {
+        let depth = [Sample { in_flight: row.depth.map_or(0.0, f64::from), ..Sample::default() }];
+        lines.push(line("in flight and asked for", &ours, &depth, |sample| sample.in_flight, Wanted::Within(0.02)));
+    }
     if row.commits {
         lines.push(line("commit p50, µs", &ours, &theirs, |sample| sample.p50_us, Wanted::AtMost(1.0)));
     }
@@ -161,6 +194,7 @@ fn print(table: &[Compared]) {
         let (wanted, holds) = match line.wanted {
             Wanted::AtLeast(least) => (format!(">= {least}"), ratio >= least),
             Wanted::AtMost(most) => (format!("<= {most}"), ratio <= most),
+            Wanted::Within(off) => (format!("1 ± {off}"), (ratio - 1.0).abs() <= off),
         };
         let verdict = if holds { "" } else { "  SHORT" };
         println!(

@@ -27,10 +27,10 @@ pub(crate) fn result(test: &Test, write_us: f64, sync_us: Option<f64>) -> TestRe
     let reads = workload.pattern.is_some_and(|pattern| !pattern.writes());
     let durable = workload.sync.is_none_or(SyncMethod::is_durable) && workload.sort.is_none() && !reads;
     let total_us = write_us + sync_us.unwrap_or(0.0);
-    let operation = around(write_us);
     // What waits for a flush gains nothing from depth; all else gains much, and less than it should.
     let in_flight = if sync_us.is_some() { workload.jobs } else { workload.depth * workload.jobs };
     let elapsed_s = total_us * 1000.0 / 1e6 / f64::from(in_flight).powf(0.8);
+    let operation = around(if sync_us.is_some() { write_us } else { write_us * f64::from(in_flight).powf(0.2) });
     let flushes = sync_us.map_or(0, |_| 1000);
     let histograms = Histograms {
         read: operation.clone().filter(|_| reads),

@@ -89,8 +89,7 @@ impl Area {
     /// Bytes on a target.
     pub fn bytes(self, room: Room) -> u64 {
         match (self, room) {
-            (Area::Bytes(bytes), _) => bytes,
-            (Area::Whole { .. }, Room::Whole(bytes)) => bytes,
+            (Area::Bytes(bytes), _) | (Area::Whole { .. }, Room::Whole(bytes)) => bytes,
             (Area::Whole { file_bytes }, Room::Free(_) | Room::Unlimited) => file_bytes,
             (Area::Percent(percent), Room::Whole(bytes) | Room::Free(bytes)) => {
                 (u128::from(bytes) * u128::from(percent) / 100) as u64

@@ -3,9 +3,9 @@
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::Sample;
 use super::rows::{Rig, Row};
-use crate::command::output;
+use super::{Sample, steady_part};
+use crate::command::watched_output;
 
 /// Runs fio on a row's work with one of its set-ups.
 pub fn measure(row: &Row, setup: &[&str], target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
@@ -19,18 +19,13 @@ pub fn measure(row: &Row, setup: &[&str], target: &str, seconds: u32, cpu: u32) 
     }
     args.extend(row.work);
     args.extend(setup);
-    let text = output("fio", &args)?;
+    let (text, processors) = watched_output("fio", &args, steady_part(seconds))?;
     let document: Value = serde_json::from_str(&text).context("fio printed no JSON")?;
     let job = &document["jobs"][0];
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let (reads, writes) = (&job["read"], &job["write"]);
-    let ops = number(&reads["total_ios"]) + number(&writes["total_ios"]);
     // fio keeps writes and syncs apart; the nearest to a commit's median is the sum of the two medians.
     let p50_us = [&writes["clat_ns"], &job["sync"]["lat_ns"]].map(|ns| number(&ns["percentile"]["50.000000"]) / 1e3);
-    let cpu_s = (number(&job["usr_cpu"]) + number(&job["sys_cpu"])) / 100.0 * number(&job["job_runtime"]) / 1e3;
-    Ok(Sample {
-        iops: number(&reads["iops"]) + number(&writes["iops"]),
-        p50_us: p50_us.iter().sum(),
-        cpu_s_per_million: cpu_s / ops * 1e6,
-    })
+    let iops = number(&reads["iops"]) + number(&writes["iops"]);
+    Ok(Sample { iops, p50_us: p50_us.iter().sum(), cpu_s_per_million: processors / iops * 1e6, in_flight: 0.0 })
 }

@@ -5,9 +5,9 @@ use std::time::Instant;
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::Sample;
 use super::rows::{Rig, Row};
-use crate::command::{output, root};
+use super::{Sample, steady_part};
+use crate::command::{output, root, watched_output};
 
 /// Virtual seconds that are simulated in about a second.
 const MODEL_SECONDS: u32 = 100;
@@ -16,6 +16,7 @@ const MODEL_SECONDS: u32 = 100;
 pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
     let directory = tempfile::tempdir()?;
     let plan = directory.path().join("row.toml");
+    let window = steady_part(seconds);
     // A model's seconds are its own: so many of them take about one of ours.
     let seconds = if row.rig == Rig::Model { seconds * MODEL_SECONDS } else { seconds };
     std::fs::write(&plan, format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan))?;
@@ -25,21 +26,22 @@ pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Resul
     let binary = binary.to_string_lossy();
     let args = ["-c", &cpu, &binary, "run", &plan, "--target", target, "--destroy-data", "--quiet", "--format", "json"];
     let begun = Instant::now();
-    let text = output("taskset", &args)?;
+    let (text, processors) = watched_output("taskset", &args, window)?;
     let wall_s = begun.elapsed().as_secs_f64();
     let document: Value = serde_json::from_str(&text).context("flushmark printed no JSON")?;
     let result = &document["results"][0];
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let latency = if result["commit_us"].is_null() { &result["write_us"] } else { &result["commit_us"] };
-    let cpu_s = match row.rig {
-        // Pinned to one processor, which it never leaves idle: start and end of the program are in it.
-        Rig::Model => wall_s,
-        _ => number(&result["cpu"]["user_s"]) + number(&result["cpu"]["system_s"]),
+    let (iops, processors) = match row.rig {
+        // Virtual time: start and end of the program are in the rate, and the processor is never idle.
+        Rig::Model => (number(&result["ops"]) / wall_s, 1.0),
+        _ => (number(&result["iops"]), processors),
     };
     Ok(Sample {
-        iops: if row.rig == Rig::Model { number(&result["ops"]) / wall_s } else { number(&result["iops"]) },
+        iops,
         p50_us: number(&latency["p50"]),
-        cpu_s_per_million: cpu_s / number(&result["ops"]) * 1e6,
+        cpu_s_per_million: processors / iops * 1e6,
+        in_flight: number(&result["in_flight"]),
     })
 }
 
@@ -52,5 +54,5 @@ pub fn bare(arguments: [&str; 2], target: &str, seconds: u32, cpu: u32) -> anyho
     let line = text.lines().rev().find(|line| line.starts_with('{')).context("the bare loop printed no result")?;
     let result: Value = serde_json::from_str(line)?;
     let number = |name: &str| result[name].as_f64().unwrap_or(0.0);
-    Ok(Sample { iops: number("iops"), p50_us: number("p50_us"), cpu_s_per_million: 0.0 })
+    Ok(Sample { iops: number("iops"), p50_us: number("p50_us"), ..Sample::default() })
 }

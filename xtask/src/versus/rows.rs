@@ -28,6 +28,10 @@ pub struct Row {
     pub fio: &'static [&'static [&'static str]],
     /// The ratio of operations per second to reach.
     pub iops_ratio: f64,
+    /// The ratio of processor time per operation to stay below.
+    pub cpu_ratio: f64,
+    /// Operations in flight, where there are many and the bare loops run as well.
+    pub depth: Option<u32>,
     /// Whether the median commit latency is compared, too.
     pub commits: bool,
     /// What the bare loop does for the same work: its arguments `write` or `commit`, and the content.
@@ -77,17 +81,24 @@ const DEPTH_128: &[&[&str]] = &[
 ];
 const PSYNC: &[&[&str]] = &[&["--ioengine=psync"]];
 
-const fn depth(
-    name: &'static str,
-    plan: &'static str,
-    work: &'static [&'static str],
-    fio: &'static [&'static [&'static str]],
-) -> Row {
-    Row { name, rig: Rig::Loop, plan, work, fio, iops_ratio: 1.05, commits: false, bare: None }
+const fn depth(name: &'static str, rig: Rig, depth: u32, plan: &'static str, work: &'static [&'static str]) -> Row {
+    let fio = if depth == 32 { DEPTH_32 } else { DEPTH_128 };
+    Row {
+        name,
+        rig,
+        plan,
+        work,
+        fio,
+        iops_ratio: 1.05,
+        cpu_ratio: 0.95,
+        depth: Some(depth),
+        commits: false,
+        bare: None,
+    }
 }
 
 /// All of them.
-pub const ROWS: [Row; 8] = [
+pub const ROWS: [Row; 12] = [
     Row {
         name: "null, depth 1",
         rig: Rig::Null,
@@ -95,6 +106,8 @@ pub const ROWS: [Row; 8] = [
         work: &["--rw=randwrite"],
         fio: &[&["--ioengine=null"]],
         iops_ratio: 5.0,
+        cpu_ratio: 1.0,
+        depth: None,
         commits: false,
         bare: None,
     },
@@ -105,6 +118,8 @@ pub const ROWS: [Row; 8] = [
         work: &["--rw=randwrite", "--fsync=1"],
         fio: &[&["--ioengine=null"]],
         iops_ratio: 1.5,
+        cpu_ratio: 1.0,
+        depth: None,
         commits: false,
         bare: None,
     },
@@ -115,6 +130,8 @@ pub const ROWS: [Row; 8] = [
         work: &["--rw=randwrite", "--zero_buffers=1"],
         fio: PSYNC,
         iops_ratio: 1.15,
+        cpu_ratio: 1.0,
+        depth: None,
         commits: false,
         bare: Some(["write", "zero"]),
     },
@@ -125,31 +142,65 @@ pub const ROWS: [Row; 8] = [
         work: &["--rw=randwrite", "--fsync=1"],
         fio: PSYNC,
         iops_ratio: 1.0,
+        cpu_ratio: 1.0,
+        depth: None,
         commits: true,
         bare: Some(["commit", "random"]),
     },
     depth(
+        "zram randread, depth 32",
+        Rig::Zram,
+        32,
+        "pattern = \"randread\"\ndepth = 32\ncontent = \"zero\"",
+        &["--rw=randread", "--iodepth=32", "--zero_buffers=1"],
+    ),
+    depth(
+        "zram randwrite, depth 32",
+        Rig::Zram,
+        32,
+        "pattern = \"randwrite\"\ndepth = 32\ncontent = \"zero\"",
+        &["--rw=randwrite", "--iodepth=32", "--zero_buffers=1"],
+    ),
+    depth(
+        "zram randread, depth 128",
+        Rig::Zram,
+        128,
+        "pattern = \"randread\"\ndepth = 128\ncontent = \"zero\"",
+        &["--rw=randread", "--iodepth=128", "--zero_buffers=1"],
+    ),
+    depth(
+        "zram randwrite, depth 128",
+        Rig::Zram,
+        128,
+        "pattern = \"randwrite\"\ndepth = 128\ncontent = \"zero\"",
+        &["--rw=randwrite", "--iodepth=128", "--zero_buffers=1"],
+    ),
+    depth(
         "loop randread, depth 32",
+        Rig::Loop,
+        32,
         "pattern = \"randread\"\ndepth = 32",
         &["--rw=randread", "--iodepth=32"],
-        DEPTH_32,
     ),
     depth(
         "loop randwrite, depth 32",
+        Rig::Loop,
+        32,
         "pattern = \"randwrite\"\ndepth = 32",
         &["--rw=randwrite", "--iodepth=32"],
-        DEPTH_32,
     ),
     depth(
         "loop randread, depth 128",
+        Rig::Loop,
+        128,
         "pattern = \"randread\"\ndepth = 128",
         &["--rw=randread", "--iodepth=128"],
-        DEPTH_128,
     ),
     depth(
         "loop randwrite, depth 128",
+        Rig::Loop,
+        128,
         "pattern = \"randwrite\"\ndepth = 128",
         &["--rw=randwrite", "--iodepth=128"],
-        DEPTH_128,
     ),
 ];

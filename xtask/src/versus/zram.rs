@@ -2,8 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+
+/// The kernel lets go of a device some time after the last io_uring on it was closed.
+const RELEASE_WAIT: Duration = Duration::from_millis(50);
+const RELEASE_TRIES: u32 = 40;
 
 /// A zram device made for this process. Devices that were there before are left alone: whether one
 /// of them is free cannot be seen without a race, because another program may claim it in between.
@@ -54,7 +59,15 @@ impl Zram {
 
 impl Drop for Zram {
     fn drop(&mut self) {
-        if let Err(error) = self.remove() {
+        let mut removed = self.remove();
+        for _ in 0..RELEASE_TRIES {
+            if !removed.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ResourceBusy) {
+                break;
+            }
+            std::thread::sleep(RELEASE_WAIT);
+            removed = self.remove();
+        }
+        if let Err(error) = removed {
             eprintln!("cannot remove {}: {error}; it holds memory until it is reset", self.device);
         }
     }

@@ -1,0 +1,163 @@
+//! `cargo xtask mutants`: how many small changes of the code the tests notice, by `cargo mutants`.
+//!
+//! A mutant is the code with one change: a function that returns a fixed value, an operator that is
+//! another one. It is caught if a test of its own crate fails, or never ends, with it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, bail, ensure};
+use serde::Deserialize;
+
+use crate::command::{command, is_there, output, root};
+
+/// The crates whose results somebody relies on.
+const CRATES: [&str; 8] = ["measurement", "workload", "judge", "compare", "simdrive", "store", "verify", "crash"];
+/// The share of viable mutants that the tests of each crate are to catch.
+const SHARE_MIN: f64 = 0.9;
+
+/// How it is run.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Mutants to try of each crate, spread evenly over its code; 0 for all of them
+    #[arg(long, default_value_t = 60)]
+    sample: usize,
+
+    /// The crates; without any, those whose results somebody relies on
+    crates: Vec<String>,
+}
+
+/// What became of the mutants of one crate.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    caught: usize,
+    /// Those that no test noticed, as `cargo mutants` names them.
+    missed: Vec<String>,
+    /// Those that do not compile.
+    unviable: usize,
+}
+
+impl Tally {
+    fn viable(&self) -> usize {
+        self.caught + self.missed.len()
+    }
+
+    /// The share of viable mutants that were caught; 1 where there is none.
+    fn share(&self) -> f64 {
+        if self.viable() == 0 { 1.0 } else { self.caught as f64 / self.viable() as f64 }
+    }
+}
+
+/// `mutants.out/outcomes.json`.
+#[derive(Deserialize)]
+struct Outcomes {
+    outcomes: Vec<Outcome>,
+}
+
+#[derive(Deserialize)]
+struct Outcome {
+    scenario: Scenario,
+    summary: String,
+}
+
+#[derive(Deserialize)]
+enum Scenario {
+    Baseline,
+    Mutant { name: String },
+}
+
+/// Tries the mutants and prints each crate's share. Fails if one is below nine tenths.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    if !is_there("cargo", &["mutants", "--version"]) {
+        bail!("cargo-mutants is missing; install it with `cargo install --locked cargo-mutants`");
+    }
+    let named = options.crates.iter().map(String::as_str);
+    let crates: Vec<&str> = if options.crates.is_empty() { CRATES.to_vec() } else { named.collect() };
+    let mut tallies = BTreeMap::new();
+    for name in crates {
+        tallies.insert(name, try_crate(name, options.sample)?);
+    }
+    println!("{:<14} {:>8} {:>8} {:>8}  share", "crate", "caught", "missed", "unviable");
+    for (name, tally) in &tallies {
+        let (caught, missed, unviable) = (tally.caught, tally.missed.len(), tally.unviable);
+        println!("{name:<14} {caught:>8} {missed:>8} {unviable:>8}  {:.0} %", tally.share() * 100.0);
+        tally.missed.iter().for_each(|mutant| println!("    missed: {mutant}"));
+    }
+    let short: Vec<&str> =
+        tallies.iter().filter(|(_, tally)| tally.share() < SHARE_MIN).map(|(name, _)| *name).collect();
+    ensure!(
+        short.is_empty(),
+        "fewer than {:.0} % of the mutants were caught in: {}",
+        SHARE_MIN * 100.0,
+        short.join(", ")
+    );
+    Ok(())
+}
+
+fn try_crate(name: &str, sample: usize) -> anyhow::Result<Tally> {
+    let listed = output("cargo", &["mutants", "--list", "--package", name])?;
+    let shards = shards(listed.lines().count(), sample);
+    let directory = root().join("target/mutants").join(name);
+    fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let (shard, out) = (format!("0/{shards}"), directory.to_string_lossy());
+    let args = ["mutants", "--package", name, "--shard", &shard, "--sharding", "round-robin", "--output", &out];
+    eprintln!("$ cargo {}", args.join(" "));
+    let status = command("cargo", &args).status().context("cannot start cargo mutants")?;
+    // 2 and 3 say that some mutants were missed, or timed out.
+    ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo mutants of {name} ended with {status}");
+    read(&directory.join("mutants.out/outcomes.json"))
+}
+
+/// Into how many shards a crate's mutants are divided, of which one is tried.
+fn shards(mutants: usize, sample: usize) -> usize {
+    if sample == 0 { 1 } else { mutants.div_ceil(sample).max(1) }
+}
+
+fn read(path: &Path) -> anyhow::Result<Tally> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    tally(&text).with_context(|| format!("{} is not as cargo mutants writes it", path.display()))
+}
+
+fn tally(text: &str) -> anyhow::Result<Tally> {
+    let mut tally = Tally::default();
+    for Outcome { scenario, summary } in serde_json::from_str::<Outcomes>(text)?.outcomes {
+        match (scenario, summary.as_str()) {
+            (Scenario::Baseline, "Success") => {}
+            (Scenario::Baseline, failed) => bail!("the tests fail without any change ({failed})"),
+            (Scenario::Mutant { .. }, "CaughtMutant" | "Timeout") => tally.caught += 1,
+            (Scenario::Mutant { name }, "MissedMutant") => tally.missed.push(name),
+            (Scenario::Mutant { .. }, "Unviable") => tally.unviable += 1,
+            (Scenario::Mutant { name }, other) => bail!("{name}: unknown outcome `{other}`"),
+        }
+    }
+    Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_of_a_crate() {
+        assert_eq!(shards(0, 60), 1);
+        assert_eq!(shards(60, 60), 1);
+        assert_eq!(shards(61, 60), 2);
+        assert_eq!(shards(500, 0), 1);
+    }
+
+    #[test]
+    fn outcomes_are_counted() {
+        let text = r#"{"outcomes": [
+            {"scenario": "Baseline", "summary": "Success", "log_path": "log/baseline.log"},
+            {"scenario": {"Mutant": {"name": "a.rs:1: replace a -> 1"}}, "summary": "CaughtMutant"},
+            {"scenario": {"Mutant": {"name": "a.rs:2: replace b -> 1"}}, "summary": "MissedMutant"},
+            {"scenario": {"Mutant": {"name": "a.rs:3: replace c -> 1"}}, "summary": "Unviable"},
+            {"scenario": {"Mutant": {"name": "a.rs:4: replace d -> 1"}}, "summary": "Timeout"}
+        ]}"#;
+        let tally = tally(text).unwrap();
+        assert_eq!(tally, Tally { caught: 2, missed: vec!["a.rs:2: replace b -> 1".to_owned()], unviable: 1 });
+        assert!((tally.share() - 2.0 / 3.0).abs() < 1e-9);
+        assert!(super::tally(r#"{"outcomes": [{"scenario": "Baseline", "summary": "Failure"}]}"#).is_err());
+    }
+}

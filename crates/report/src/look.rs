@@ -83,14 +83,16 @@ impl Look {
         }
     }
 
-    /// Only line ends and the styles of a coloured palette are ours.
+    /// Only line ends, tabs that begin a line (as in `diskinfo`'s table), and the styles of a coloured
+    /// palette are ours.
     fn masked(&self, text: &str) -> String {
         let mut masked = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(character) = rest.chars().next() {
             let style = if self.palette == Palette::plain() { None } else { style_at(rest) };
             let length = style.unwrap_or(character.len_utf8());
-            if style.is_some() || character == '\n' {
+            let begins_line = masked.is_empty() || masked.ends_with('\n');
+            if style.is_some() || character == '\n' || (character == '\t' && begins_line) {
                 masked += &rest[..length];
             } else {
                 masked.push(mask(character));
@@ -169,6 +171,7 @@ mod tests {
         let bold = paint(coloured.palette.strong, "name");
         let text = format!("{bold} a\u{202e}b\u{200b}c\u{1b}[2Jd\n");
         assert_eq!(coloured.finish(text), format!("{bold} a\u{fffd}b\u{fffd}c\u{fffd}[2Jd\n"));
+        assert_eq!(coloured.finish("\t4 kbytes:\na\tb\n".to_owned()), "\t4 kbytes:\na b\n");
         // Without colours, no style is ours.
         assert_eq!(Look::plain().finish("\u{1b}[31mred\n".to_owned()), "\u{fffd}[31mred\n");
         let ascii = Look { glyphs: Glyphs::Ascii, ..Look::plain() };

@@ -125,7 +125,6 @@ mod tests {
     #[test]
     fn the_whole_page() {
         insta::assert_snapshot!(check_page(&samples::document(samples::quick()), &Look::plain()), @"
-
         What it costs (4 KiB at random, one at a time, where nothing else is said)
                                      per second      p50      p99    p99.9      max  flushes each
           write                          66,667    15 µs  15.6 µs    24 µs    75 µs             -
@@ -135,7 +134,7 @@ mod tests {
           read                           66,667    15 µs  15.6 µs    24 µs    75 µs             -
           16 KiB write + fsync              481  2.08 ms  2.16 ms  3.33 ms  10.4 ms          1.00
           write + fdatasync, 4 jobs       1,768  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
-          write, depth 32             1,066,667    15 µs  15.6 µs    24 µs    75 µs             -
+          write, depth 32             1,066,667    30 µs  31.2 µs    48 µs   150 µs             -
 
         Distribution of latencies (logarithmic axis; the lowest block may be a single one)
           write                 █▂   ▁          ▁

@@ -164,7 +164,7 @@ mod golden {
         | read                      |     66,667 |   260 |         - | read       |   15 µs | 15.6 µs |   24 µs |   75 µs |
         | 16 KiB write + fsync      |        481 |  7.52 |       481 | commit     | 2.08 ms | 2.16 ms | 3.33 ms | 10.4 ms |
         | write + fdatasync, 4 jobs |      1,768 |  6.90 |     1,768 | commit     | 1.72 ms | 1.78 ms | 2.74 ms | 8.58 ms |
-        | write, depth 32           |  1,066,667 | 4,167 |         - | write      |   15 µs | 15.6 µs |   24 µs |   75 µs |
+        | write, depth 32           |  1,066,667 | 4,167 |         - | write      |   30 µs | 31.2 µs |   48 µs |  150 µs |
         ");
     }
 

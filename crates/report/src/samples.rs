@@ -30,7 +30,9 @@ pub(crate) fn result(test: &Test, write_us: f64, sync_us: Option<f64>) -> TestRe
     // What waits for a flush gains nothing from depth; all else gains much, and less than it should.
     let in_flight = if sync_us.is_some() { workload.jobs } else { workload.depth * workload.jobs };
     let elapsed_s = total_us * 1000.0 / 1e6 / f64::from(in_flight).powf(0.8);
-    let operation = around(if sync_us.is_some() { write_us } else { write_us * f64::from(in_flight).powf(0.2) });
+    // Rate times mean latency is the depth.
+    let waits = if workload.constant_depth().is_some() { f64::from(in_flight).powf(0.2) } else { 1.0 };
+    let operation = around(write_us * waits);
     let flushes = sync_us.map_or(0, |_| 1000);
     let histograms = Histograms {
         read: operation.clone().filter(|_| reads),

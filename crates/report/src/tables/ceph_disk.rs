@@ -53,10 +53,10 @@ mod golden {
     fn the_wiki_s_tests() {
         insta::assert_snapshot!(table(&samples::suite("ceph-disk", 15.0, 1700.0), &Look::plain()), @"
         test                                           IOPS   MiB/s      p50      p99
-        linear read, 4 MiB, depth 32                  2,081   8,325  7.69 ms     8 ms
-        linear write, 4 MiB, depth 32                 2,081   8,325  7.69 ms     8 ms
-        random read, 4 KiB, depth 128             3,233,529  12,631    15 µs  15.6 µs
-        random write, 4 KiB, depth 128            3,233,529  12,631    15 µs  15.6 µs
+        linear read, 4 MiB, depth 32                  2,081   8,325  15.4 ms    16 ms
+        linear write, 4 MiB, depth 32                 2,081   8,325  15.4 ms    16 ms
+        random read, 4 KiB, depth 128             3,233,529  12,631  39.6 µs  41.2 µs
+        random write, 4 KiB, depth 128            3,233,529  12,631  39.6 µs  41.2 µs
         random read, 4 KiB, depth 1                  66,667     260    15 µs  15.6 µs
         linear write, 4 KiB, fsync                      487    1.90  2.06 ms  2.14 ms
         linear write, 4 KiB, O_SYNC asynchronous        449    1.76  2.23 ms  2.31 ms  the worst: counts

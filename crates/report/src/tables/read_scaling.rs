@@ -53,12 +53,12 @@ mod golden {
         insta::assert_snapshot!(table(&samples::suite("read-scaling", 90.0, 0.0), &Look::plain()), @"
         pattern    size  depth     IOPS  MiB/s      p50      p99  of depth 1
         randread  4 KiB      1   11,111   43.4    90 µs  93.6 µs         1 x
-        randread  4 KiB      4   33,683    132    90 µs  93.6 µs      3.03 x
-        randread  4 KiB      8   58,645    229    90 µs  93.6 µs      5.28 x
-        randread  4 KiB     16  102,107    399    90 µs  93.6 µs      9.19 x
-        randread  4 KiB     32  177,778    694    90 µs  93.6 µs        16 x
+        randread  4 KiB      4   33,683    132   119 µs   124 µs      3.03 x
+        randread  4 KiB      8   58,645    229   136 µs   142 µs      5.28 x
+        randread  4 KiB     16  102,107    399   157 µs   163 µs      9.19 x
+        randread  4 KiB     32  177,778    694   180 µs   187 µs        16 x
         read      4 MiB      1     21.7   86.7  46.1 ms    48 ms         1 x
-        read      4 MiB     16      199    797  46.1 ms    48 ms      9.19 x
+        read      4 MiB     16      199    797  80.3 ms  83.6 ms      9.19 x
         ");
     }
 }

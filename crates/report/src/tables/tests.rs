@@ -59,7 +59,7 @@ mod golden {
         16 KiB write + fsync   psync          481   7.52  2.08 ms  2.16 ms  3.33 ms  10.4 ms          1.00
         write + fdatasync, 4   psync        1,768   6.90  1.72 ms  1.78 ms  2.74 ms  8.58 ms          1.00
         jobs
-        write, depth 32        psync    1,066,667  4,167    15 µs  15.6 µs    24 µs    75 µs             -
+        write, depth 32        psync    1,066,667  4,167    30 µs  31.2 µs    48 µs   150 µs             -
         ");
     }
 }

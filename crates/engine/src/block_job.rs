@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 
 use rustix::io::{Errno, ReadWriteFlags};
-use workload::{Content, Layout, SyncMethod, Workload};
+use workload::{Content, Layout, SyncCall, SyncMethod, Workload};
 
 use crate::batching::Batching;
 use crate::blocking::Blocking;
@@ -12,7 +12,7 @@ use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::crew::{Phase, Report, Stage};
 use crate::disk::{Disk, FileDisk, NullDisk, Renewal};
-use crate::job::{Direction, Failure, JobEnd, Orders};
+use crate::job::{Direction, Failure, JobEnd, Orders, Tally};
 use crate::libaio::Libaio;
 use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
@@ -67,9 +67,9 @@ impl BlockJob<'_> {
         let write_flags =
             if self.workload.sync == SyncMethod::RwfDsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         let renewal = match self.workload.layout {
-            Layout::Overwrite => Renewal::Unneeded,
+            Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => Renewal::Unneeded,
             Layout::Append => Renewal::Empty,
-            Layout::Preallocated => Renewal::Reserve(self.part.size_bytes),
+            Layout::Preallocated => Renewal::Reserve(self.part.start + self.part.size_bytes),
         };
         let mut disk = FileDisk::new(file, write_flags, renewal);
         match self.carrier {
@@ -77,7 +77,8 @@ impl BlockJob<'_> {
             Carrier::IoUring => {
                 let buffers = self.buffers(depth as usize)?;
                 let linked = self.workload.sync.linked_call();
-                let uring = Uring::new(UringSetup { file: disk.as_fd(), depth, write_flags, linked }, &buffers)
+                let queued = self.workload.queued_sync();
+                let uring = Uring::new(UringSetup { file: disk.as_fd(), depth, write_flags, linked, queued }, &buffers)
                     .map_err(|errno| setting_up("io_uring", errno))?;
                 let mut notes = Vec::new();
                 if !uring.has_registered_buffers() {
@@ -90,7 +91,7 @@ impl BlockJob<'_> {
             }
             Carrier::Libaio => {
                 let buffers = self.buffers(depth as usize)?;
-                let libaio = Libaio::new(disk.as_fd(), depth, write_flags, &buffers)
+                let libaio = Libaio::new(disk.as_fd(), depth, write_flags, self.workload.queued_sync(), &buffers)
                     .map_err(|errno| setting_up("libaio", errno))?;
                 Ok(self.queued(libaio, &mut disk, buffers, Vec::new(), stage))
             }
@@ -122,9 +123,9 @@ impl BlockJob<'_> {
             },
             sync: workload.sync.call(),
             sync_every: workload.sync_every,
-            drain: workload.drain,
+            sync_timing: workload.sync_timing,
             streams: workload.streams.get(),
-            renew_every: (workload.layout != Layout::Overwrite).then_some(blocks),
+            renew_every: workload.layout.starts_over().then_some(blocks),
             rate: workload.rate,
             seed: if phase == Phase::WarmUp { workload.seed ^ WARM_UP_STREAM } else { workload.seed },
             job: self.job,
@@ -139,7 +140,8 @@ impl BlockJob<'_> {
             if let Err(end) = start_over(disk, &orders) {
                 return end;
             }
-            Blocking { disk: &mut *disk, orders: &orders, bounds, buffers: &mut buffers, tally, stop }.run()
+            let end = Blocking { disk: &mut *disk, orders: &orders, bounds, buffers: &mut buffers, tally, stop }.run();
+            self.ended(phase, end, disk, tally)
         }))
     }
 
@@ -159,12 +161,42 @@ impl BlockJob<'_> {
             if let Err(end) = start_over(disk, &orders) {
                 return end;
             }
-            let (queue, disk, buffers, batching) = (&mut queue, &mut *disk, &mut buffers, &mut batching);
-            Queued { queue, disk, depth, linked, orders: &orders, bounds, batching, buffers, tally, stop }.run()
+            let (queue, buffers, batching) = (&mut queue, &mut buffers, &mut batching);
+            let end = Queued {
+                queue,
+                disk: &mut *disk,
+                depth,
+                linked,
+                orders: &orders,
+                bounds,
+                batching,
+                buffers,
+                tally,
+                stop,
+            }
+            .run();
+            self.ended(phase, end, disk, tally)
         });
         // Before the buffers, whose memory the kernel may hold registered.
         drop(queue);
         report
+    }
+}
+
+impl BlockJob<'_> {
+    /// Ends the measurement with a sync where that was asked for.
+    fn ended(&self, phase: Phase, mut end: JobEnd, disk: &mut impl Disk, tally: &Tally) -> JobEnd {
+        if self.workload.end_fsync && phase == Phase::Measurement && end.failure.is_none() {
+            let begun = self.clock.ticks();
+            match disk.sync(SyncCall::Fsync) {
+                Ok(()) => {
+                    tally.sync.record(self.clock.ns(self.clock.ticks().saturating_sub(begun)));
+                    end.syncs += 1;
+                }
+                Err(errno) => end.failure = Some(Failure::Errno { operation: "fsync", offset: None, errno }),
+            }
+        }
+        end
     }
 }
 

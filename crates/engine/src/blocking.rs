@@ -149,7 +149,7 @@ mod tests {
     use std::time::Duration;
 
     use rustix::io::Errno;
-    use workload::{Arrivals, Content, Limit, Rate, SyncCall};
+    use workload::{Arrivals, Content, Limit, Rate, SyncCall, SyncTiming};
 
     use super::*;
     use crate::clock::Clock;
@@ -165,7 +165,7 @@ mod tests {
             direction: Direction::Write,
             sync: None,
             sync_every: 1,
-            drain: true,
+            sync_timing: SyncTiming::Drained,
             streams: 1,
             renew_every: None,
             rate: None,

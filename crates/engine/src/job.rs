@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use measurement::SortFigures;
 use rustix::io::Errno;
-use workload::{Limit, Rate, SyncCall, Until};
+use workload::{Limit, Rate, SyncCall, SyncTiming, Until};
 
 use crate::clock::Clock;
 use crate::recorder::Recorder;
@@ -76,8 +76,8 @@ pub struct Orders {
     pub sync: Option<SyncCall>,
     /// Writes before each such call; at least 1.
     pub sync_every: u32,
-    /// Whether nothing may be in flight while it syncs.
-    pub drain: bool,
+    /// What becomes of writes in flight when it syncs.
+    pub sync_timing: SyncTiming,
     /// Places in which sequential blocks go by turns.
     pub streams: u32,
     /// Writes after which the file starts over, for layouts that are used up by writing.

@@ -11,6 +11,8 @@ pub enum Operation {
     Read,
     /// Write one block (and whatever the queue was told to link behind each write).
     Write,
+    /// Make completed writes durable, by the call that the queue was set up with.
+    Sync,
 }
 
 /// What has finished.

@@ -18,6 +18,7 @@ use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
 use crate::pace::Pace;
 use crate::queue::{Completion, Operation, Queue};
 use workload::access::{Access, Random, Sequential, Streams, generator};
+use workload::{SyncCall, SyncTiming};
 
 const READ: u8 = 0;
 const WRITE: u8 = 1;
@@ -106,7 +107,16 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         loop {
             let stopping = self.bounds.reached(now, end.reads + end.writes) || self.stop.is_requested();
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
-            while room > 0 && (PLAIN || !group.is_full()) {
+            // A sync is due after the last write, too.
+            while (room > 0 && (PLAIN || !group.is_full())) || (!PLAIN && group.queues_sync()) {
+                if !PLAIN && group.queues_sync() {
+                    let Some(slot) = flight.free.pop() else { break };
+                    group.note_begin(now);
+                    self.queue.push(slot, Operation::Sync, 0);
+                    flight.begin_sync(slot, now, group.begun);
+                    group.unsynced = 0;
+                    continue;
+                }
                 let due = if PLAIN { None } else { pace.as_ref().map(Pace::due) };
                 if due.is_some_and(|due| due > now) {
                     break;
@@ -133,7 +143,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             if !PLAIN && !reads_only::<DIRECTION>() {
                 group.note_begin(now);
             }
-            if !PLAIN && !self.orders.drain && group.needs_sync() {
+            if !PLAIN && self.orders.sync_timing == SyncTiming::Undrained && group.needs_sync() {
                 // What is in flight goes out first; the sync does not wait for it.
                 self.submit(0, None)?;
                 now = self.sync(&mut group, now, end)?;
@@ -189,6 +199,19 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             completion.moved.map_err(|errno| Failure::Errno { operation: "fsync", offset: None, errno })?;
             self.tally.sync.record(clock.ns(now - slot.written));
             self.tally.commit.record(elapsed);
+            end.syncs += 1;
+            return Ok(());
+        }
+        if slot.syncs {
+            let commit_begun = slot.written;
+            flight.free.push(completion.slot);
+            flight.count -= 1;
+            let operation = self.orders.sync.map_or("fsync", SyncCall::name);
+            completion.moved.map_err(|errno| Failure::Errno { operation, offset: None, errno })?;
+            self.tally.sync.record(elapsed);
+            if self.depth == 1 {
+                self.tally.commit.record(clock.ns(now.saturating_sub(commit_begun)));
+            }
             end.syncs += 1;
             return Ok(());
         }
@@ -270,6 +293,7 @@ struct Slot {
     written: u64,
     offset: u64,
     reads: bool,
+    syncs: bool,
 }
 
 /// What is in flight.
@@ -287,7 +311,13 @@ impl Flight {
 
     #[inline]
     fn begin(&mut self, slot: u32, reads: bool, offset: u64, begun: u64) {
-        self.slots[slot as usize] = Slot { begun, written: 0, offset, reads };
+        self.slots[slot as usize] = Slot { begun, written: 0, offset, reads, syncs: false };
+        self.count += 1;
+    }
+
+    /// A sync in flight; `written` is when the commit began that it ends.
+    fn begin_sync(&mut self, slot: u32, begun: u64, commit_begun: u64) {
+        self.slots[slot as usize] = Slot { begun, written: commit_begun, offset: 0, reads: false, syncs: true };
         self.count += 1;
     }
 }
@@ -297,6 +327,7 @@ impl Flight {
 #[derive(Debug)]
 struct Group {
     sync_every: Option<u32>,
+    queued: bool,
     renew_every: Option<u64>,
     unsynced: u32,
     unrenewed: u64,
@@ -308,6 +339,7 @@ impl Group {
     fn new(orders: &Orders) -> Group {
         Group {
             sync_every: orders.sync.map(|_| orders.sync_every),
+            queued: orders.sync_timing == SyncTiming::Queued,
             renew_every: orders.renew_every,
             unsynced: 0,
             unrenewed: 0,
@@ -334,6 +366,11 @@ impl Group {
         self.sync_every.is_some_and(|every| self.unsynced >= every)
     }
 
+    /// Whether a sync is due that goes among the operations in flight.
+    fn queues_sync(&self) -> bool {
+        self.queued && self.needs_sync()
+    }
+
     fn needs_renewal(&self) -> bool {
         self.renew_every.is_some_and(|every| self.unrenewed >= every)
     }
@@ -354,7 +391,7 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use workload::{Content, Limit, SyncCall};
+    use workload::{Content, Limit};
 
     use super::*;
     use crate::clock::Clock;
@@ -364,7 +401,7 @@ mod tests {
 
     fn orders() -> Orders {
         Orders {
-            drain: true,
+            sync_timing: SyncTiming::Drained,
             streams: 1,
             clock: Clock::calibrated(),
             region: Region { start: 0, blocks: 1000, block_bytes: 4096 },
@@ -456,6 +493,24 @@ mod tests {
         let mut queue = Checking::default();
         let (end, tally) = run(&mut queue, 8, false, &orders, 500);
         assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (500, 100, 100, 5));
+    }
+
+    #[test]
+    fn a_queued_sync_is_one_operation_of_those_in_flight() {
+        let mut orders = orders();
+        orders.sync = Some(SyncCall::Fsync);
+        orders.sync_timing = SyncTiming::Queued;
+        orders.sync_every = 3;
+        let mut queue = Checking::default();
+        let (end, tally) = run(&mut queue, 8, false, &orders, 500);
+        assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (500, 166, 0, 8));
+        assert_eq!((tally.write.count(), tally.sync.count()), (500, 166));
+        let mut queue = Checking::default();
+        let (end, tally) = run(&mut queue, 1, false, &orders, 6);
+        assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (6, 2, 2, 1));
+        let mut queue = Checking { fail_at: Some(4), ..Checking::default() };
+        let (end, _) = run(&mut queue, 1, false, &orders, 6);
+        assert!(matches!(end.failure, Some(Failure::Errno { operation: "fsync", errno: Errno::IO, .. })));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use measurement::{
     DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, SortFigures, TestResult, WorkloadRecord,
 };
 use workload::{
-    Area, Content, EngineChoice, Layout, Room, SortWork, Step, StepProgram, Test, Work, Workload, format_bytes,
+    Area, Content, EngineChoice, JobPart, Layout, Room, SortWork, Step, StepProgram, Test, Work, Workload, format_bytes,
 };
 
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::crew::{Crew, Finished, Report, Stage};
 use crate::error::EngineError;
 use crate::job::{JobEnd, Stop};
 use crate::limits;
-use crate::prepare::{PartSpec, Preparation, Prepared, prepare};
+use crate::prepare::{Part, PartSpec, Preparation, Prepared, prepare};
 use crate::spilling::{self, SortJob};
 use crate::stepping::Stepping;
 use crate::target::Target;
@@ -94,7 +94,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn blocks(&self, workload: &Workload, observe: &mut dyn FnMut(&Progress)) -> Result<TestResult, NotRun> {
-        if workload.layout != Layout::Overwrite && !matches!(self.target.kind_name(), "directory" | "null") {
+        if workload.layout.starts_over() && !matches!(self.target.kind_name(), "directory" | "null") {
             return Err(NotRun::Skip(format!(
                 "a layout of {} needs a directory as its target",
                 workload.layout.name()
@@ -113,18 +113,29 @@ impl Run<'_> {
         if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
             return Err(NotRun::Skip(format!("it works on {percent}% of its target, and null: has no size")));
         }
-        let part = |job| PartSpec {
-            name: format!("{}-{job}", workload.layout.name()),
-            size_bytes: workload.size_per_job_bytes(room),
+        // A device that holds data already is neither empty nor reserved.
+        let is_new = matches!(self.target.kind_name(), "directory" | "null");
+        let asked = workload.parts(is_new, room);
+        let spec = |file: usize| PartSpec {
+            name: format!("{}-{file}", workload.layout.name()),
+            size_bytes: asked.files[file],
             unit_bytes: block_bytes,
-            layout: workload.layout,
+            layout: if is_new { workload.layout } else { Layout::Overwrite },
             direct: workload.direct,
             invalidate: workload.invalidate,
-            precondition: workload.precondition,
+            precondition: workload.precondition.then_some(workload.offset_bytes),
             content: workload.content,
         };
-        let specs: Vec<PartSpec> = (0..jobs).map(part).collect();
-        let Prepared { parts, mut notes } = self.prepare(&specs, workload.seed)?;
+        let specs: Vec<PartSpec> = (0..asked.files.len()).map(spec).collect();
+        let Prepared { parts: files, mut notes } = self.prepare(&specs, workload.seed)?;
+        let sizes: Vec<u64> = files.iter().map(|file| file.size_bytes).collect();
+        let Some(placed) = workload.parts_within(&asked, &sizes) else {
+            let path = self.target.path().to_owned();
+            let (size_bytes, needed_bytes) = (sizes.iter().sum(), asked.files.iter().sum());
+            return Err(EngineError::TooSmall { path, size_bytes, needed_bytes }.into());
+        };
+        let of_job = |part: &JobPart| Part { start: part.start, size_bytes: part.bytes, ..files[part.file].clone() };
+        let parts: Vec<Part> = placed.jobs.iter().map(of_job).collect();
         if let Some(part) = parts.iter().find(|part| part.direct && block_bytes % part.alignment_bytes != 0) {
             return Err(NotRun::Skip(self.misaligned(block_bytes, part.alignment_bytes)));
         }
@@ -134,9 +145,9 @@ impl Run<'_> {
         let mut record = WorkloadRecord::of(self.test);
         record.direct = workload.direct && parts.iter().all(|part| part.direct);
         record.submission = carrier.submission();
-        record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
+        record.size_bytes = placed.span_bytes();
         let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
-        let commits = syncs_apart && workload.pattern.writes() && (workload.drain || workload.depth_effective() == 1);
+        let commits = syncs_apart && workload.pattern.writes() && workload.syncs_commit();
         let headline = if commits { Headline::Commits } else { Headline::Operations };
         let clock = Clock::calibrated();
         let crew = Crew {
@@ -179,7 +190,7 @@ impl Run<'_> {
                 layout: file.layout,
                 direct: file.direct,
                 invalidate: true,
-                precondition: false,
+                precondition: None,
                 content: program.content,
             }
         };
@@ -234,7 +245,7 @@ impl Run<'_> {
             layout: Layout::Append,
             direct: sort.direct,
             invalidate: true,
-            precondition: false,
+            precondition: None,
             content: Content::Zero,
         };
         let specs: Vec<PartSpec> = (0..jobs).map(part).collect();
@@ -298,7 +309,7 @@ impl Run<'_> {
 
     /// Removes files that the next test could not use.
     fn forget(&self, specs: &[PartSpec]) {
-        for spec in specs.iter().filter(|spec| spec.layout != Layout::Overwrite) {
+        for spec in specs.iter().filter(|spec| spec.layout.needs_new_file()) {
             self.target.remove_file(&spec.name);
         }
     }

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, Content, FileSpec, Layout, Pattern, Rate, Room, Submission, SyncMethod, Test, Work, Workload, WriteCache,
+    Arrivals, Content, FileSpec, Jobs, Layout, Pattern, Rate, Room, Sharing, Submission, SyncMethod, SyncTiming, Test,
+    Work, Workload, WriteCache,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -65,6 +66,21 @@ pub struct WorkloadRecord {
     /// A step program's steps, one turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
+    /// Whether a sync was one more operation in flight; absent: no, a job waited for it.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub sync_queued: bool,
+    /// Which bytes the jobs shared; absent: none.
+    #[serde(default, skip_serializing_if = "shares_nothing")]
+    pub sharing: Sharing,
+    /// Where in its file or device the first job's part began; absent: at its beginning.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub offset_bytes: u64,
+    /// How far each job's part began behind that of the one before it, where jobs shared a file or had their own; absent: not at all.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub offset_increment_bytes: u64,
+    /// Whether each job ended with an `fsync`, within its measured time; absent: no.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub end_fsync: bool,
     /// What was asked of a sort; its records are `size_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortRecord>,
@@ -77,6 +93,21 @@ const fn yes() -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
 const fn is_yes(value: &bool) -> bool {
     *value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_no(value: &bool) -> bool {
+    !*value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_none(value: &u64) -> bool {
+    *value == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn shares_nothing(sharing: &Sharing) -> bool {
+    *sharing == Sharing::None
 }
 
 const fn one() -> u32 {
@@ -139,6 +170,11 @@ impl WorkloadRecord {
                 rate: None,
                 seed: program.seed,
                 files: program.files.clone(),
+                sync_queued: false,
+                sharing: Sharing::None,
+                offset_bytes: 0,
+                offset_increment_bytes: 0,
+                end_fsync: false,
                 steps: program.steps.iter().map(|step| step.notation(&program.files)).collect(),
                 sort: None,
             },
@@ -163,6 +199,11 @@ impl WorkloadRecord {
                 seed: sort.seed,
                 files: Vec::new(),
                 steps: Vec::new(),
+                sync_queued: false,
+                sharing: Sharing::None,
+                offset_bytes: 0,
+                offset_increment_bytes: 0,
+                end_fsync: false,
                 sort: Some(SortRecord::of(sort)),
             },
         }
@@ -177,7 +218,13 @@ impl WorkloadRecord {
             jobs: workload.jobs.get(),
             sync: Some(workload.sync),
             sync_every: workload.sync_every,
-            drain: workload.drain,
+            drain: match workload.sync_timing {
+                SyncTiming::Drained => true,
+                SyncTiming::Undrained => false,
+                // At depth 1 nothing is in flight when a sync is due.
+                SyncTiming::Queued => workload.depth_effective() == 1,
+            },
+            sync_queued: workload.queued_sync().is_some(),
             submission: Some(workload.submission()),
             streams: workload.streams.get(),
             rest_s: workload.rest.as_secs_f64(),
@@ -190,6 +237,11 @@ impl WorkloadRecord {
             seed: workload.seed,
             files: Vec::new(),
             steps: Vec::new(),
+            // One job has nobody to share with.
+            sharing: if workload.jobs == Jobs::MIN { Sharing::None } else { workload.sharing },
+            offset_bytes: workload.offset_bytes,
+            offset_increment_bytes: workload.offset_increment_bytes,
+            end_fsync: workload.end_fsync,
             sort: None,
         }
     }

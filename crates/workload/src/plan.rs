@@ -10,6 +10,7 @@ mod schema;
 mod value;
 
 pub use error::PlanError;
+pub(crate) use error::did_you_mean;
 pub use reference::reference;
 pub use schema::json_schema;
 
@@ -170,6 +171,8 @@ pub struct Plan {
     pub table: Table,
     /// Where it runs when the command line names no target (fio's `filename` or `directory`).
     pub target: Option<String>,
+    /// What the user should know about how the plan was read, one sentence each.
+    pub notes: Vec<String>,
     /// The tests, in order; at least one.
     pub tests: Vec<Test>,
 }
@@ -214,6 +217,11 @@ impl Plan {
                         Area::Bytes(bytes) => Area::Bytes(bytes.min(most)),
                         Area::Whole { .. } | Area::Percent(_) => Area::Bytes(most),
                     };
+                    // What lies before a part in a new file is written through, too.
+                    let block = u64::from(workload.block_bytes.get());
+                    for offset in [&mut workload.offset_bytes, &mut workload.offset_increment_bytes] {
+                        *offset = (*offset).min(most) / block * block;
+                    }
                 }
                 Work::Steps(program) => {
                     program.limit = program.limit.shortened(time, SMOKE_COUNT);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measurement::WorkloadRecord;
 use measurement::result::RateRecord;
 use workload::fio::value::number;
-use workload::{Arrivals, Content, Pattern, Submission, SyncMethod, WriteCache};
+use workload::{Arrivals, Content, Pattern, Sharing, Submission, SyncMethod, WriteCache};
 
 /// Engines that carry one operation at a time, whatever `iodepth` says (fio(1), "I/O engine").
 const SYNCHRONOUS: [&str; 7] = ["psync", "sync", "pvsync", "pvsync2", "vsync", "mmap", "null"];
@@ -161,6 +161,11 @@ impl Options {
             seed: self.whole("randseed").unwrap_or(0),
             files: Vec::new(),
             steps,
+            sync_queued: false,
+            sharing: Sharing::None,
+            offset_bytes: self.whole("offset").unwrap_or(0),
+            offset_increment_bytes: self.whole("offset_increment").unwrap_or(0),
+            end_fsync: self.flag("end_fsync"),
             sort: None,
         }
     }

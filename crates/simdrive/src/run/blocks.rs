@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use workload::access::{Access, Gaps, Mix, Random, Region, Sequential, Streams, generator};
-use workload::{Layout, Submission, SyncMethod, Workload};
+use workload::{Layout, Submission, SyncMethod, SyncTiming, Workload};
 
 use super::{Bounds, Job, SLOT_BITS, Step, World};
 use crate::host::file::File;
@@ -36,6 +36,8 @@ pub struct BlockJob {
     left: u64,
     ops: u64,
     ending: bool,
+    /// Whether the job has yet to end with a sync.
+    owes_sync: bool,
     waits_for_due: bool,
     stamp: u64,
 }
@@ -44,7 +46,7 @@ pub struct BlockJob {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     begun: Ns,
-    /// When the write ended behind which a sync is linked.
+    /// When the write ended behind which a sync is linked; when the commit began that a queued sync ends.
     written: Ns,
     kind: Kind,
 }
@@ -56,6 +58,10 @@ enum Kind {
     /// The sync that is linked behind this slot's write.
     LinkedSync,
     Sync,
+    /// One of several operations in flight.
+    QueuedSync,
+    /// The one with which a job ends.
+    EndSync,
 }
 
 /// The order of blocks.
@@ -103,6 +109,7 @@ impl BlockJob {
             left: 0,
             ops: 0,
             ending: true,
+            owes_sync: false,
             waits_for_due: false,
             stamp: 0,
             workload: workload.clone(),
@@ -112,11 +119,6 @@ impl BlockJob {
     /// The slot of the sync call, beyond those of reads and writes.
     const fn sync_slot(&self) -> u32 {
         self.depth
-    }
-
-    /// A sync that does not wait for the writes in flight makes no commit.
-    const fn counts_commits(&self) -> bool {
-        self.workload.drain || self.depth == 1
     }
 
     fn in_flight(&self) -> u32 {
@@ -142,6 +144,10 @@ impl BlockJob {
                     return;
                 }
             }
+            if self.sync_is_due() && self.workload.queued_sync().is_some() {
+                self.queue_sync(now, world);
+                continue;
+            }
             if self.sync_is_due() || self.left == 0 {
                 return;
             }
@@ -157,7 +163,7 @@ impl BlockJob {
                 self.due += gaps.next_s() * 1e9;
             }
             self.issue(slot, now, begun, world);
-            if !self.workload.drain && self.sync_is_due() && self.depth > 1 {
+            if self.workload.sync_timing == SyncTiming::Undrained && self.sync_is_due() && self.depth > 1 {
                 self.sync(now, world);
             }
         }
@@ -198,21 +204,41 @@ impl BlockJob {
     }
 
     fn sync(&mut self, now: Ns, world: &mut World) {
+        self.call_sync(Kind::Sync, self.workload.sync == SyncMethod::Fdatasync, now, world);
+    }
+
+    /// Puts a sync into flight beside the writes.
+    fn queue_sync(&mut self, now: Ns, world: &mut World) {
+        let Some(slot) = self.free.pop() else { return };
+        self.unsynced = 0;
+        self.slots[slot as usize] = Slot { begun: now, written: self.commit_begun, kind: Kind::QueuedSync };
+        let data_only = self.workload.sync == SyncMethod::Fdatasync;
+        world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
+    }
+
+    /// Makes the last call of a job that ends with one.
+    fn finish(&mut self, now: Ns, world: &mut World) {
+        if self.owes_sync && self.ending && self.in_flight() == 0 && self.syncing_since.is_none() {
+            self.owes_sync = false;
+            self.call_sync(Kind::EndSync, false, now, world);
+        }
+    }
+
+    fn call_sync(&mut self, kind: Kind, data_only: bool, now: Ns, world: &mut World) {
         self.syncing_since = Some(now);
         let slot = self.sync_slot();
         self.slots[slot as usize].begun = now;
-        self.slots[slot as usize].kind = Kind::Sync;
-        let data_only = self.workload.sync == SyncMethod::Fdatasync;
+        self.slots[slot as usize].kind = kind;
         world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
     }
 
     /// The file starts over, between two commits and at no cost to them.
     fn renew(&mut self, world: &mut World) {
         self.until_renewal = self.region.blocks;
-        let size = self.region.blocks * self.region.block_bytes;
+        let size = self.region.start + self.region.blocks * self.region.block_bytes;
         let base = world.host.file(self.file).base;
         let file = match self.workload.layout {
-            Layout::Overwrite => return,
+            Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => return,
             Layout::Append => File::empty(base, self.workload.direct),
             Layout::Preallocated => File::reserved(base, size, self.workload.direct),
         };
@@ -223,14 +249,16 @@ impl BlockJob {
     #[inline]
     fn next(&mut self, now: Ns, world: &mut World) {
         let sync_due = self.sync_is_due();
-        if sync_due && self.syncing_since.is_none() && self.in_flight() == 0 {
+        let queues = self.workload.queued_sync().is_some();
+        if sync_due && !queues && self.syncing_since.is_none() && self.in_flight() == 0 {
             self.sync(now, world);
             return;
         }
-        if !self.ending && !sync_due {
+        if !self.ending && (!sync_due || queues) {
             self.ending = self.bounds.reached(now, self.ops);
         }
         self.fill(now, world);
+        self.finish(now, world);
     }
 }
 
@@ -254,9 +282,10 @@ impl Job for BlockJob {
         self.left = bounds.most();
         self.ops = 0;
         self.ending = false;
+        self.owes_sync = self.workload.end_fsync && !warm_up;
         self.waits_for_due = false;
         self.until_renewal = u64::MAX;
-        if self.workload.layout != Layout::Overwrite {
+        if self.workload.layout.starts_over() {
             self.renew(world);
         }
         self.fill(now, world);
@@ -271,6 +300,7 @@ impl Job for BlockJob {
                     self.ending = self.bounds.reached(at, self.ops);
                 }
                 self.fill(at, world);
+                self.finish(at, world);
                 return;
             }
         };
@@ -296,12 +326,26 @@ impl Job for BlockJob {
             }
             Kind::Sync => {
                 world.tally.sync(at - begun);
-                if self.counts_commits() {
+                if self.workload.syncs_commit() {
                     world.tally.commit(at - self.commit_begun);
                 }
                 self.syncing_since = None;
                 self.unsynced = 0;
                 self.next(at, world);
+                return;
+            }
+            Kind::QueuedSync => {
+                world.tally.sync(at - begun);
+                if self.workload.syncs_commit() {
+                    world.tally.commit(at - self.slots[slot as usize].written);
+                }
+                self.free.push(slot);
+                self.next(at, world);
+                return;
+            }
+            Kind::EndSync => {
+                world.tally.sync(at - begun);
+                self.syncing_since = None;
                 return;
             }
         }
@@ -311,7 +355,7 @@ impl Job for BlockJob {
     }
 
     fn is_done(&self) -> bool {
-        self.ending && self.in_flight() == 0 && self.syncing_since.is_none()
+        self.ending && self.in_flight() == 0 && self.syncing_since.is_none() && !self.owes_sync
     }
 
     fn stop(&mut self) {

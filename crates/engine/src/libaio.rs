@@ -121,7 +121,7 @@ fn check(answer: libc::c_long) -> Result<usize, Errno> {
 }
 
 impl Queue for Libaio {
-    fn push(&mut self, slot: u32, operation: Operation, offset: u64) {
+    fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
         if operation == Operation::Sync {
             self.prepared.push(&raw mut self.syncs[slot as usize]);
             return;
@@ -129,6 +129,7 @@ impl Queue for Libaio {
         let request = &mut self.requests[slot as usize];
         request.opcode = if operation == Operation::Read { READ } else { WRITE };
         request.offset = offset as i64;
+        request.length = u64::from(bytes);
         self.prepared.push(request);
     }
 

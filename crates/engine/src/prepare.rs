@@ -115,7 +115,7 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                     Layout::Preallocated | Layout::PreallocatedOnce => {
                         fallocate(&file, FallocateFlags::empty(), 0, size_bytes)
                             .and_then(|()| fsync(&file))
-                            .map_err(failed("reserve space (fallocate) in"))?
+                            .map_err(failed("reserve space (fallocate) in"))?;
                     }
                     Layout::Overwrite => {
                         let left = preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
@@ -268,7 +268,7 @@ impl Filler<'_> {
                 break;
             }
             // The file ends on a whole piece: direct I/O would refuse an odd rest.
-            let moved = pwrite(file.as_fd(), buffers.next_stamped(written), written)?;
+            let moved = pwrite(file.as_fd(), &*buffers.next_stamped(written), written)?;
             if moved != PIECE_BYTES {
                 return Err(Errno::NOSPC);
             }

@@ -104,10 +104,13 @@ impl Run<'_> {
             "null" => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
-        let block_bytes = u64::from(workload.block_bytes.get());
+        if workload.verify && carrier == Carrier::Null {
+            return Err(NotRun::Skip("it reads back what it wrote, and null: keeps nothing".to_owned()));
+        }
+        let unit_bytes = workload.unit_bytes();
         let jobs = workload.jobs.get();
         limits::open_files(jobs, 3)?;
-        limits::memory(jobs, workload.depth_effective(), block_bytes)?;
+        limits::memory(jobs, workload.depth_effective(), u64::from(workload.largest_bytes()))?;
 
         let room = self.target.room();
         if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
@@ -119,7 +122,7 @@ impl Run<'_> {
         let spec = |file: usize| PartSpec {
             name: format!("{}-{file}", workload.layout.name()),
             size_bytes: asked.files[file],
-            unit_bytes: block_bytes,
+            unit_bytes,
             layout: if is_new { workload.layout } else { Layout::Overwrite },
             direct: workload.direct,
             invalidate: workload.invalidate,
@@ -136,8 +139,8 @@ impl Run<'_> {
         };
         let of_job = |part: &JobPart| Part { start: part.start, size_bytes: part.bytes, ..files[part.file].clone() };
         let parts: Vec<Part> = placed.jobs.iter().map(of_job).collect();
-        if let Some(part) = parts.iter().find(|part| part.direct && block_bytes % part.alignment_bytes != 0) {
-            return Err(NotRun::Skip(self.misaligned(block_bytes, part.alignment_bytes)));
+        if let Some(part) = parts.iter().find(|part| part.direct && !workload.is_aligned_to(part.alignment_bytes)) {
+            return Err(NotRun::Skip(self.misaligned(u64::from(workload.block_bytes.get()), part.alignment_bytes)));
         }
         notes.extend(note);
         self.rest(workload.rest)?;
@@ -152,7 +155,7 @@ impl Run<'_> {
         let clock = Clock::calibrated();
         let crew = Crew {
             jobs,
-            limit: workload.limit,
+            limit: workload.limit_on(parts.iter().map(|part| part.size_bytes).max().unwrap_or(0)),
             warm_up: workload.warm_up.0,
             clock,
             headline,
@@ -161,7 +164,8 @@ impl Run<'_> {
             stop: self.stop,
         };
         let finished = crew.measure(observe, &|job, stage| {
-            BlockJob { target: self.target, workload, carrier, part: &parts[job as usize], clock, job }.run(stage)
+            let part = &parts[job as usize];
+            BlockJob { target: self.target, workload, carrier, part, clock, job, stop: self.stop }.run(stage)
         })?;
         self.forget(&specs);
         let writes_are_commits = !syncs_apart && workload.sync.is_durable() && workload.pattern.writes();

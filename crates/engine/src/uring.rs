@@ -111,7 +111,7 @@ impl Uring {
 
 impl Queue for Uring {
     #[inline]
-    fn push(&mut self, slot: u32, operation: Operation, offset: u64) {
+    fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
         if operation == Operation::Sync {
             self.ring.prepare(self.depth + slot);
             return;
@@ -124,6 +124,7 @@ impl Queue for Uring {
         };
         let entry = self.ring.entry(slot);
         entry.opcode = opcode as u8;
+        entry.length = bytes;
         entry.offset = offset;
         self.ring.prepare(slot);
         if self.linked {

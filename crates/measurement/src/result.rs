@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, Content, FileSpec, Jobs, Layout, Pattern, Rate, Room, Sharing, Submission, SyncMethod, SyncTiming, Test,
-    Work, Workload, WriteCache,
+    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, Jobs, Layout, Pattern, Rate, Room, Sharing, Submission,
+    SyncMethod, SyncTiming, Test, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -14,6 +14,7 @@ use crate::sorting::{SortFigures, SortRecord};
 use crate::steady_state::SteadyState;
 
 /// What was done, as the result document says it: flat, so that a program finds each word at one place.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of a test")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadRecord {
     /// The pattern of blocks; `null` for a step program or a sort.
@@ -21,7 +22,7 @@ pub struct WorkloadRecord {
     /// Share of operations that read, for mixed patterns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u8>,
-    /// Bytes of one read or write; for a step program, bytes written in one turn.
+    /// Bytes of one read or write, 0 where they vary; for a step program, bytes written in one turn.
     pub block_bytes: u64,
     /// I/Os that each job was asked to keep in flight.
     pub depth: u32,
@@ -81,6 +82,15 @@ pub struct WorkloadRecord {
     /// Whether each job ended with an `fsync`, within its measured time; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub end_fsync: bool,
+    /// In what the order of blocks differed from the plain one; absent: in nothing.
+    #[serde(default, skip_serializing_if = "BlockOrder::is_plain")]
+    pub order: BlockOrder,
+    /// The sizes of reads and writes, where they varied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<BlockSizes>,
+    /// Whether writes carried a checksum, and were read back and checked after the measurement; absent: no.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub verify: bool,
     /// What was asked of a sort; its records are `size_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortRecord>,
@@ -134,6 +144,11 @@ pub struct RateRecord {
 }
 
 impl WorkloadRecord {
+    /// The size of a block, or between which they vary.
+    pub fn block_title(&self) -> String {
+        self.sizes.as_ref().map_or_else(|| format_bytes(self.block_bytes), BlockSizes::title)
+    }
+
     /// Operations that all jobs together keep in flight throughout; `None` where the workload itself
     /// leaves the queue emptier at times (offered load, syncs, layouts that start over).
     pub fn constant_depth(&self) -> Option<u32> {
@@ -175,6 +190,9 @@ impl WorkloadRecord {
                 offset_bytes: 0,
                 offset_increment_bytes: 0,
                 end_fsync: false,
+                order: BlockOrder::Plain,
+                sizes: None,
+                verify: false,
                 steps: program.steps.iter().map(|step| step.notation(&program.files)).collect(),
                 sort: None,
             },
@@ -204,6 +222,9 @@ impl WorkloadRecord {
                 offset_bytes: 0,
                 offset_increment_bytes: 0,
                 end_fsync: false,
+                order: BlockOrder::Plain,
+                sizes: None,
+                verify: false,
                 sort: Some(SortRecord::of(sort)),
             },
         }
@@ -213,7 +234,7 @@ impl WorkloadRecord {
         WorkloadRecord {
             pattern: Some(workload.pattern),
             read_percent: workload.pattern.is_mixed().then_some(workload.read_percent),
-            block_bytes: u64::from(workload.block_bytes.get()),
+            block_bytes: if workload.sizes.is_some() { 0 } else { u64::from(workload.block_bytes.get()) },
             depth: workload.depth.get(),
             jobs: workload.jobs.get(),
             sync: Some(workload.sync),
@@ -242,6 +263,9 @@ impl WorkloadRecord {
             offset_bytes: workload.offset_bytes,
             offset_increment_bytes: workload.offset_increment_bytes,
             end_fsync: workload.end_fsync,
+            order: workload.order.clone(),
+            sizes: workload.sizes.clone(),
+            verify: workload.verify,
             sort: None,
         }
     }

@@ -197,6 +197,14 @@ impl Machine {
             );
             return Err(NotRun::Skip(because));
         }
+        if workload.pattern.trims() {
+            return Err(NotRun::Skip("models know no discards; run it on a directory or a device".to_owned()));
+        }
+        if workload.verify {
+            let because =
+                "it reads back what it wrote, and a model keeps no data; `flushmark emulate` makes drives that do";
+            return Err(NotRun::Skip(because.to_owned()));
+        }
         if workload.layout == Layout::Empty && workload.pattern.is_random() && on_filesystem {
             let because =
                 "models do not allocate space at random places; use a layout of overwrite or preallocated-once";
@@ -225,7 +233,8 @@ impl Machine {
         let mut record = WorkloadRecord::of(test);
         record.seed = workload.seed.wrapping_add(self.seed);
         record.size_bytes = parts.span_bytes();
-        Ok(self.measure(test, record, drive, files, jobs, headline, writes_are_commits, look))
+        let limit = workload.limit_on(parts.jobs.iter().map(|part| part.bytes).max().unwrap_or(0));
+        Ok(self.measure(test, record, drive, files, jobs, headline, writes_are_commits, limit, look))
     }
 
     fn steps(
@@ -246,7 +255,7 @@ impl Machine {
         let jobs = (0..program.jobs.get()).map(|job| StepJob::new(program, self.seed, job)).collect();
         let mut record = WorkloadRecord::of(test);
         record.seed = program.seed.wrapping_add(self.seed);
-        Ok(self.measure(test, record, drive, files, jobs, Headline::Turns, false, look))
+        Ok(self.measure(test, record, drive, files, jobs, Headline::Turns, false, program.limit, look))
     }
 
     /// What tests may work on: the whole drive, or what a filesystem on it leaves free.
@@ -302,6 +311,7 @@ impl Machine {
         mut jobs: Vec<J>,
         headline: Headline,
         writes_are_commits: bool,
+        limit: Limit,
         look: &mut dyn FnMut(&Progress) -> bool,
     ) -> TestResult {
         let journal_base = drive.identity().capacity_bytes.saturating_sub(JOURNAL_BYTES);
@@ -329,7 +339,7 @@ impl Machine {
         world.tally.start_at(start);
         let before = world.host.block_layer().device().activity();
         if go_on {
-            (now, go_on) = phase(&mut world, &mut jobs, start, Bounds::of(test.work.limit(), start), false, look);
+            (now, go_on) = phase(&mut world, &mut jobs, start, Bounds::of(limit, start), false, look);
         }
         let after = world.host.block_layer().device().activity();
         let elapsed_s = (now - start) as f64 / 1e9;

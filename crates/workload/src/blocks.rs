@@ -5,8 +5,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::order::BlockOrder;
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
+use crate::sizes::BlockSizes;
 use crate::sync::{SyncCall, SyncMethod};
 
 /// A value outside of what a workload takes.
@@ -362,8 +364,12 @@ pub struct Workload {
     pub pattern: Pattern,
     /// Share of operations that read, 1 to 99; only looked at for mixed patterns.
     pub read_percent: u8,
-    /// Bytes of one read or write.
+    /// In what the order of blocks differs from the plain one.
+    pub order: BlockOrder,
+    /// Bytes of one read or write; the smallest where they vary.
     pub block_bytes: BlockBytes,
+    /// The sizes of reads and writes, where they vary.
+    pub sizes: Option<BlockSizes>,
     /// I/Os each job keeps in flight.
     pub depth: Depth,
     /// Independent submitters.
@@ -398,12 +404,16 @@ pub struct Workload {
     pub rest: Duration,
     /// When the measurement ends.
     pub limit: Limit,
+    /// A job ends, too, when it has moved as many bytes as its part has, so many times over.
+    pub passes: Option<u64>,
     /// How long it runs before it is measured.
     pub warm_up: WarmUp,
     /// A fixed offered load, or as fast as it goes.
     pub rate: Option<Rate>,
     /// Whether each job ends with an `fsync`, within its measured time.
     pub end_fsync: bool,
+    /// Whether writes carry a checksum, and are read back and checked after the measurement.
+    pub verify: bool,
     /// Decides offsets, mix, gaps and contents: the same seed issues the same operations.
     pub seed: u64,
     /// Which system interface carries it.
@@ -425,7 +435,9 @@ impl Workload {
         Workload {
             pattern,
             read_percent: 50,
+            order: BlockOrder::Plain,
             block_bytes,
+            sizes: None,
             depth: Depth::MIN,
             jobs: Jobs::MIN,
             sync: SyncMethod::None,
@@ -443,9 +455,11 @@ impl Workload {
             precondition: false,
             rest: Duration::ZERO,
             limit: Limit::Time(Duration::from_secs(5)),
+            passes: None,
             warm_up: WarmUp(Duration::from_millis(500)),
             rate: None,
             end_fsync: false,
+            verify: false,
             seed: 1,
             engine: EngineChoice::Auto,
         }
@@ -482,10 +496,14 @@ impl Workload {
         let shared = if self.sharing == Sharing::All && self.jobs > Jobs::MIN { ", shared" } else { "" };
         let end = if self.end_fsync { ", end_fsync" } else { "" };
         let buffered = if self.direct { "" } else { ", buffered" };
+        let order = if self.order.is_plain() { String::new() } else { format!(", {}", self.order.notation()) };
+        let block = match &self.sizes {
+            None => format_bytes(u64::from(self.block_bytes.get())),
+            Some(sizes) => sizes.title(),
+        };
         format!(
-            "{}{mix} {}{sync}{drain}{end}{streams}{layout}{buffered}{shared}, depth {}, jobs {}",
+            "{}{mix} {block}{order}{sync}{drain}{end}{streams}{layout}{buffered}{shared}, depth {}, jobs {}",
             self.pattern.name(),
-            format_bytes(u64::from(self.block_bytes.get())),
             self.depth.get(),
             self.jobs.get()
         )
@@ -524,10 +542,59 @@ impl Workload {
 
     /// Bytes of each job's part on a target: a whole number of blocks, and at least one for each stream.
     pub fn size_per_job_bytes(&self, room: Room) -> u64 {
-        let block = u64::from(self.block_bytes.get());
+        let unit = self.unit_bytes();
         let parts = if self.sharing == Sharing::None { u64::from(self.jobs.get()) } else { 1 };
-        let blocks = self.size.bytes(room) / parts / block;
-        blocks.max(u64::from(self.streams.get())) * block
+        let units = self.size.bytes(room) / parts / unit;
+        units.max(self.least_units()) * unit
+    }
+
+    /// A job's part is a multiple of this: a block, or where random blocks of several sizes begin.
+    pub fn unit_bytes(&self) -> u64 {
+        u64::from(self.sizes.as_ref().map_or(self.block_bytes.get(), |sizes| sizes.align_bytes))
+    }
+
+    /// How many of these the smallest part has.
+    pub fn least_units(&self) -> u64 {
+        u64::from(self.largest_bytes()).div_ceil(self.unit_bytes()).max(u64::from(self.streams.get()))
+    }
+
+    /// Bytes of the largest read or write.
+    pub fn largest_bytes(&self) -> u32 {
+        self.sizes.as_ref().map_or(self.block_bytes.get(), BlockSizes::largest_bytes)
+    }
+
+    /// Whether all reads and writes begin and end on multiples of so many bytes.
+    pub fn is_aligned_to(&self, bytes: u64) -> bool {
+        match &self.sizes {
+            None => u64::from(self.block_bytes.get()) % bytes == 0,
+            Some(sizes) => sizes.are_multiples_of(bytes),
+        }
+    }
+
+    /// How many operations move so many bytes, about where sizes vary.
+    pub fn operations(&self, bytes: u64) -> u64 {
+        let read_percent = match (self.pattern.reads(), self.pattern.writes()) {
+            (true, true) => self.read_percent,
+            (true, false) => 100,
+            (false, _) => 0,
+        };
+        match &self.sizes {
+            None => bytes / u64::from(self.block_bytes.get()),
+            Some(sizes) => ((bytes as f64 / sizes.mean_bytes(read_percent)) as u64).max(1),
+        }
+    }
+
+    /// When a job ends whose part has so many bytes.
+    pub fn limit_on(&self, part_bytes: u64) -> Limit {
+        let Some(passes) = self.passes else { return self.limit };
+        let count = self.operations(part_bytes.saturating_mul(passes));
+        match self.limit {
+            Limit::Time(time) => Limit::TimeAndCount { time, count, until: Until::First },
+            Limit::Count(own) => Limit::Count(own.min(count)),
+            Limit::TimeAndCount { time, count: own, until } => {
+                Limit::TimeAndCount { time, count: own.min(count), until }
+            }
+        }
     }
 
     /// Where a job's part begins in a file that it shares, or that is its own.
@@ -557,6 +624,19 @@ mod tests {
         assert_eq!(fsync.depth_effective(), 128);
         fsync.sync = SyncMethod::ODsync;
         assert_eq!(fsync.depth_effective(), 128);
+    }
+
+    #[test]
+    fn a_pass_is_as_many_operations_as_the_part_has_blocks() {
+        let mut device = workload();
+        device.limit = Limit::Count(u64::MAX);
+        device.passes = Some(2);
+        assert_eq!(device.limit_on(1 << 20), Limit::Count(512));
+        device.limit = Limit::Time(Duration::from_secs(1));
+        let first = Limit::TimeAndCount { time: Duration::from_secs(1), count: 512, until: Until::First };
+        assert_eq!(device.limit_on(1 << 20), first);
+        device.passes = None;
+        assert_eq!(device.limit_on(1 << 20), device.limit);
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Parts {
         let span = |file: usize| {
             let own = || self.jobs.iter().filter(move |part| part.file == file);
             let first = own().map(|part| part.start).min().unwrap_or(0);
-            own().map(|part| part.start + part.bytes).max().unwrap_or(0).saturating_sub(first)
+            own().map(|part| part.start.saturating_add(part.bytes)).max().unwrap_or(0).saturating_sub(first)
         };
         (0..self.files.len()).map(span).sum()
     }
@@ -60,11 +60,11 @@ impl Workload {
     /// The same parts in files that turned out smaller, each job's still a whole number of blocks. `None` where a job has no room for a block of
     /// each of its streams.
     pub fn parts_within(&self, parts: &Parts, files: &[u64]) -> Option<Parts> {
-        let block = u64::from(self.block_bytes.get());
+        let block = self.unit_bytes();
         let jobs = u64::from(self.jobs.get());
         // Parts side by side all become smaller; others end where their file ends.
         let divided = self.sharing == Sharing::None && parts.files.len() == 1;
-        let least = block * u64::from(self.streams.get());
+        let least = block * self.least_units();
         let mut within = Parts { files: files.to_vec(), jobs: parts.jobs.clone() };
         for (index, part) in within.jobs.iter_mut().enumerate() {
             let file_bytes = *files.get(part.file)?;

@@ -140,7 +140,7 @@ impl Work {
     /// Bytes of storage that it works on, all jobs together.
     pub fn size_bytes(&self, room: Room) -> u64 {
         match self {
-            Work::Blocks(workload) => workload.size_per_job_bytes(room) * u64::from(workload.jobs.get()),
+            Work::Blocks(workload) => workload.parts(!matches!(room, Room::Whole(_)), room).span_bytes(),
             Work::Steps(program) => program.size_per_job_bytes() * u64::from(program.jobs.get()),
             Work::Sort(sort) => sort.size_bytes,
         }
@@ -211,16 +211,16 @@ impl Plan {
                     workload.limit = workload.limit.shortened(time, SMOKE_COUNT);
                     workload.warm_up = WarmUp::default();
                     workload.rest = Duration::ZERO;
-                    let least = u64::from(workload.block_bytes.get()) * u64::from(workload.jobs.get());
+                    let unit = workload.unit_bytes();
+                    let least = unit * workload.least_units() * u64::from(workload.jobs.get());
                     let most = SMOKE_BYTES.max(least);
                     workload.size = match workload.size {
                         Area::Bytes(bytes) => Area::Bytes(bytes.min(most)),
                         Area::Whole { .. } | Area::Percent(_) => Area::Bytes(most),
                     };
                     // What lies before a part in a new file is written through, too.
-                    let block = u64::from(workload.block_bytes.get());
                     for offset in [&mut workload.offset_bytes, &mut workload.offset_increment_bytes] {
-                        *offset = (*offset).min(most) / block * block;
+                        *offset = (*offset).min(most) / unit * unit;
                     }
                 }
                 Work::Steps(program) => {

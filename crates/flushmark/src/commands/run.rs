@@ -117,7 +117,9 @@ fn place_of_file(name: &str) -> Option<String> {
     let path = Path::new(name);
     // A device that does not exist is a slip of the pen.
     let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
-    if path.exists() || is_device {
+    // Nor are null: and the models files.
+    let is_no_path = name == "null:" || name.starts_with("sim:");
+    if path.exists() || is_device || is_no_path {
         return None;
     }
     let directory = path.parent()?;
@@ -138,6 +140,7 @@ mod tests {
         assert_eq!(place_of_file(&path("old")), None);
         assert_eq!(place_of_file(&path("missing/new")), None);
         assert_eq!(place_of_file("/dev/no-such-device"), None);
+        assert_eq!((place_of_file("null:"), place_of_file("sim:consumer-nvme")), (None, None));
         assert_eq!(place_of_file("no-such-file"), Some(".".to_owned()));
     }
 }

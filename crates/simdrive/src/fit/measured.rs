@@ -169,6 +169,7 @@ fn sample(result: &TestResult) -> Option<Sample> {
         (false, true) => SyncTiming::Drained,
         (false, false) => SyncTiming::Undrained,
     };
+    workload.order = record.order.clone();
     workload.streams = Streams::new(record.streams.into()).ok()?;
     workload.size = Area::Bytes(record.size_bytes);
     workload.seed = record.seed;

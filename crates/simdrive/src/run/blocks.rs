@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use workload::access::{Access, Gaps, Mix, Random, Region, Sequential, Streams, generator};
+use workload::access::{Access, Gaps, Mix, Order, Region, Sequential, Sizes};
 use workload::{Layout, Submission, SyncMethod, SyncTiming, Workload};
 
 use super::{Bounds, Job, SLOT_BITS, Step, World};
@@ -22,6 +22,7 @@ pub struct BlockJob {
     region: Region,
     depth: u32,
     order: Order,
+    sizes: Option<Sizes>,
     mix: Mix,
     gaps: Option<Gaps>,
     due: f64,
@@ -48,6 +49,7 @@ struct Slot {
     begun: Ns,
     /// When the write ended behind which a sync is linked; when the commit began that a queued sync ends.
     written: Ns,
+    bytes: u64,
     kind: Kind,
 }
 
@@ -64,28 +66,10 @@ enum Kind {
     EndSync,
 }
 
-/// The order of blocks.
-enum Order {
-    Sequential(Sequential),
-    Streams(Streams),
-    Random(Random),
-}
-
-impl Order {
-    #[inline]
-    fn next(&mut self) -> u64 {
-        match self {
-            Order::Sequential(access) => access.next(),
-            Order::Streams(access) => access.next(),
-            Order::Random(access) => access.next(),
-        }
-    }
-}
-
 impl BlockJob {
     /// Job `job` of a workload, on its own part of `file`.
     pub fn new(workload: &Workload, seed: u64, job: u32, file: usize, part: Range<u64>) -> BlockJob {
-        let block_bytes = u64::from(workload.block_bytes.get());
+        let block_bytes = workload.unit_bytes();
         let region = Region { start: part.start, blocks: (part.end - part.start) / block_bytes, block_bytes };
         let seed = workload.seed.wrapping_add(seed);
         let depth = workload.depth_effective();
@@ -96,11 +80,12 @@ impl BlockJob {
             region,
             depth,
             order: Order::Sequential(Sequential::new(region)),
+            sizes: None,
             mix: Mix::new(seed, job, 0),
             gaps: None,
             due: 0.0,
             bounds: Bounds { deadline: None, count: Some(0), until: workload::Until::First },
-            slots: vec![Slot { begun: 0, written: 0, kind: Kind::Sync }; depth as usize + 1],
+            slots: vec![Slot { begun: 0, written: 0, bytes: 0, kind: Kind::Sync }; depth as usize + 1],
             free: Vec::new(),
             unsynced: 0,
             commit_begun: 0,
@@ -173,9 +158,15 @@ impl BlockJob {
     fn issue(&mut self, slot: u32, now: Ns, begun: Ns, world: &mut World) {
         self.left -= 1;
         let workload = &self.workload;
-        let offset = self.order.next();
         let reads = !workload.pattern.writes() || (workload.pattern.is_mixed() && self.mix.next_reads());
-        let (file, bytes) = (self.file, self.region.block_bytes);
+        let file = self.file;
+        let (offset, bytes) = match &mut self.sizes {
+            None => (self.order.next(), self.region.block_bytes),
+            Some(sizes) => {
+                let bytes = u64::from(sizes.next(reads));
+                (self.order.next_of(bytes), bytes)
+            }
+        };
         let queued = workload.submission() == Submission::Asynchronous;
         let call = if reads {
             Call::Read { file, offset, bytes }
@@ -195,6 +186,7 @@ impl BlockJob {
         };
         let slot_now = &mut self.slots[slot as usize];
         slot_now.begun = begun;
+        slot_now.bytes = bytes;
         slot_now.kind = if reads { Kind::Read } else { Kind::Write };
         world.host.call(now, self.tag(slot), call);
     }
@@ -211,7 +203,8 @@ impl BlockJob {
     fn queue_sync(&mut self, now: Ns, world: &mut World) {
         let Some(slot) = self.free.pop() else { return };
         self.unsynced = 0;
-        self.slots[slot as usize] = Slot { begun: now, written: self.commit_begun, kind: Kind::QueuedSync };
+        let written = self.commit_begun;
+        self.slots[slot as usize] = Slot { begun: now, written, bytes: 0, kind: Kind::QueuedSync };
         let data_only = self.workload.sync == SyncMethod::Fdatasync;
         world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
     }
@@ -265,13 +258,8 @@ impl BlockJob {
 impl Job for BlockJob {
     fn begin(&mut self, now: Ns, bounds: Bounds, warm_up: bool, world: &mut World) {
         let seed = if warm_up { self.seed ^ WARM_UP_STREAM } else { self.seed };
-        self.order = if self.workload.pattern.is_random() {
-            Order::Random(Random::new(self.region, generator(seed, self.job)))
-        } else if self.workload.streams.get() > 1 {
-            Order::Streams(Streams::new(self.region, self.workload.streams.get()))
-        } else {
-            Order::Sequential(Sequential::new(self.region))
-        };
+        self.order = Order::new(&self.workload, self.region, seed, self.job);
+        self.sizes = self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), seed, self.job));
         self.mix = Mix::new(seed, self.job, self.workload.read_percent);
         self.gaps = self.workload.rate.map(|rate| Gaps::new(seed, self.job, rate));
         self.due = now as f64;
@@ -306,7 +294,7 @@ impl Job for BlockJob {
         };
         let begun = self.slots[slot as usize].begun;
         let kind = self.slots[slot as usize].kind;
-        let bytes = self.region.block_bytes;
+        let bytes = self.slots[slot as usize].bytes;
         match kind {
             Kind::Read => world.tally.read(at - begun, bytes),
             Kind::Write => {

@@ -95,10 +95,45 @@ pub const FLAG: &str = "flag";
 
 /// All options that flushmark knows, in the order in which the page lists them.
 pub const OPTIONS: &[FioOption] = &[
-    used("rw", "`read`, `write`, `randread`, `randwrite`, `rw`, `randrw`", "`read`", "the pattern").or(&["readwrite"]),
-    used("bs", "one size, 512 B to 64 MiB", "`4k`", "bytes of one read or write").or(&["blocksize"]),
-    used("bsrange", "a range of one size, such as `4k-4k`", "none", "stands for `bs`; a test has one block size")
-        .or(&["blocksize_range"]),
+    used(
+        "rw",
+        "`read`, `write`, `randread`, `randwrite`, `rw`, `randrw`, `trim`, `randtrim`; `read:8k` or `write:-8k`",
+        "`read`",
+        "the pattern; `trim` discards (`BLKDISCARD`, holes in a file). A number is the bytes that a sequential one skips after each block, backwards if below zero",
+    )
+    .or(&["readwrite"]),
+    used(
+        "bs",
+        "a size, 512 B to 64 MiB; two, as in `4k,8k`, for reads and writes",
+        "`4k`",
+        "bytes of one read or write",
+    )
+    .or(&["blocksize"]),
+    used(
+        "bsrange",
+        "a range of sizes, as `bs`",
+        "none",
+        "each multiple of the first size is as likely; goes before `bs`",
+    )
+    .or(&["blocksize_range"]),
+    used(
+        "bssplit",
+        "sizes with percentages, as `bs`, such as `4k/60:64k/40`",
+        "none",
+        "how often each size comes; goes before `bsrange`. A `size` in bytes is then about so many operations",
+    ),
+    used("blockalign", "one size", "the smallest `bs`", "where random blocks begin").or(&["ba"]),
+    used(
+        "random_distribution",
+        "`random`, `zipf:THETA`, `pareto:SHARE`, `zoned:DRAWS/BLOCKS:…`, `sequence:BLOCK,…`",
+        "`random`",
+        "how often each random block is drawn",
+    ),
+    used("random_sequence_stride", FLAG, "0", "each repetition of a sequence begins where the last one ended"),
+    used("zonemode", "`none`, `strided`", "`none`", "goes through zones one block after the other, with gaps"),
+    used("zonesize", "size", "none", "bytes of a zone of `zonemode=strided`"),
+    used("zonerange", "the same as `zonesize`", "`zonesize`", "each zone is gone through once"),
+    used("zoneskip", "size", "0", "bytes skipped behind each zone"),
     used("iodepth", "1 to 1024", "1", "I/Os that each job keeps in flight; 1 with a synchronous engine, as in fio"),
     used("numjobs", "1 to 256", "1", "independent submitters"),
     used("fsync", "0 to 1000000", "0", "one `fsync` after so many writes; nothing where nothing is written, as in fio"),
@@ -123,8 +158,8 @@ pub const OPTIONS: &[FioOption] = &[
     used(
         "size",
         "size of at least one block, or `1%` to `100%` of a device or an existing file",
-        "all of a device that `filename` names; else 1 GiB for all jobs together",
-        "bytes that **each job** works on; without `runtime`, each job does `size / bs` operations",
+        "all of a device or an existing file; in a directory, 1 GiB for all jobs together",
+        "bytes that **each job** works on; without `time_based`, each job ends after `size / bs` operations",
     ),
     used("io_size", "size", "`size`", "bytes that each job reads or writes before it ends").or(&["io_limit"]),
     used(
@@ -149,6 +184,7 @@ pub const OPTIONS: &[FioOption] = &[
     used("rwmixread", "1 to 99", "50", "share of reads, for `rw` and `randrw`"),
     used("rwmixwrite", "1 to 99", "50", "share of writes, for `rw` and `randrw`"),
     used("rate_iops", "one number, up to 10000000", "as fast as it goes", "operations offered per second by each job"),
+    used("rate", "one number of bytes per second", "as fast as it goes", "the same in bytes, for one block size"),
     used(
         "rate_process",
         "`linear`, `poisson`",
@@ -159,6 +195,13 @@ pub const OPTIONS: &[FioOption] = &[
     used("stonewall", FLAG, "0", "needed in every section but the first, see below").or(&["wait_for_previous"]).alone(),
     used("wait_for", "the name of the section before", "none", "stands for `stonewall`"),
     used("end_fsync", FLAG, "0", "each job ends with an `fsync`, within its measured time"),
+    used(
+        "verify",
+        "`crc32c`, `0`",
+        "`0`",
+        "each write carries a checksum, and after the measured time each block that was written is read back and checked; \
+         `flushmark verify` checks after a power cut, too",
+    ),
     used("invalidate", FLAG, "1", "drops cached pages of the file beforehand"),
     used("zero_buffers", FLAG, "0", "writes zeros").alone(),
     used("refill_buffers", FLAG, "0", "accepted; each write differs from the last anyway").alone(),
@@ -183,7 +226,6 @@ pub const OPTIONS: &[FioOption] = &[
         "`tausworthe`, `lfsr`, `tausworthe64`",
         "offsets are uniformly random with each of them",
     ),
-    accepted("random_distribution", "`random`", "random blocks are uniformly distributed"),
     accepted("randrepeat", FLAG, "the order follows from `randseed`; another order is as random"),
     accepted("allrandrepeat", FLAG, "the order follows from `randseed`; another order is as random"),
     accepted("scramble_buffers", FLAG, "each write differs from the last anyway"),
@@ -212,11 +254,8 @@ pub const OPTIONS: &[FioOption] = &[
     accepted("log_avg_msec", ANYTHING, "no log is written"),
     accepted("log_hist_msec", ANYTHING, "no log is written"),
     accepted("log_offset", FLAG, "no log is written"),
-    refused("bssplit", "one block size a test; write a section for each size"),
-    refused("verify", "`flushmark verify` writes, reads back and checks, also after a power cut"),
     refused("cpus_allowed", "run flushmark under `taskset` instead"),
     refused("startdelay", "sections run one after the other"),
-    refused("rate", "give the rate in operations per second, rate_iops"),
     refused("thinktime", "give a rate instead, rate_iops"),
     refused("output", "give --output FILE before the fio command line; it writes the result document"),
     refused("output-format", "give --format json, fio or fio+ before the fio command line"),

@@ -75,8 +75,12 @@ const CLOSING: &str = "
 - **The commit is one latency**, from the first byte submitted to the durability confirmed. fio reports the write without
   its sync, and the sync apart.
 - **Random blocks repeat.** fio remembers which blocks it has touched and takes each once (unless `norandommap` is set).
-- **Without `size`**, a `runtime` is needed, and in a directory 1 GiB is used. fio ends after one pass over a device, and refuses
-  a file without a size.
+- **Without `size`**, a job works on all of a device or an existing file and ends after one pass over it, as in fio. In a
+  directory the jobs have 1 GiB together; fio refuses that.
+- **A `size` with `bssplit` or `bsrange`** is as many operations as blocks of the mean size would need; fio counts bytes.
+- **`verify`** reads back with one read at a time, after the measured time, and keeps these reads out of the figures. A block
+  that differs fails the test.
+- **`trim`** makes one discard at a time; its figures are in the place of those of writes.
 - **Random content that differs in each write** is the default; fio repeats buffers that it changes a little
   (`scramble_buffers`).
 - **Latency under `rate_iops`** counts from when an operation was due, so that a stall is charged to each request that it

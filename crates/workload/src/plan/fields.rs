@@ -169,7 +169,7 @@ pub const FIELDS: &[Field] = &[
         "pattern",
         Kind::Word(|| Pattern::ALL.map(Pattern::name).to_vec()),
         "required, unless there are steps or a sort",
-        "Which block comes next: sequential (`read`, `write`, `rw`) or random, reading, writing, or both mixed.",
+        "Which block comes next: sequential (`read`, `write`, `rw`, `trim`) or random, reading, writing, both mixed, or discarding (`trim`, `randtrim`: `BLKDISCARD` on a device, holes in a file; counted as writes).",
         "pattern = \"randwrite\""
     ),
     field!(

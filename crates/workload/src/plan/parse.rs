@@ -360,6 +360,21 @@ impl<'a> Fields<'a> {
             }
             self.refuse("sync_every", &format!("{pattern} writes nothing that could be synced"))?;
         }
+        if workload.pattern.trims() {
+            if workload.sync.is_durable() || workload.end_fsync {
+                let name = if workload.end_fsync { "end_fsync" } else { "sync" };
+                return Err(self.error(name, &format!("{pattern} writes nothing that could be synced")));
+            }
+            if workload.depth > Depth::MIN {
+                return Err(self.error("depth", "discards are made one at a time; use 1"));
+            }
+            if !matches!(workload.engine, EngineChoice::Auto | EngineChoice::Psync) {
+                return Err(self.error("engine", "discards are plain system calls; use psync"));
+            }
+            if workload.layout != Layout::Overwrite {
+                return Err(self.error("layout", &format!("{pattern} gives back what was written; use overwrite")));
+            }
+        }
         if workload.sync.call().is_none() && workload.sync_every != 1 {
             let message = format!("only fsync and fdatasync count writes, not sync = \"{}\"", workload.sync.name());
             return Err(self.error("sync_every", &message));

@@ -51,8 +51,8 @@ fn names_of_tests() {
 
 #[test]
 fn words() {
-    insta::assert_snapshot!(error_of_value(r#"pattern = "writes""#), @r#"plan.toml:3: pattern: "writes" is not one of read, write, randread, randwrite, rw, randrw"#);
-    insta::assert_snapshot!(error_of_value("pattern = 3"), @"plan.toml:3: pattern: 3 is not one of read, write, randread, randwrite, rw, randrw");
+    insta::assert_snapshot!(error_of_value(r#"pattern = "writes""#), @r#"plan.toml:3: pattern: "writes" is not one of read, write, randread, randwrite, rw, randrw, trim, randtrim"#);
+    insta::assert_snapshot!(error_of_value("pattern = 3"), @"plan.toml:3: pattern: 3 is not one of read, write, randread, randwrite, rw, randrw, trim, randtrim");
     insta::assert_snapshot!(error_of_value(r#"sync = "fsnyc""#), @r#"plan.toml:3: sync: "fsnyc" is not one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
     insta::assert_snapshot!(error_of_value(r#"layout = "sparse""#), @r#"plan.toml:3: layout: "sparse" is not one of overwrite, append, preallocated, preallocated-once, empty"#);
     insta::assert_snapshot!(error_of_value(r#"content = "text""#), @r#"plan.toml:3: content: "text" is not one of random, zero, compressible"#);
@@ -136,8 +136,8 @@ fn fields_that_only_some_patterns_have() {
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nstop = \"first\""), @"plan.toml:3: stop: it chooses between time and count; give both");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nfiles = { log = {} }"), @"plan.toml:3: files: only a test with steps has files");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nsteps = [\"sync-dir\"]"), @"plan.toml:3: steps: a test has a pattern or steps, not both");
-    insta::assert_snapshot!(error_of_test("depth = 3"), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, or the test takes steps or a sort");
-    insta::assert_snapshot!(error_of_test(r#"name = "empty""#), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, or the test takes steps or a sort");
+    insta::assert_snapshot!(error_of_test("depth = 3"), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, trim, randtrim, or the test takes steps or a sort");
+    insta::assert_snapshot!(error_of_test(r#"name = "empty""#), @"plan.toml:1: pattern: missing; it takes one of read, write, randread, randwrite, rw, randrw, trim, randtrim, or the test takes steps or a sort");
 }
 
 #[test]
@@ -201,6 +201,11 @@ fn areas_streams_and_drains() {
     insta::assert_snapshot!(error_of_test(&format!("{write}offset = \"1KiB\"")), @"plan.toml:3: offset: expected a multiple of the block of 4 KiB");
     insta::assert_snapshot!(error_of_test(&format!("{write}offset_increment = \"4KiB\"")), @"plan.toml:3: offset_increment: jobs that share nothing have parts side by side; set sharing, too");
     insta::assert_snapshot!(error_of_test(&format!("{write}sharing = \"all\"\nlayout = \"append\"")), @"plan.toml:3: sharing: append starts over, which would empty the file under the other jobs");
+    insta::assert_snapshot!(error_of_test("pattern = \"trim\"\nsync = \"fsync\""), @"plan.toml:3: sync: trim writes nothing that could be synced");
+    insta::assert_snapshot!(error_of_test("pattern = \"trim\"\nend_fsync = true"), @"plan.toml:3: end_fsync: trim writes nothing that could be synced");
+    insta::assert_snapshot!(error_of_test("pattern = \"trim\"\ndepth = 4"), @"plan.toml:3: depth: discards are made one at a time; use 1");
+    insta::assert_snapshot!(error_of_test("pattern = \"trim\"\nengine = \"libaio\""), @"plan.toml:3: engine: discards are plain system calls; use psync");
+    insta::assert_snapshot!(error_of_test("pattern = \"trim\"\nlayout = \"append\""), @"plan.toml:3: layout: trim gives back what was written; use overwrite");
     insta::assert_snapshot!(error_of_test("pattern = \"read\"\nend_fsync = true"), @"plan.toml:3: end_fsync: read writes nothing that could be synced");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\ndrain = false"), @"plan.toml:3: drain: only fsync and fdatasync wait for writes");
     insta::assert_snapshot!(error_of_test("pattern = \"write\"\nrest = \"-1s\""), @r#"plan.toml:3: rest: "-1s" is not a time up to a year, such as "5s", "250ms" or "0s""#);

@@ -5,5 +5,5 @@
 mod held;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    held::check(text, workload::Plan::from_fio("fuzz.fio", text));
+    held::check(text, workload::Plan::from_fio("fuzz.fio", text, &|_| None));
 });

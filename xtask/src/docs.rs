@@ -10,6 +10,7 @@ pub fn write() -> anyhow::Result<()> {
     let run = serde_json::to_value(measurement::document::json_schema())?;
     let files = [
         ("docs/plan.md", workload::plan::reference()),
+        ("docs/fio.md", workload::fio::reference()),
         ("docs/models.md", crate::reproduce::page()?),
         ("schemas/plan-1.json", pretty(&workload::plan::json_schema())?),
         ("schemas/run-1.json", pretty(&run)?),

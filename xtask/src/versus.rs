@@ -6,6 +6,7 @@
 
 mod bare;
 mod fio;
+mod job_files;
 pub mod nbdkit;
 mod ours;
 mod rigs;
@@ -44,6 +45,14 @@ pub struct Options {
     /// fio's own bare loop, `t/io_uring` as built in fio's sources: runs beside the rows at depth
     #[arg(long, value_name = "PATH")]
     bare: Option<PathBuf>,
+
+    /// Compare fio's job files instead, each run by both programs
+    #[arg(long)]
+    jobfiles: bool,
+
+    /// The fio to compare with
+    #[arg(long, default_value = "fio")]
+    fio: String,
 
     /// Only rows whose name contains one of these
     rows: Vec<String>,
@@ -88,12 +97,15 @@ enum Wanted {
 
 /// Runs the rows and prints the table. Fails when fio is missing or a measurement fails, not when a ratio falls short.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    if !is_there("fio", &["--version"]) {
-        bail!("fio is missing; install it (apt-get install fio)");
+    if !is_there(&options.fio, &["--version"]) {
+        bail!("{} is missing; install it (apt-get install fio)", options.fio);
     }
     // Ctrl-C ends the program that is measured; this one then takes down what it set up.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
     shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
+    if options.jobfiles {
+        return job_files::compare(options);
+    }
     for bench in ["bare_loop", "crate_loop"] {
         shown("cargo", &["bench", "--quiet", "--no-run", "--package", "engine", "--bench", bench])?;
     }

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 
 use rustix::io::{Errno, ReadWriteFlags};
-use workload::{Content, Layout, SyncMethod, Workload};
+use workload::{Content, Layout, SyncCall, SyncMethod, Workload};
 
 use crate::batching::Batching;
 use crate::blocking::Blocking;
@@ -11,13 +11,15 @@ use crate::buffers::Buffers;
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::crew::{Phase, Report, Stage};
+use crate::discard::DiscardDisk;
 use crate::disk::{Disk, FileDisk, NullDisk, Renewal};
-use crate::job::{Direction, Failure, JobEnd, Orders};
+use crate::job::{Direction, Failure, JobEnd, Orders, Stop, Tally};
 use crate::libaio::Libaio;
 use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
 use crate::queue::{NullQueue, Queue};
 use crate::queued::Queued;
+use crate::readback::Written;
 use crate::target::Target;
 use crate::uring::{Uring, UringSetup};
 use workload::access::{Region, generator};
@@ -42,6 +44,8 @@ pub struct BlockJob<'a> {
     pub clock: Clock,
     /// Which job.
     pub job: u32,
+    /// Asked while it reads back what it wrote.
+    pub stop: &'a Stop,
 }
 
 impl BlockJob<'_> {
@@ -53,23 +57,26 @@ impl BlockJob<'_> {
     fn carried(&self, stage: Stage<'_>) -> Result<Report, Failure> {
         let depth = self.workload.depth_effective();
         if self.carrier == Carrier::Null {
-            let block_bytes = self.workload.block_bytes.get() as usize;
             return if depth == 1 {
                 self.blocking(&mut NullDisk, stage)
             } else {
                 let buffers = self.buffers(depth as usize)?;
-                Ok(self.queued(NullQueue::new(depth, block_bytes), &mut NullDisk, buffers, Vec::new(), stage))
+                Ok(self.queued(NullQueue::new(depth), &mut NullDisk, buffers, Vec::new(), stage))
             };
         }
         let (file, _) =
             open_part(self.target, &self.part.name, self.part.direct, open_flags(self.workload.sync.open_flag()))
                 .map_err(|errno| Failure::Errno { operation: "opening the job's file", offset: None, errno })?;
+        if self.workload.pattern.trims() {
+            let failed = |errno| Failure::Errno { operation: "asking what the target is", offset: None, errno };
+            return self.blocking(&mut DiscardDisk::new(file).map_err(failed)?, stage);
+        }
         let write_flags =
             if self.workload.sync == SyncMethod::RwfDsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         let renewal = match self.workload.layout {
-            Layout::Overwrite => Renewal::Unneeded,
+            Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => Renewal::Unneeded,
             Layout::Append => Renewal::Empty,
-            Layout::Preallocated => Renewal::Reserve(self.part.size_bytes),
+            Layout::Preallocated => Renewal::Reserve(self.part.start + self.part.size_bytes),
         };
         let mut disk = FileDisk::new(file, write_flags, renewal);
         match self.carrier {
@@ -77,7 +84,8 @@ impl BlockJob<'_> {
             Carrier::IoUring => {
                 let buffers = self.buffers(depth as usize)?;
                 let linked = self.workload.sync.linked_call();
-                let uring = Uring::new(UringSetup { file: disk.as_fd(), depth, write_flags, linked }, &buffers)
+                let queued = self.workload.queued_sync();
+                let uring = Uring::new(UringSetup { file: disk.as_fd(), depth, write_flags, linked, queued }, &buffers)
                     .map_err(|errno| setting_up("io_uring", errno))?;
                 let mut notes = Vec::new();
                 if !uring.has_registered_buffers() {
@@ -90,7 +98,7 @@ impl BlockJob<'_> {
             }
             Carrier::Libaio => {
                 let buffers = self.buffers(depth as usize)?;
-                let libaio = Libaio::new(disk.as_fd(), depth, write_flags, &buffers)
+                let libaio = Libaio::new(disk.as_fd(), depth, write_flags, self.workload.queued_sync(), &buffers)
                     .map_err(|errno| setting_up("libaio", errno))?;
                 Ok(self.queued(libaio, &mut disk, buffers, Vec::new(), stage))
             }
@@ -99,22 +107,28 @@ impl BlockJob<'_> {
 
     fn buffers(&self, slots: usize) -> Result<Buffers, Failure> {
         let mut draws = generator(self.workload.seed, self.job);
-        let block_bytes = self.workload.block_bytes.get() as usize;
-        Buffers::new(slots, block_bytes, self.workload.content, &mut draws).map_err(|_| Failure::Errno {
+        let block_bytes = self.workload.largest_bytes() as usize;
+        // A discard moves no bytes.
+        let content = if self.workload.pattern.trims() { Content::Zero } else { self.workload.content };
+        Buffers::new(slots, block_bytes, content, &mut draws).map_err(|_| Failure::Errno {
             operation: "allocating memory",
             offset: None,
             errno: Errno::NOMEM,
         })
     }
 
+    fn region(&self) -> Region {
+        let block_bytes = self.workload.unit_bytes();
+        Region { start: self.part.start, blocks: self.part.size_bytes / block_bytes, block_bytes }
+    }
+
     fn orders(&self, phase: Phase) -> Orders {
         let workload = self.workload;
-        let block_bytes = u64::from(workload.block_bytes.get());
-        let blocks = self.part.size_bytes / block_bytes;
+        let region = self.region();
         Orders {
             clock: self.clock,
-            region: Region { start: self.part.start, blocks, block_bytes },
-            random: workload.pattern.is_random(),
+            region,
+            workload: workload.clone(),
             direction: match (workload.pattern.reads(), workload.pattern.writes()) {
                 (true, false) => Direction::Read,
                 (false, _) => Direction::Write,
@@ -122,9 +136,8 @@ impl BlockJob<'_> {
             },
             sync: workload.sync.call(),
             sync_every: workload.sync_every,
-            drain: workload.drain,
-            streams: workload.streams.get(),
-            renew_every: (workload.layout != Layout::Overwrite).then_some(blocks),
+            sync_timing: workload.sync_timing,
+            renew_every: workload.layout.starts_over().then_some(region.blocks),
             rate: workload.rate,
             seed: if phase == Phase::WarmUp { workload.seed ^ WARM_UP_STREAM } else { workload.seed },
             job: self.job,
@@ -134,13 +147,35 @@ impl BlockJob<'_> {
     fn blocking<D: Disk>(&self, disk: &mut D, stage: Stage<'_>) -> Result<Report, Failure> {
         let slots = if self.workload.content == Content::Zero { 1 } else { POOL_SLOTS };
         let mut buffers = self.buffers(slots)?;
-        Ok(stage.act(Vec::new(), |phase, bounds, tally, stop| {
+        let mut written = self.written();
+        let mut report = stage.act(Vec::new(), |phase, bounds, tally, stop| {
             let orders = self.orders(phase);
             if let Err(end) = start_over(disk, &orders) {
                 return end;
             }
-            Blocking { disk: &mut *disk, orders: &orders, bounds, buffers: &mut buffers, tally, stop }.run()
-        }))
+            let written = written.as_mut();
+            let (disk_now, buffers) = (&mut *disk, &mut buffers);
+            let end = Blocking { disk: disk_now, orders: &orders, bounds, buffers, tally, stop, written }.run();
+            self.ended(phase, end, disk, tally)
+        });
+        self.read_back(written, &mut report, disk, &mut buffers);
+        Ok(report)
+    }
+
+    /// What was written, where it is read back.
+    fn written(&self) -> Option<Written> {
+        self.workload.verify.then(|| Written::new(self.region()))
+    }
+
+    /// Reads back what the job has written, after its measured time.
+    fn read_back(&self, written: Option<Written>, report: &mut Report, disk: &mut impl Disk, buffers: &mut Buffers) {
+        let Some(written) = written.filter(|_| report.end.failure.is_none()) else { return };
+        match written.read_back(disk, buffers.slot_mut(0), self.stop) {
+            Ok(_) => {
+                report.notes.push("each block that was written was read back, and held what was written".to_owned());
+            }
+            Err(failure) => report.end.failure = Some(failure),
+        }
     }
 
     fn queued<Q: Queue, D: Disk>(
@@ -154,17 +189,51 @@ impl BlockJob<'_> {
         let linked = self.workload.sync.linked_call().is_some();
         let depth = self.workload.depth_effective();
         let mut batching = Batching::new(depth, self.clock);
-        let report = stage.act(notes, |phase, bounds, tally, stop| {
+        let mut written = self.written();
+        let mut report = stage.act(notes, |phase, bounds, tally, stop| {
             let orders = self.orders(phase);
             if let Err(end) = start_over(disk, &orders) {
                 return end;
             }
-            let (queue, disk, buffers, batching) = (&mut queue, &mut *disk, &mut buffers, &mut batching);
-            Queued { queue, disk, depth, linked, orders: &orders, bounds, batching, buffers, tally, stop }.run()
+            let (queue, buffers, batching) = (&mut queue, &mut buffers, &mut batching);
+            let written = written.as_mut();
+            let end = Queued {
+                queue,
+                disk: &mut *disk,
+                depth,
+                linked,
+                orders: &orders,
+                bounds,
+                batching,
+                buffers,
+                tally,
+                stop,
+                written,
+            }
+            .run();
+            self.ended(phase, end, disk, tally)
         });
         // Before the buffers, whose memory the kernel may hold registered.
         drop(queue);
+        self.read_back(written, &mut report, disk, &mut buffers);
         report
+    }
+}
+
+impl BlockJob<'_> {
+    /// Ends the measurement with a sync where that was asked for.
+    fn ended(&self, phase: Phase, mut end: JobEnd, disk: &mut impl Disk, tally: &Tally) -> JobEnd {
+        if self.workload.end_fsync && phase == Phase::Measurement && end.failure.is_none() {
+            let begun = self.clock.ticks();
+            match disk.sync(SyncCall::Fsync) {
+                Ok(()) => {
+                    tally.sync.record(self.clock.ns(self.clock.ticks().saturating_sub(begun)));
+                    end.syncs += 1;
+                }
+                Err(errno) => end.failure = Some(Failure::Errno { operation: "fsync", offset: None, errno }),
+            }
+        }
+        end
     }
 }
 

@@ -7,7 +7,8 @@ use crate::buffers::{Buffers, PIECE};
 use crate::disk::Disk;
 use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
 use crate::pace::Pace;
-use workload::access::{Access, Random, Sequential, Streams, generator};
+use crate::readback::{self, Written};
+use workload::access::{Access, Order};
 
 const READ: u8 = 0;
 const WRITE: u8 = 1;
@@ -27,42 +28,36 @@ pub struct Blocking<'a, D> {
     pub tally: &'a Tally,
     /// Asked after each operation.
     pub stop: &'a Stop,
+    /// Notes what was written, where it is read back afterwards.
+    pub written: Option<&'a mut Written>,
 }
 
 impl<D: Disk> Blocking<'_, D> {
     /// Runs until the bounds, a stop, or an error.
     pub fn run(self) -> JobEnd {
-        let region = self.orders.region;
-        let draws = generator(self.orders.seed, self.orders.job);
-        match (self.orders.random, self.orders.direction) {
-            (false, direction) if self.orders.streams > 1 => {
-                let access = Streams::new(region, self.orders.streams);
-                match direction {
-                    Direction::Read => self.work::<_, READ>(access),
-                    Direction::Write => self.work::<_, WRITE>(access),
-                    Direction::Mixed(_) => self.work::<_, MIXED>(access),
-                }
-            }
-            (false, Direction::Read) => self.work::<_, READ>(Sequential::new(region)),
-            (false, Direction::Write) => self.work::<_, WRITE>(Sequential::new(region)),
-            (false, Direction::Mixed(_)) => self.work::<_, MIXED>(Sequential::new(region)),
-            (true, Direction::Read) => self.work::<_, READ>(Random::new(region, draws)),
-            (true, Direction::Write) => self.work::<_, WRITE>(Random::new(region, draws)),
-            (true, Direction::Mixed(_)) => self.work::<_, MIXED>(Random::new(region, draws)),
+        match (self.orders.order(), self.orders.direction) {
+            (Order::Sequential(access), Direction::Read) => self.work::<_, READ>(access),
+            (Order::Sequential(access), Direction::Write) => self.work::<_, WRITE>(access),
+            (Order::Sequential(access), Direction::Mixed(_)) => self.work::<_, MIXED>(access),
+            (Order::Random(access), Direction::Read) => self.work::<_, READ>(access),
+            (Order::Random(access), Direction::Write) => self.work::<_, WRITE>(access),
+            (Order::Random(access), Direction::Mixed(_)) => self.work::<_, MIXED>(access),
+            (order, Direction::Read) => self.work::<_, READ>(order),
+            (order, Direction::Write) => self.work::<_, WRITE>(order),
+            (order, Direction::Mixed(_)) => self.work::<_, MIXED>(order),
         }
     }
 
     fn work<A: Access, const DIRECTION: u8>(mut self, access: A) -> JobEnd {
         let mut end = JobEnd::new();
         end.failure = self.repeat::<A, DIRECTION>(access, &mut end).err();
-        let block_bytes = self.orders.region.block_bytes;
-        (end.read_bytes, end.written_bytes) = (end.reads * block_bytes, end.writes * block_bytes);
         end
     }
 
     fn repeat<A: Access, const DIRECTION: u8>(&mut self, mut access: A, end: &mut JobEnd) -> Result<(), Failure> {
         let clock = self.orders.clock;
-        let block_bytes = self.orders.region.block_bytes as usize;
+        let usual_bytes = self.orders.workload.block_bytes.get() as usize;
+        let mut sizes = self.orders.sizes();
         let mut mix = self.orders.mix();
         let mut pace = self.orders.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
         let mut until_renewal = self.orders.renew_every.unwrap_or(u64::MAX);
@@ -70,11 +65,17 @@ impl<D: Disk> Blocking<'_, D> {
         let mut commit_start = 0;
         // An operation's end is the next one's beginning, so that the clock is read once for each: what lies between (an offset, a stamp) takes
         // less time than a reading. Only where many stamps are made, the clock is read again behind them.
-        let restamp = block_bytes > PIECE;
+        let restamp = self.orders.workload.largest_bytes() as usize > PIECE;
         let mut now = clock.ticks();
         loop {
-            let offset = access.next();
             let reads = DIRECTION == READ || (DIRECTION == MIXED && mix.next_reads());
+            let (offset, block_bytes) = match &mut sizes {
+                None => (access.next(), usual_bytes),
+                Some(sizes) => {
+                    let bytes = sizes.next(reads);
+                    (access.next_of(u64::from(bytes)), bytes as usize)
+                }
+            };
             if let Some(pace) = &mut pace {
                 while clock.ticks() < pace.due() {
                     pace.wait(self.bounds.deadline());
@@ -85,21 +86,29 @@ impl<D: Disk> Blocking<'_, D> {
             }
             let begin;
             if reads {
-                let block = self.buffers.slot_mut(0);
+                let block = &mut self.buffers.slot_mut(0)[..block_bytes];
                 begin = take_due(&mut pace).unwrap_or(now);
                 let moved = self.disk.read(block, offset);
                 now = clock.ticks();
                 Failure::check("read", offset, block_bytes, moved)?;
                 self.tally.read.record(clock.ns(now.saturating_sub(begin)));
                 end.reads += 1;
+                end.read_bytes += block_bytes as u64;
             } else {
-                let block = self.buffers.next_stamped(offset);
+                let block = &mut self.buffers.next_stamped(offset)[..block_bytes];
+                if self.orders.workload.verify {
+                    readback::seal(block);
+                }
                 begin = take_due(&mut pace).unwrap_or_else(|| if restamp { clock.ticks() } else { now });
                 let moved = self.disk.write(block, offset);
                 now = clock.ticks();
-                Failure::check("write", offset, block_bytes, moved)?;
+                Failure::check(self.disk.write_name(), offset, block_bytes, moved)?;
                 self.tally.write.record(clock.ns(now.saturating_sub(begin)));
                 end.writes += 1;
+                end.written_bytes += block_bytes as u64;
+                if let Some(written) = &mut self.written {
+                    written.note(offset);
+                }
                 if let Some(call) = self.orders.sync {
                     if unsynced == 0 {
                         commit_start = begin;
@@ -149,24 +158,25 @@ mod tests {
     use std::time::Duration;
 
     use rustix::io::Errno;
-    use workload::{Arrivals, Content, Limit, Rate, SyncCall};
+    use workload::{
+        Arrivals, BlockBytes, BlockSizes, Content, Limit, Pattern, Rate, SizeShare, SyncCall, SyncTiming, Workload,
+    };
 
     use super::*;
     use crate::clock::Clock;
     use crate::disk::NullDisk;
     use crate::disk::failing::FailingDisk;
-    use workload::access::Region;
+    use workload::access::{Region, generator};
 
     fn orders() -> Orders {
         Orders {
             clock: Clock::calibrated(),
             region: Region { start: 0, blocks: 100, block_bytes: 4096 },
-            random: true,
+            workload: Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap()),
             direction: Direction::Write,
             sync: None,
             sync_every: 1,
-            drain: true,
-            streams: 1,
+            sync_timing: SyncTiming::Drained,
             renew_every: None,
             rate: None,
             seed: 1,
@@ -178,7 +188,9 @@ mod tests {
         let tally = Tally::new();
         let mut buffers = Buffers::new(4, 4096, Content::Random, &mut generator(1, 0)).unwrap();
         let bounds = Bounds::new(limit, orders.clock, orders.clock.ticks());
-        let end = Blocking { disk, orders, bounds, buffers: &mut buffers, tally: &tally, stop: &Stop::new() }.run();
+        let end =
+            Blocking { disk, orders, bounds, buffers: &mut buffers, tally: &tally, stop: &Stop::new(), written: None }
+                .run();
         (end, tally)
     }
 
@@ -213,9 +225,22 @@ mod tests {
     }
 
     #[test]
+    fn sizes_that_vary_are_moved_and_counted() {
+        let mut orders = orders();
+        let share = |bytes, weight| SizeShare { bytes, weight };
+        let writes = vec![share(512, 50), share(4096, 50)];
+        orders.workload.sizes = Some(BlockSizes { align_bytes: 512, reads: writes.clone(), writes });
+        orders.region.block_bytes = 512;
+        let (end, _) = run(&mut NullDisk, &orders, Limit::Count(1000));
+        assert_eq!(end.writes, 1000);
+        // Half of the writes are 4 KiB.
+        assert!((2_100_000..2_500_000).contains(&end.written_bytes), "{}", end.written_bytes);
+    }
+
+    #[test]
     fn a_used_up_layout_is_renewed() {
         let mut orders = orders();
-        orders.random = false;
+        orders.workload.pattern = Pattern::Write;
         orders.renew_every = Some(100);
         // 100 writes, a renewal, 100 writes, then the second renewal fails.
         let mut disk = FailingDisk { requests: 201, error: Errno::NOSPC };

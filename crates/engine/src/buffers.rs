@@ -77,7 +77,7 @@ impl Buffers {
 
     /// Makes a slot's content this write's own, and returns it.
     #[inline]
-    pub fn stamped(&mut self, slot: usize, offset: u64) -> &[u8] {
+    pub fn stamped(&mut self, slot: usize, offset: u64) -> &mut [u8] {
         let number = self.writes;
         self.writes += 1;
         let zero = self.content == Content::Zero;
@@ -90,7 +90,7 @@ impl Buffers {
 
     /// The next slot in turn, made this write's own: a pool that is larger than one write keeps consecutive writes apart in memory.
     #[inline]
-    pub fn next_stamped(&mut self, offset: u64) -> &[u8] {
+    pub fn next_stamped(&mut self, offset: u64) -> &mut [u8] {
         let slot = (self.writes % self.slots() as u64) as usize;
         self.stamped(slot, offset)
     }

@@ -13,6 +13,11 @@ use workload::SyncCall;
 
 /// Blocking storage.
 pub trait Disk {
+    /// What a write is called where one fails.
+    fn write_name(&self) -> &'static str {
+        "write"
+    }
+
     /// Reads into `block` from `offset`; returns the bytes read.
     ///
     /// # Errors

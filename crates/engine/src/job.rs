@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use measurement::SortFigures;
 use rustix::io::Errno;
-use workload::{Limit, Rate, SyncCall, Until};
+use workload::{Limit, Rate, SyncCall, SyncTiming, Until, Workload};
 
 use crate::clock::Clock;
 use crate::recorder::Recorder;
-use workload::access::{Gaps, Mix, Region};
+use workload::access::{Gaps, Mix, Order, Region, Sizes};
 
 /// Whether operations read, write, or are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,18 +68,16 @@ pub struct Orders {
     pub clock: Clock,
     /// The job's own part of the target.
     pub region: Region,
-    /// Whether blocks are drawn at random.
-    pub random: bool,
+    /// What is done to which blocks in which order: its pattern, order, streams and sizes.
+    pub workload: Workload,
     /// Whether operations read or write.
     pub direction: Direction,
     /// The call that follows the writes, if one does.
     pub sync: Option<SyncCall>,
     /// Writes before each such call; at least 1.
     pub sync_every: u32,
-    /// Whether nothing may be in flight while it syncs.
-    pub drain: bool,
-    /// Places in which sequential blocks go by turns.
-    pub streams: u32,
+    /// What becomes of writes in flight when it syncs.
+    pub sync_timing: SyncTiming,
     /// Writes after which the file starts over, for layouts that are used up by writing.
     pub renew_every: Option<u64>,
     /// A fixed offered load.
@@ -91,6 +89,16 @@ pub struct Orders {
 }
 
 impl Orders {
+    /// Which block comes next.
+    pub fn order(&self) -> Order {
+        Order::new(&self.workload, self.region, self.seed, self.job)
+    }
+
+    /// How large the next operation is, where sizes vary.
+    pub fn sizes(&self) -> Option<Sizes> {
+        self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), self.seed, self.job))
+    }
+
     /// Draws whether the next operation reads, where they are mixed.
     pub fn mix(&self) -> Mix {
         let read_percent = match self.direction {
@@ -207,6 +215,13 @@ pub enum Failure {
         /// Bytes asked.
         asked: u64,
     },
+    /// A block that was read back is not the one that was written.
+    Mismatch {
+        /// Where.
+        offset: u64,
+        /// How it differs.
+        flaw: &'static str,
+    },
     /// A sort came to an end that no single operation explains.
     Sort(String),
     /// The thread's code panicked; its measurements are gone.
@@ -254,6 +269,9 @@ impl std::fmt::Display for Failure {
                 // What write(2) and read(2) name as causes; there is no error number that tells them apart.
                 let cause = if *operation == "read" { "the file ends there" } else { "the disk is full" };
                 write!(f, "{operation} at offset {offset} moved {moved} of {asked} bytes, as when {cause}")
+            }
+            Failure::Mismatch { offset, flaw } => {
+                write!(f, "the block at offset {offset} is not what was written there: {flaw}")
             }
             Failure::Sort(what) => f.write_str(what),
             Failure::Panic => f.write_str("a job of the engine broke down; this is a defect of flushmark"),

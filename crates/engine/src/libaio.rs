@@ -10,11 +10,15 @@ use std::time::Duration;
 
 use rustix::io::{Errno, ReadWriteFlags};
 
+use workload::SyncCall;
+
 use crate::buffers::Buffers;
 use crate::queue::{Completion, Operation, Queue};
 
 const READ: u16 = 0;
 const WRITE: u16 = 1;
+const FSYNC: u16 = 2;
+const FDSYNC: u16 = 3;
 
 /// A request (`struct iocb`).
 #[repr(C)]
@@ -54,6 +58,8 @@ const _: () = assert!(size_of::<Request>() == 64 && size_of::<Event>() == 32);
 pub struct Libaio {
     context: libc::c_ulong,
     requests: Vec<Request>,
+    /// A sync must have neither address nor length.
+    syncs: Vec<Request>,
     prepared: Vec<*mut Request>,
     events: Vec<Event>,
     taken: usize,
@@ -70,6 +76,7 @@ impl Libaio {
         file: BorrowedFd<'_>,
         depth: u32,
         write_flags: ReadWriteFlags,
+        queued: Option<SyncCall>,
         buffers: &Buffers,
     ) -> Result<Libaio, Errno> {
         let mut context: libc::c_ulong = 0;
@@ -86,9 +93,20 @@ impl Libaio {
                 ..Request::default()
             }
         };
+        let sync = |call: SyncCall| {
+            let opcode = if call == SyncCall::Fsync { FSYNC } else { FDSYNC };
+            let sync = move |slot| Request {
+                slot: u64::from(slot),
+                fd: file.as_raw_fd() as u32,
+                opcode,
+                ..Request::default()
+            };
+            (0..depth).map(sync).collect()
+        };
         Ok(Libaio {
             context,
             requests: (0..depth).map(request).collect(),
+            syncs: queued.map(sync).unwrap_or_default(),
             prepared: Vec::with_capacity(depth as usize),
             events: vec![Event::default(); depth as usize],
             taken: 0,
@@ -103,10 +121,15 @@ fn check(answer: libc::c_long) -> Result<usize, Errno> {
 }
 
 impl Queue for Libaio {
-    fn push(&mut self, slot: u32, operation: Operation, offset: u64) {
+    fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
+        if operation == Operation::Sync {
+            self.prepared.push(&raw mut self.syncs[slot as usize]);
+            return;
+        }
         let request = &mut self.requests[slot as usize];
         request.opcode = if operation == Operation::Read { READ } else { WRITE };
         request.offset = offset as i64;
+        request.length = u64::from(bytes);
         self.prepared.push(request);
     }
 
@@ -114,7 +137,7 @@ impl Queue for Libaio {
         let mut first = 0;
         while first < self.prepared.len() {
             let rest = &mut self.prepared[first..];
-            // SAFETY: the pointers lead to `requests`, which neither moves nor shrinks while the context lives, and which name memory and a
+            // SAFETY: the pointers lead to `requests` and `syncs`, which neither moves nor shrinks while the context lives, and which name memory and a
             // file that the job keeps until it has drained the queue.
             let taken = unsafe { libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr()) };
             first += check(taken)?;

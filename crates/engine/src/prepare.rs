@@ -33,14 +33,14 @@ pub struct PartSpec {
     pub direct: bool,
     /// Whether cached pages are dropped when it is ready.
     pub invalidate: bool,
-    /// Whether it is written through although it was there before.
-    pub precondition: bool,
+    /// From where on it is written through although it was there before, if it is.
+    pub precondition: Option<u64>,
     /// What it is filled with.
     pub content: Content,
 }
 
 /// A part that is ready.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Part {
     /// The file's name in a directory.
     pub name: String,
@@ -97,23 +97,26 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                 part.direct = direct;
                 part.alignment_bytes = target.alignment_bytes(&file);
                 part.start = part.start.next_multiple_of(spec.unit_bytes);
-                if spec.precondition {
+                if let Some(from) = spec.precondition {
                     let filler = Filler { preparation, content: spec.content, time_left: None };
-                    filler.overwrite(&file, part.start, size_bytes).map_err(failed("write the test area of"))?;
+                    let (start, bytes) = (part.start + from, size_bytes.saturating_sub(from));
+                    filler.overwrite(&file, start, bytes).map_err(failed("write the test area of"))?;
                 }
             }
             Kind::Directory { scratch, .. } => {
-                if spec.layout != Layout::Overwrite {
+                if spec.layout.needs_new_file() {
                     scratch.remove(&spec.name);
                 }
                 let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty()).map_err(unopened)?;
                 part.direct = direct;
                 part.alignment_bytes = target.alignment_bytes(&file);
                 match spec.layout {
-                    Layout::Append => {}
-                    Layout::Preallocated => fallocate(&file, FallocateFlags::empty(), 0, size_bytes)
-                        .and_then(|()| fsync(&file))
-                        .map_err(failed("reserve space (fallocate) in"))?,
+                    Layout::Append | Layout::Empty => {}
+                    Layout::Preallocated | Layout::PreallocatedOnce => {
+                        fallocate(&file, FallocateFlags::empty(), 0, size_bytes)
+                            .and_then(|()| fsync(&file))
+                            .map_err(failed("reserve space (fallocate) in"))?;
+                    }
                     Layout::Overwrite => {
                         let left = preparation.time_max.map(|most| most.saturating_sub(begun.elapsed()));
                         let filler = Filler { preparation, content: spec.content, time_left: left };
@@ -265,7 +268,7 @@ impl Filler<'_> {
                 break;
             }
             // The file ends on a whole piece: direct I/O would refuse an odd rest.
-            let moved = pwrite(file.as_fd(), buffers.next_stamped(written), written)?;
+            let moved = pwrite(file.as_fd(), &*buffers.next_stamped(written), written)?;
             if moved != PIECE_BYTES {
                 return Err(Errno::NOSPC);
             }

@@ -11,6 +11,8 @@ pub enum Operation {
     Read,
     /// Write one block (and whatever the queue was told to link behind each write).
     Write,
+    /// Make completed writes durable, by the call that the queue was set up with.
+    Sync,
 }
 
 /// What has finished.
@@ -26,8 +28,8 @@ pub struct Completion {
 
 /// Storage that takes operations and answers later. Each slot has one block of memory and at most one operation in flight.
 pub trait Queue {
-    /// Prepares a slot's operation; the kernel does not see it yet.
-    fn push(&mut self, slot: u32, operation: Operation, offset: u64);
+    /// Prepares a slot's operation on at most the slot's own number of bytes; the kernel does not see it yet.
+    fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32);
 
     /// Hands over what was prepared, and waits until `least` completions are there or the time is over.
     ///
@@ -42,21 +44,20 @@ pub trait Queue {
 /// `null:` at depth: every operation is complete as soon as it is handed over.
 #[derive(Debug)]
 pub struct NullQueue {
-    block_bytes: usize,
-    taken: Vec<u32>,
+    taken: Vec<(u32, u32)>,
 }
 
 impl NullQueue {
     /// For as many slots as `depth`.
-    pub fn new(depth: u32, block_bytes: usize) -> NullQueue {
-        NullQueue { block_bytes, taken: Vec::with_capacity(depth as usize) }
+    pub fn new(depth: u32) -> NullQueue {
+        NullQueue { taken: Vec::with_capacity(depth as usize) }
     }
 }
 
 impl Queue for NullQueue {
     #[inline]
-    fn push(&mut self, slot: u32, _operation: Operation, _offset: u64) {
-        self.taken.push(slot);
+    fn push(&mut self, slot: u32, _operation: Operation, _offset: u64, bytes: u32) {
+        self.taken.push((slot, bytes));
     }
 
     #[inline]
@@ -66,7 +67,7 @@ impl Queue for NullQueue {
 
     #[inline]
     fn next_completion(&mut self) -> Option<Completion> {
-        let slot = self.taken.pop()?;
-        Some(Completion { slot, linked_sync: false, moved: Ok(self.block_bytes) })
+        let (slot, bytes) = self.taken.pop()?;
+        Some(Completion { slot, linked_sync: false, moved: Ok(bytes as usize) })
     }
 }

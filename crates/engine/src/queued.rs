@@ -17,7 +17,9 @@ use crate::disk::Disk;
 use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
 use crate::pace::Pace;
 use crate::queue::{Completion, Operation, Queue};
-use workload::access::{Access, Random, Sequential, Streams, generator};
+use crate::readback::{self, Written};
+use workload::access::{Access, Order};
+use workload::{SyncCall, SyncTiming};
 
 const READ: u8 = 0;
 const WRITE: u8 = 1;
@@ -48,33 +50,30 @@ pub struct Queued<'a, Q, D> {
     pub tally: &'a Tally,
     /// Asked after each batch.
     pub stop: &'a Stop,
+    /// Notes what was written, where it is read back afterwards.
+    pub written: Option<&'a mut Written>,
 }
 
 impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
     /// Runs until the bounds, a stop, or an error; nothing is in flight afterwards.
     pub fn run(self) -> JobEnd {
-        let plain = self.orders.rate.is_none() && self.orders.sync.is_none() && self.orders.renew_every.is_none();
-        if plain && !self.linked { self.ordered::<true>() } else { self.ordered::<false>() }
+        let orders = self.orders;
+        let paced = orders.rate.is_some() || orders.sync.is_some() || orders.renew_every.is_some();
+        let varied = orders.workload.sizes.is_some() || orders.workload.verify;
+        if !(paced || varied || self.linked) { self.ordered::<true>() } else { self.ordered::<false>() }
     }
 
     fn ordered<const PLAIN: bool>(self) -> JobEnd {
-        let region = self.orders.region;
-        let draws = generator(self.orders.seed, self.orders.job);
-        match (self.orders.random, self.orders.direction) {
-            (false, direction) if self.orders.streams > 1 => {
-                let access = Streams::new(region, self.orders.streams);
-                match direction {
-                    Direction::Read => self.work::<_, READ, PLAIN>(access),
-                    Direction::Write => self.work::<_, WRITE, PLAIN>(access),
-                    Direction::Mixed(_) => self.work::<_, MIXED, PLAIN>(access),
-                }
-            }
-            (false, Direction::Read) => self.work::<_, READ, PLAIN>(Sequential::new(region)),
-            (false, Direction::Write) => self.work::<_, WRITE, PLAIN>(Sequential::new(region)),
-            (false, Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(Sequential::new(region)),
-            (true, Direction::Read) => self.work::<_, READ, PLAIN>(Random::new(region, draws)),
-            (true, Direction::Write) => self.work::<_, WRITE, PLAIN>(Random::new(region, draws)),
-            (true, Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(Random::new(region, draws)),
+        match (self.orders.order(), self.orders.direction) {
+            (Order::Sequential(access), Direction::Read) => self.work::<_, READ, PLAIN>(access),
+            (Order::Sequential(access), Direction::Write) => self.work::<_, WRITE, PLAIN>(access),
+            (Order::Sequential(access), Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(access),
+            (Order::Random(access), Direction::Read) => self.work::<_, READ, PLAIN>(access),
+            (Order::Random(access), Direction::Write) => self.work::<_, WRITE, PLAIN>(access),
+            (Order::Random(access), Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(access),
+            (order, Direction::Read) => self.work::<_, READ, PLAIN>(order),
+            (order, Direction::Write) => self.work::<_, WRITE, PLAIN>(order),
+            (order, Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(order),
         }
     }
 
@@ -85,8 +84,6 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         if end.failure.is_some() {
             self.drain(&mut flight);
         }
-        let block_bytes = self.orders.region.block_bytes;
-        (end.read_bytes, end.written_bytes) = (end.reads * block_bytes, end.writes * block_bytes);
         end
     }
 
@@ -97,6 +94,9 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         end: &mut JobEnd,
     ) -> Result<(), Failure> {
         let clock = self.orders.clock;
+        let usual_bytes = self.orders.workload.block_bytes.get();
+        let mut sizes = if PLAIN { None } else { self.orders.sizes() };
+        let verify = !PLAIN && self.orders.workload.verify;
         let mut mix = self.orders.mix();
         let mut pace = self.orders.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
         let mut group = Group::new(self.orders);
@@ -106,21 +106,40 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         loop {
             let stopping = self.bounds.reached(now, end.reads + end.writes) || self.stop.is_requested();
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
-            while room > 0 && (PLAIN || !group.is_full()) {
+            // A sync is due after the last write, too.
+            while (room > 0 && (PLAIN || !group.is_full())) || (!PLAIN && group.queues_sync()) {
+                if !PLAIN && group.queues_sync() {
+                    let Some(slot) = flight.free.pop() else { break };
+                    group.note_begin(now);
+                    self.queue.push(slot, Operation::Sync, 0, 0);
+                    flight.begin_sync(slot, now, group.begun);
+                    group.unsynced = 0;
+                    continue;
+                }
                 let due = if PLAIN { None } else { pace.as_ref().map(Pace::due) };
                 if due.is_some_and(|due| due > now) {
                     break;
                 }
                 let Some(slot) = flight.free.pop() else { break };
-                let offset = access.next();
                 let reads = DIRECTION == READ || (DIRECTION == MIXED && mix.next_reads());
+                let (offset, bytes) = match &mut sizes {
+                    None if verify => (flight.next_apart(&mut access), usual_bytes),
+                    None => (access.next(), usual_bytes),
+                    Some(sizes) => {
+                        let bytes = sizes.next(reads);
+                        (access.next_of(u64::from(bytes)), bytes)
+                    }
+                };
                 if reads {
-                    self.queue.push(slot, Operation::Read, offset);
+                    self.queue.push(slot, Operation::Read, offset, bytes);
                 } else {
-                    self.buffers.stamped(slot as usize, offset);
-                    self.queue.push(slot, Operation::Write, offset);
+                    let block = self.buffers.stamped(slot as usize, offset);
+                    if verify {
+                        readback::seal(block);
+                    }
+                    self.queue.push(slot, Operation::Write, offset, bytes);
                 }
-                flight.begin(slot, reads, offset, due.unwrap_or(now));
+                flight.begin(slot, reads, offset, bytes, due.unwrap_or(now));
                 if !PLAIN {
                     group.add(reads);
                     if let Some(pace) = &mut pace {
@@ -133,7 +152,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             if !PLAIN && !reads_only::<DIRECTION>() {
                 group.note_begin(now);
             }
-            if !PLAIN && !self.orders.drain && group.needs_sync() {
+            if !PLAIN && self.orders.sync_timing == SyncTiming::Undrained && group.needs_sync() {
                 // What is in flight goes out first; the sync does not wait for it.
                 self.submit(0, None)?;
                 now = self.sync(&mut group, now, end)?;
@@ -175,7 +194,13 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
     }
 
     #[inline]
-    fn count(&self, completion: Completion, now: u64, flight: &mut Flight, end: &mut JobEnd) -> Result<(), Failure> {
+    fn count(
+        &mut self,
+        completion: Completion,
+        now: u64,
+        flight: &mut Flight,
+        end: &mut JobEnd,
+    ) -> Result<(), Failure> {
         let clock = self.orders.clock;
         let slot = &mut flight.slots[completion.slot as usize];
         let elapsed = clock.ns(now.saturating_sub(slot.begun));
@@ -192,21 +217,40 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             end.syncs += 1;
             return Ok(());
         }
+        if slot.syncs {
+            let commit_begun = slot.written;
+            flight.free.push(completion.slot);
+            flight.count -= 1;
+            let operation = self.orders.sync.map_or("fsync", SyncCall::name);
+            completion.moved.map_err(|errno| Failure::Errno { operation, offset: None, errno })?;
+            self.tally.sync.record(elapsed);
+            if self.depth == 1 {
+                self.tally.commit.record(clock.ns(now.saturating_sub(commit_begun)));
+            }
+            end.syncs += 1;
+            return Ok(());
+        }
         let reads = slot.reads;
-        let offset = slot.offset;
+        let (offset, bytes) = (slot.offset, slot.bytes);
         slot.written = now;
+        slot.waits = false;
         if !self.linked || reads {
             flight.free.push(completion.slot);
             flight.count -= 1;
         }
         let operation = if reads { "read" } else { "write" };
-        Failure::check(operation, offset, self.orders.region.block_bytes as usize, completion.moved)?;
+        Failure::check(operation, offset, bytes as usize, completion.moved)?;
         if reads {
             self.tally.read.record(elapsed);
             end.reads += 1;
+            end.read_bytes += u64::from(bytes);
         } else {
             self.tally.write.record(elapsed);
             end.writes += 1;
+            end.written_bytes += u64::from(bytes);
+            if let Some(written) = &mut self.written {
+                written.note(offset);
+            }
         }
         Ok(())
     }
@@ -269,7 +313,11 @@ struct Slot {
     begun: u64,
     written: u64,
     offset: u64,
+    bytes: u32,
     reads: bool,
+    syncs: bool,
+    /// Whether it is in flight.
+    waits: bool,
 }
 
 /// What is in flight.
@@ -286,8 +334,28 @@ impl Flight {
     }
 
     #[inline]
-    fn begin(&mut self, slot: u32, reads: bool, offset: u64, begun: u64) {
-        self.slots[slot as usize] = Slot { begun, written: 0, offset, reads };
+    fn begin(&mut self, slot: u32, reads: bool, offset: u64, bytes: u32, begun: u64) {
+        self.slots[slot as usize] = Slot { begun, written: 0, offset, bytes, reads, syncs: false, waits: true };
+        self.count += 1;
+    }
+
+    /// The next block that no operation in flight touches: of two writes to one block at the same time, either may be the last. Where all blocks are in flight, any.
+    fn next_apart(&self, access: &mut impl Access) -> u64 {
+        let mut offset = access.next();
+        for _ in 0..8 * self.slots.len() {
+            if !self.slots.iter().any(|slot| slot.waits && slot.offset == offset) {
+                break;
+            }
+            offset = access.next();
+        }
+        offset
+    }
+
+    /// A sync in flight; `written` is when the commit began that it ends.
+    fn begin_sync(&mut self, slot: u32, begun: u64, commit_begun: u64) {
+        let (offset, bytes) = (0, 0);
+        self.slots[slot as usize] =
+            Slot { begun, written: commit_begun, offset, bytes, reads: false, syncs: true, waits: false };
         self.count += 1;
     }
 }
@@ -297,6 +365,7 @@ impl Flight {
 #[derive(Debug)]
 struct Group {
     sync_every: Option<u32>,
+    queued: bool,
     renew_every: Option<u64>,
     unsynced: u32,
     unrenewed: u64,
@@ -308,6 +377,7 @@ impl Group {
     fn new(orders: &Orders) -> Group {
         Group {
             sync_every: orders.sync.map(|_| orders.sync_every),
+            queued: orders.sync_timing == SyncTiming::Queued,
             renew_every: orders.renew_every,
             unsynced: 0,
             unrenewed: 0,
@@ -334,6 +404,11 @@ impl Group {
         self.sync_every.is_some_and(|every| self.unsynced >= every)
     }
 
+    /// Whether a sync is due that goes among the operations in flight.
+    fn queues_sync(&self) -> bool {
+        self.queued && self.needs_sync()
+    }
+
     fn needs_renewal(&self) -> bool {
         self.renew_every.is_some_and(|every| self.unrenewed >= every)
     }
@@ -354,21 +429,20 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use workload::{Content, Limit, SyncCall};
+    use workload::{BlockBytes, Content, Limit, Pattern, Workload};
 
     use super::*;
     use crate::clock::Clock;
     use crate::disk::NullDisk;
     use crate::queue::NullQueue;
-    use workload::access::Region;
+    use workload::access::{Region, generator};
 
     fn orders() -> Orders {
         Orders {
-            drain: true,
-            streams: 1,
+            sync_timing: SyncTiming::Drained,
             clock: Clock::calibrated(),
             region: Region { start: 0, blocks: 1000, block_bytes: 4096 },
-            random: true,
+            workload: Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap()),
             direction: Direction::Write,
             sync: None,
             sync_every: 1,
@@ -395,6 +469,7 @@ mod tests {
             buffers: &mut buffers,
             tally: &tally,
             stop: &Stop::new(),
+            written: None,
         };
         (job.run(), tally)
     }
@@ -411,7 +486,7 @@ mod tests {
     }
 
     impl Queue for Checking {
-        fn push(&mut self, slot: u32, operation: Operation, _: u64) {
+        fn push(&mut self, slot: u32, operation: Operation, _: u64, _: u32) {
             assert!(!self.in_flight.iter().any(|&(other, _)| other == slot), "slot {slot} is in flight already");
             self.in_flight.push((slot, operation));
             self.most = self.most.max(self.in_flight.len());
@@ -459,6 +534,24 @@ mod tests {
     }
 
     #[test]
+    fn a_queued_sync_is_one_operation_of_those_in_flight() {
+        let mut orders = orders();
+        orders.sync = Some(SyncCall::Fsync);
+        orders.sync_timing = SyncTiming::Queued;
+        orders.sync_every = 3;
+        let mut queue = Checking::default();
+        let (end, tally) = run(&mut queue, 8, false, &orders, 500);
+        assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (500, 166, 0, 8));
+        assert_eq!((tally.write.count(), tally.sync.count()), (500, 166));
+        let mut queue = Checking::default();
+        let (end, tally) = run(&mut queue, 1, false, &orders, 6);
+        assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (6, 2, 2, 1));
+        let mut queue = Checking { fail_at: Some(4), ..Checking::default() };
+        let (end, _) = run(&mut queue, 1, false, &orders, 6);
+        assert!(matches!(end.failure, Some(Failure::Errno { operation: "fsync", errno: Errno::IO, .. })));
+    }
+
+    #[test]
     fn a_linked_sync_follows_each_write() {
         let mut queue = Checking { linked: true, ..Checking::default() };
         let (end, tally) = run(&mut queue, 4, true, &orders(), 100);
@@ -479,7 +572,7 @@ mod tests {
 
     #[test]
     fn null_takes_everything_at_any_depth() {
-        let (end, tally) = run(&mut NullQueue::new(32, 4096), 32, false, &orders(), 10_000);
+        let (end, tally) = run(&mut NullQueue::new(32), 32, false, &orders(), 10_000);
         assert_eq!((end.writes, tally.write.count()), (10_000, 10_000));
     }
 }

@@ -6,7 +6,7 @@ use measurement::{
     DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, SortFigures, TestResult, WorkloadRecord,
 };
 use workload::{
-    Area, Content, EngineChoice, Layout, Room, SortWork, Step, StepProgram, Test, Work, Workload, format_bytes,
+    Area, Content, EngineChoice, JobPart, Layout, Room, SortWork, Step, StepProgram, Test, Work, Workload, format_bytes,
 };
 
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::crew::{Crew, Finished, Report, Stage};
 use crate::error::EngineError;
 use crate::job::{JobEnd, Stop};
 use crate::limits;
-use crate::prepare::{PartSpec, Preparation, Prepared, prepare};
+use crate::prepare::{Part, PartSpec, Preparation, Prepared, prepare};
 use crate::spilling::{self, SortJob};
 use crate::stepping::Stepping;
 use crate::target::Target;
@@ -94,7 +94,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn blocks(&self, workload: &Workload, observe: &mut dyn FnMut(&Progress)) -> Result<TestResult, NotRun> {
-        if workload.layout != Layout::Overwrite && !matches!(self.target.kind_name(), "directory" | "null") {
+        if workload.layout.starts_over() && !matches!(self.target.kind_name(), "directory" | "null") {
             return Err(NotRun::Skip(format!(
                 "a layout of {} needs a directory as its target",
                 workload.layout.name()
@@ -104,29 +104,43 @@ impl Run<'_> {
             "null" => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
-        let block_bytes = u64::from(workload.block_bytes.get());
+        if workload.verify && carrier == Carrier::Null {
+            return Err(NotRun::Skip("it reads back what it wrote, and null: keeps nothing".to_owned()));
+        }
+        let unit_bytes = workload.unit_bytes();
         let jobs = workload.jobs.get();
         limits::open_files(jobs, 3)?;
-        limits::memory(jobs, workload.depth_effective(), block_bytes)?;
+        limits::memory(jobs, workload.depth_effective(), u64::from(workload.largest_bytes()))?;
 
         let room = self.target.room();
         if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
             return Err(NotRun::Skip(format!("it works on {percent}% of its target, and null: has no size")));
         }
-        let part = |job| PartSpec {
-            name: format!("{}-{job}", workload.layout.name()),
-            size_bytes: workload.size_per_job_bytes(room),
-            unit_bytes: block_bytes,
-            layout: workload.layout,
+        // A device that holds data already is neither empty nor reserved.
+        let is_new = matches!(self.target.kind_name(), "directory" | "null");
+        let asked = workload.parts(is_new, room);
+        let spec = |file: usize| PartSpec {
+            name: format!("{}-{file}", workload.layout.name()),
+            size_bytes: asked.files[file],
+            unit_bytes,
+            layout: if is_new { workload.layout } else { Layout::Overwrite },
             direct: workload.direct,
             invalidate: workload.invalidate,
-            precondition: workload.precondition,
+            precondition: workload.precondition.then_some(workload.offset_bytes),
             content: workload.content,
         };
-        let specs: Vec<PartSpec> = (0..jobs).map(part).collect();
-        let Prepared { parts, mut notes } = self.prepare(&specs, workload.seed)?;
-        if let Some(part) = parts.iter().find(|part| part.direct && block_bytes % part.alignment_bytes != 0) {
-            return Err(NotRun::Skip(self.misaligned(block_bytes, part.alignment_bytes)));
+        let specs: Vec<PartSpec> = (0..asked.files.len()).map(spec).collect();
+        let Prepared { parts: files, mut notes } = self.prepare(&specs, workload.seed)?;
+        let sizes: Vec<u64> = files.iter().map(|file| file.size_bytes).collect();
+        let Some(placed) = workload.parts_within(&asked, &sizes) else {
+            let path = self.target.path().to_owned();
+            let (size_bytes, needed_bytes) = (sizes.iter().sum(), asked.files.iter().sum());
+            return Err(EngineError::TooSmall { path, size_bytes, needed_bytes }.into());
+        };
+        let of_job = |part: &JobPart| Part { start: part.start, size_bytes: part.bytes, ..files[part.file].clone() };
+        let parts: Vec<Part> = placed.jobs.iter().map(of_job).collect();
+        if let Some(part) = parts.iter().find(|part| part.direct && !workload.is_aligned_to(part.alignment_bytes)) {
+            return Err(NotRun::Skip(self.misaligned(u64::from(workload.block_bytes.get()), part.alignment_bytes)));
         }
         notes.extend(note);
         self.rest(workload.rest)?;
@@ -134,14 +148,14 @@ impl Run<'_> {
         let mut record = WorkloadRecord::of(self.test);
         record.direct = workload.direct && parts.iter().all(|part| part.direct);
         record.submission = carrier.submission();
-        record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
+        record.size_bytes = placed.span_bytes();
         let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
-        let commits = syncs_apart && workload.pattern.writes() && (workload.drain || workload.depth_effective() == 1);
+        let commits = syncs_apart && workload.pattern.writes() && workload.syncs_commit();
         let headline = if commits { Headline::Commits } else { Headline::Operations };
         let clock = Clock::calibrated();
         let crew = Crew {
             jobs,
-            limit: workload.limit,
+            limit: workload.limit_on(parts.iter().map(|part| part.size_bytes).max().unwrap_or(0)),
             warm_up: workload.warm_up.0,
             clock,
             headline,
@@ -150,7 +164,8 @@ impl Run<'_> {
             stop: self.stop,
         };
         let finished = crew.measure(observe, &|job, stage| {
-            BlockJob { target: self.target, workload, carrier, part: &parts[job as usize], clock, job }.run(stage)
+            let part = &parts[job as usize];
+            BlockJob { target: self.target, workload, carrier, part, clock, job, stop: self.stop }.run(stage)
         })?;
         self.forget(&specs);
         let writes_are_commits = !syncs_apart && workload.sync.is_durable() && workload.pattern.writes();
@@ -179,7 +194,7 @@ impl Run<'_> {
                 layout: file.layout,
                 direct: file.direct,
                 invalidate: true,
-                precondition: false,
+                precondition: None,
                 content: program.content,
             }
         };
@@ -234,7 +249,7 @@ impl Run<'_> {
             layout: Layout::Append,
             direct: sort.direct,
             invalidate: true,
-            precondition: false,
+            precondition: None,
             content: Content::Zero,
         };
         let specs: Vec<PartSpec> = (0..jobs).map(part).collect();
@@ -298,7 +313,7 @@ impl Run<'_> {
 
     /// Removes files that the next test could not use.
     fn forget(&self, specs: &[PartSpec]) {
-        for spec in specs.iter().filter(|spec| spec.layout != Layout::Overwrite) {
+        for spec in specs.iter().filter(|spec| spec.layout.needs_new_file()) {
             self.target.remove_file(&spec.name);
         }
     }

@@ -42,6 +42,8 @@ pub struct UringSetup<'a> {
     pub write_flags: ReadWriteFlags,
     /// The sync that is linked behind each write, if one is.
     pub linked: Option<SyncCall>,
+    /// The sync that is an operation of its own, if one is.
+    pub queued: Option<SyncCall>,
 }
 
 impl Uring {
@@ -51,8 +53,9 @@ impl Uring {
     /// # Errors
     /// `ENOSYS` or `EPERM` where io_uring is absent or switched off, `ENOMEM` beyond a limit.
     pub fn new(setup: UringSetup<'_>, buffers: &Buffers) -> Result<Uring, Errno> {
-        let UringSetup { file, depth, write_flags, linked } = setup;
-        let mut ring = Ring::new(if linked.is_some() { 2 * depth } else { depth })?;
+        let UringSetup { file, depth, write_flags, linked, queued } = setup;
+        let sync = linked.or(queued);
+        let mut ring = Ring::new(if sync.is_some() { 2 * depth } else { depth })?;
         ring.register_file(file)?;
         ring.register_self();
         let registered_buffers = Uring::register(&ring, buffers);
@@ -67,7 +70,8 @@ impl Uring {
                 user_data: u64::from(slot),
                 ..Entry::default()
             };
-            if let Some(call) = linked {
+            // Entries of their own, because a sync must have neither address nor length.
+            if let Some(call) = sync {
                 let flags = match call {
                     SyncCall::Fsync => IoringFsyncFlags::empty(),
                     SyncCall::Fdatasync => IoringFsyncFlags::DATASYNC,
@@ -107,15 +111,20 @@ impl Uring {
 
 impl Queue for Uring {
     #[inline]
-    fn push(&mut self, slot: u32, operation: Operation, offset: u64) {
+    fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32) {
+        if operation == Operation::Sync {
+            self.ring.prepare(self.depth + slot);
+            return;
+        }
         let opcode = match (operation, self.registered_buffers) {
             (Operation::Read, true) => IoringOp::ReadFixed,
             (Operation::Read, false) => IoringOp::Read,
-            (Operation::Write, true) => IoringOp::WriteFixed,
-            (Operation::Write, false) => IoringOp::Write,
+            (Operation::Write | Operation::Sync, true) => IoringOp::WriteFixed,
+            (Operation::Write | Operation::Sync, false) => IoringOp::Write,
         };
         let entry = self.ring.entry(slot);
         entry.opcode = opcode as u8;
+        entry.length = bytes;
         entry.offset = offset;
         self.ring.prepare(slot);
         if self.linked {
@@ -134,8 +143,9 @@ impl Queue for Uring {
     fn next_completion(&mut self) -> Option<Completion> {
         let finished = self.ring.next_finished()?;
         let index = finished.user_data as u32;
-        let linked_sync = index >= self.depth;
+        let is_sync = index >= self.depth;
         let moved = usize::try_from(finished.result).map_err(|_| Errno::from_raw_os_error(-finished.result));
-        Some(Completion { slot: if linked_sync { index - self.depth } else { index }, linked_sync, moved })
+        let slot = if is_sync { index - self.depth } else { index };
+        Some(Completion { slot, linked_sync: is_sync && self.linked, moved })
     }
 }

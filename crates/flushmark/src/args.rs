@@ -4,6 +4,7 @@ pub mod comparison;
 pub mod crash;
 pub mod emulate;
 pub mod export;
+pub mod fio;
 pub mod report;
 pub mod results;
 pub mod sort;
@@ -19,6 +20,7 @@ use measurement::{Grade, Use};
 use workload::EngineChoice;
 
 use export::PrintFormat;
+use fio::FioOptions;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -84,7 +86,7 @@ Uses: ceph-osd, zfs-slog, database-log, general. Grades: poor, fair, good, excel
     pub keep: store::KeepArgs,
 }
 
-/// Run a built-in suite, a plan (TOML) or a fio job file
+/// Run a built-in suite, a plan (TOML), a fio job file or a fio command line
 #[derive(Debug, Parser)]
 #[command(after_help = "\
 Examples:
@@ -92,11 +94,20 @@ Examples:
   flushmark run slog --target /dev/sdx --destroy-data
   flushmark run write-cache --target sim:micron-5100-eco-960gb
   flushmark run my-plan.toml --target . --format json > result.json
-  flushmark run job.fio --target /mnt/test")]
+  flushmark run job.fio --target /mnt/test
+  flushmark run --rw randwrite --bs 4k --fsync 1 --runtime 60 --target .
+  flushmark run --destroy-data -- fio -rw=write -bs=4k -sync=1 -runtime=60 -filename=/dev/sdx")]
 pub struct RunArgs {
     /// A suite's name (see `flushmark suites`), a plan.toml, or a fio job file
     #[arg(value_name = "SUITE")]
-    pub plan: String,
+    pub plan: Option<String>,
+
+    /// A fio command line, as it is
+    #[arg(value_name = "FIO", last = true)]
+    pub fio: Vec<String>,
+
+    #[command(flatten)]
+    pub fio_options: FioOptions,
 
     /// Where to run: a directory, a file, a device under /dev, a modelled drive sim:MODEL (see `flushmark models`), or null:
     #[arg(long, short, value_name = "TARGET")]

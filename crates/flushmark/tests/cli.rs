@@ -21,7 +21,7 @@ fn help() {
 
     Commands:
       check      What a commit costs here, in under a minute, with nothing destroyed and no root
-      run        Run a built-in suite, a plan (TOML) or a fio job file
+      run        Run a built-in suite, a plan (TOML), a fio job file or a fio command line
       drives     What this machine's drives are, how their write caches stand, and where they are used
       cache      The volatile write cache of a drive: seen, switched, put back
       host       What of this host slows a commit or endangers it, and what to do
@@ -131,13 +131,16 @@ fn help_of_check() {
 #[test]
 fn help_of_run() {
     insta::assert_snapshot!(shown(&["run", "--help"]), @"
-    Run a built-in suite, a plan (TOML) or a fio job file
+    Run a built-in suite, a plan (TOML), a fio job file or a fio command line
 
-    Usage: flushmark run [OPTIONS] <SUITE>
+    Usage: flushmark run [OPTIONS] [SUITE] [-- <FIO>...]
 
     Arguments:
-      <SUITE>
+      [SUITE]
               A suite's name (see `flushmark suites`), a plan.toml, or a fio job file
+
+      [FIO]...
+              A fio command line, as it is
 
     Options:
       -t, --target <TARGET>
@@ -205,6 +208,8 @@ fn help_of_run() {
       flushmark run write-cache --target sim:micron-5100-eco-960gb
       flushmark run my-plan.toml --target . --format json > result.json
       flushmark run job.fio --target /mnt/test
+      flushmark run --rw randwrite --bs 4k --fsync 1 --runtime 60 --target .
+      flushmark run --destroy-data -- fio -rw=write -bs=4k -sync=1 -runtime=60 -filename=/dev/sdx
     ");
 }
 
@@ -215,7 +220,7 @@ fn the_examples_of_the_help_parse() {
         let examples = help.lines().filter_map(|line| line.trim().strip_prefix("flushmark "));
         for example in examples {
             // Words that do not exist are refused before the help that stands behind them is shown.
-            let words = example.split_whitespace().take_while(|word| *word != ">").chain(["--help"]);
+            let words = example.split_whitespace().take_while(|word| ![">", "--"].contains(word)).chain(["--help"]);
             shown(&words.collect::<Vec<_>>());
         }
     }

@@ -156,7 +156,7 @@ fn strangeness(result: &TestResult, row: &Row, raw_device: bool) -> Option<u32> 
     let same_size = work.block_bytes == row.block_bytes && work.depth == row.depth && work.jobs == row.jobs;
     let same_direction = pattern.writes() == writes && pattern.reads() == row.pattern.reads();
     // Without O_DIRECT an unsynced operation measures memory.
-    let comparable = work.rate.is_none() && (work.direct || (writes && sync.is_durable()));
+    let comparable = work.rate.is_none() && work.order.is_plain() && (work.direct || (writes && sync.is_durable()));
     if !(same_size && same_direction && comparable) {
         return None;
     }

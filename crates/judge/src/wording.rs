@@ -1,7 +1,7 @@
 //! Numbers and names as people read them.
 
 use measurement::{Evidence, TestResult};
-use workload::{Submission, SyncMethod, format_bytes};
+use workload::{Submission, SyncMethod};
 
 /// `0.7 µs`, `42 µs`, `1.74 ms`, `12.5 ms`, `1.2 s`: three significant digits, as many as are kept.
 pub(crate) fn latency(us: f64) -> String {
@@ -95,10 +95,14 @@ pub(crate) fn how_submitted(result: &TestResult) -> &'static str {
 /// What a test did, in few words: `4 KiB write + fsync`, `4 KiB write`, `16 KiB write + fdatasync, 8 jobs`, `4 KiB read`.
 pub fn did(result: &TestResult) -> String {
     let work = &result.workload;
-    let block = format_bytes(work.block_bytes);
+    let block = work.block_title();
     let jobs = if work.jobs == 1 { String::new() } else { format!(", {} jobs", work.jobs) };
     let Some(pattern) = work.pattern else { return format!("a turn of {block}{jobs}") };
-    let verb = if pattern.writes() { "write" } else { "read" };
+    let verb = match pattern {
+        _ if pattern.trims() => "discard",
+        _ if pattern.writes() => "write",
+        _ => "read",
+    };
     match work.sync {
         Some(sync) if sync.is_durable() && pattern.writes() => {
             format!("{block} {verb} + {}{}{jobs}", sync_name(sync), how_submitted(result))

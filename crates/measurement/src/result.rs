@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{
-    Arrivals, Content, FileSpec, Layout, Pattern, Rate, Room, Submission, SyncMethod, Test, Work, Workload, WriteCache,
+    Arrivals, BlockOrder, BlockSizes, Content, FileSpec, Jobs, Layout, Pattern, Rate, Room, Sharing, Submission,
+    SyncMethod, SyncTiming, Test, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::histogram::{Histogram, LatencySummary};
@@ -13,6 +14,7 @@ use crate::sorting::{SortFigures, SortRecord};
 use crate::steady_state::SteadyState;
 
 /// What was done, as the result document says it: flat, so that a program finds each word at one place.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of a test")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadRecord {
     /// The pattern of blocks; `null` for a step program or a sort.
@@ -20,7 +22,7 @@ pub struct WorkloadRecord {
     /// Share of operations that read, for mixed patterns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u8>,
-    /// Bytes of one read or write; for a step program, bytes written in one turn.
+    /// Bytes of one read or write, 0 where they vary; for a step program, bytes written in one turn.
     pub block_bytes: u64,
     /// I/Os that each job was asked to keep in flight.
     pub depth: u32,
@@ -65,6 +67,30 @@ pub struct WorkloadRecord {
     /// A step program's steps, one turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
+    /// Whether a sync was one more operation in flight; absent: no, a job waited for it.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub sync_queued: bool,
+    /// Which bytes the jobs shared; absent: none.
+    #[serde(default, skip_serializing_if = "shares_nothing")]
+    pub sharing: Sharing,
+    /// Where in its file or device the first job's part began; absent: at its beginning.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub offset_bytes: u64,
+    /// How far each job's part began behind that of the one before it, where jobs shared a file or had their own; absent: not at all.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub offset_increment_bytes: u64,
+    /// Whether each job ended with an `fsync`, within its measured time; absent: no.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub end_fsync: bool,
+    /// In what the order of blocks differed from the plain one; absent: in nothing.
+    #[serde(default, skip_serializing_if = "BlockOrder::is_plain")]
+    pub order: BlockOrder,
+    /// The sizes of reads and writes, where they varied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<BlockSizes>,
+    /// Whether writes carried a checksum, and were read back and checked after the measurement; absent: no.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub verify: bool,
     /// What was asked of a sort; its records are `size_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortRecord>,
@@ -77,6 +103,21 @@ const fn yes() -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
 const fn is_yes(value: &bool) -> bool {
     *value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_no(value: &bool) -> bool {
+    !*value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_none(value: &u64) -> bool {
+    *value == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn shares_nothing(sharing: &Sharing) -> bool {
+    *sharing == Sharing::None
 }
 
 const fn one() -> u32 {
@@ -103,6 +144,11 @@ pub struct RateRecord {
 }
 
 impl WorkloadRecord {
+    /// The size of a block, or between which they vary.
+    pub fn block_title(&self) -> String {
+        self.sizes.as_ref().map_or_else(|| format_bytes(self.block_bytes), BlockSizes::title)
+    }
+
     /// Operations that all jobs together keep in flight throughout; `None` where the workload itself
     /// leaves the queue emptier at times (offered load, syncs, layouts that start over).
     pub fn constant_depth(&self) -> Option<u32> {
@@ -139,6 +185,14 @@ impl WorkloadRecord {
                 rate: None,
                 seed: program.seed,
                 files: program.files.clone(),
+                sync_queued: false,
+                sharing: Sharing::None,
+                offset_bytes: 0,
+                offset_increment_bytes: 0,
+                end_fsync: false,
+                order: BlockOrder::Plain,
+                sizes: None,
+                verify: false,
                 steps: program.steps.iter().map(|step| step.notation(&program.files)).collect(),
                 sort: None,
             },
@@ -163,6 +217,14 @@ impl WorkloadRecord {
                 seed: sort.seed,
                 files: Vec::new(),
                 steps: Vec::new(),
+                sync_queued: false,
+                sharing: Sharing::None,
+                offset_bytes: 0,
+                offset_increment_bytes: 0,
+                end_fsync: false,
+                order: BlockOrder::Plain,
+                sizes: None,
+                verify: false,
                 sort: Some(SortRecord::of(sort)),
             },
         }
@@ -172,12 +234,18 @@ impl WorkloadRecord {
         WorkloadRecord {
             pattern: Some(workload.pattern),
             read_percent: workload.pattern.is_mixed().then_some(workload.read_percent),
-            block_bytes: u64::from(workload.block_bytes.get()),
+            block_bytes: if workload.sizes.is_some() { 0 } else { u64::from(workload.block_bytes.get()) },
             depth: workload.depth.get(),
             jobs: workload.jobs.get(),
             sync: Some(workload.sync),
             sync_every: workload.sync_every,
-            drain: workload.drain,
+            drain: match workload.sync_timing {
+                SyncTiming::Drained => true,
+                SyncTiming::Undrained => false,
+                // At depth 1 nothing is in flight when a sync is due.
+                SyncTiming::Queued => workload.depth_effective() == 1,
+            },
+            sync_queued: workload.queued_sync().is_some(),
             submission: Some(workload.submission()),
             streams: workload.streams.get(),
             rest_s: workload.rest.as_secs_f64(),
@@ -190,6 +258,14 @@ impl WorkloadRecord {
             seed: workload.seed,
             files: Vec::new(),
             steps: Vec::new(),
+            // One job has nobody to share with.
+            sharing: if workload.jobs == Jobs::MIN { Sharing::None } else { workload.sharing },
+            offset_bytes: workload.offset_bytes,
+            offset_increment_bytes: workload.offset_increment_bytes,
+            end_fsync: workload.end_fsync,
+            order: workload.order.clone(),
+            sizes: workload.sizes.clone(),
+            verify: workload.verify,
             sort: None,
         }
     }

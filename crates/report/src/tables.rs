@@ -60,5 +60,5 @@ fn per_second(result: &TestResult) -> f64 {
 
 /// A block size in a heading or a row.
 fn size(result: &TestResult) -> String {
-    workload::format_bytes(result.workload.block_bytes)
+    result.workload.block_title()
 }

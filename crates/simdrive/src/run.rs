@@ -20,7 +20,7 @@ use measurement::result::Measured;
 use measurement::{
     CpuUse, DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, TestResult, WorkloadRecord,
 };
-use workload::{Layout, Limit, Room, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes};
+use workload::{JobPart, Layout, Limit, Room, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes};
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
 use crate::device::{Activity, Device};
@@ -190,37 +190,51 @@ impl Machine {
         look: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<TestResult, NotRun> {
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
-        if workload.layout != Layout::Overwrite && !on_filesystem {
+        if workload.layout.starts_over() && !on_filesystem {
             let because = format!(
                 "a layout of {} needs a filesystem: add `,filesystem=ext4` to the target",
                 workload.layout.name()
             );
             return Err(NotRun::Skip(because));
         }
-        let size = workload.size_per_job_bytes(self.room()?);
-        let jobs = u64::from(workload.jobs.get());
-        let drive = self.prepared(test, size * jobs)?;
-        let file = |job: u64| match (on_filesystem, workload.layout) {
-            (false, _) => File::settled(0, size * jobs, workload.direct),
-            (true, Layout::Overwrite) => File::settled(job * size, size, workload.direct),
-            (true, Layout::Append) => File::empty(job * size, workload.direct),
-            (true, Layout::Preallocated) => File::reserved(job * size, size, workload.direct),
+        if workload.pattern.trims() {
+            return Err(NotRun::Skip("models know no discards; run it on a directory or a device".to_owned()));
+        }
+        if workload.verify {
+            let because =
+                "it reads back what it wrote, and a model keeps no data; `flushmark emulate` makes drives that do";
+            return Err(NotRun::Skip(because.to_owned()));
+        }
+        if workload.layout == Layout::Empty && workload.pattern.is_random() && on_filesystem {
+            let because =
+                "models do not allocate space at random places; use a layout of overwrite or preallocated-once";
+            return Err(NotRun::Skip(because.to_owned()));
+        }
+        let parts = workload.parts(on_filesystem, self.room()?);
+        let drive = self.prepared(test, parts.files.iter().sum())?;
+        let mut base = 0;
+        let mut files = Vec::new();
+        for &bytes in &parts.files {
+            files.push(match (on_filesystem, workload.layout) {
+                (false, _) | (true, Layout::Overwrite) => File::settled(base, bytes, workload.direct),
+                (true, Layout::Append | Layout::Empty) => File::empty(base, workload.direct),
+                (true, Layout::Preallocated | Layout::PreallocatedOnce) => File::reserved(base, bytes, workload.direct),
+            });
+            base += bytes;
+        }
+        let job = |(job, part): (u32, &JobPart)| {
+            BlockJob::new(workload, self.seed, job, part.file, part.start..part.start + part.bytes)
         };
-        let files: Vec<File> = (0..if on_filesystem { jobs } else { 1 }).map(file).collect();
-        let jobs = (0..jobs as u32)
-            .map(|job| {
-                let (file, start) = if on_filesystem { (job as usize, 0) } else { (0, u64::from(job) * size) };
-                BlockJob::new(workload, self.seed, job, file, start..start + size)
-            })
-            .collect();
+        let jobs = (0..).zip(&parts.jobs).map(job).collect();
         let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
-        let commits = syncs_apart && workload.pattern.writes() && (workload.drain || workload.depth_effective() == 1);
+        let commits = syncs_apart && workload.pattern.writes() && workload.syncs_commit();
         let headline = if commits { Headline::Commits } else { Headline::Operations };
         let writes_are_commits = !syncs_apart && workload.sync.is_durable() && workload.pattern.writes();
         let mut record = WorkloadRecord::of(test);
         record.seed = workload.seed.wrapping_add(self.seed);
-        record.size_bytes = size * u64::from(workload.jobs.get());
-        Ok(self.measure(test, record, drive, files, jobs, headline, writes_are_commits, look))
+        record.size_bytes = parts.span_bytes();
+        let limit = workload.limit_on(parts.jobs.iter().map(|part| part.bytes).max().unwrap_or(0));
+        Ok(self.measure(test, record, drive, files, jobs, headline, writes_are_commits, limit, look))
     }
 
     fn steps(
@@ -241,7 +255,7 @@ impl Machine {
         let jobs = (0..program.jobs.get()).map(|job| StepJob::new(program, self.seed, job)).collect();
         let mut record = WorkloadRecord::of(test);
         record.seed = program.seed.wrapping_add(self.seed);
-        Ok(self.measure(test, record, drive, files, jobs, Headline::Turns, false, look))
+        Ok(self.measure(test, record, drive, files, jobs, Headline::Turns, false, program.limit, look))
     }
 
     /// What tests may work on: the whole drive, or what a filesystem on it leaves free.
@@ -297,6 +311,7 @@ impl Machine {
         mut jobs: Vec<J>,
         headline: Headline,
         writes_are_commits: bool,
+        limit: Limit,
         look: &mut dyn FnMut(&Progress) -> bool,
     ) -> TestResult {
         let journal_base = drive.identity().capacity_bytes.saturating_sub(JOURNAL_BYTES);
@@ -324,7 +339,7 @@ impl Machine {
         world.tally.start_at(start);
         let before = world.host.block_layer().device().activity();
         if go_on {
-            (now, go_on) = phase(&mut world, &mut jobs, start, Bounds::of(test.work.limit(), start), false, look);
+            (now, go_on) = phase(&mut world, &mut jobs, start, Bounds::of(limit, start), false, look);
         }
         let after = world.host.block_layer().device().activity();
         let elapsed_s = (now - start) as f64 / 1e9;

@@ -5,7 +5,9 @@
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::blocks::{Arrivals, Rate};
+use crate::blocks::{Arrivals, Rate, Workload};
+use crate::order::{BlockOrder, Zone};
+use crate::sizes::{BlockSizes, SizeShare};
 
 /// The part of the target that one job works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +16,19 @@ pub struct Region {
     pub start: u64,
     /// Whole blocks in it; at least 1.
     pub blocks: u64,
-    /// Bytes of a block.
+    /// Bytes of a block; where sizes vary, what random blocks are aligned to.
     pub block_bytes: u64,
+}
+
+impl Region {
+    /// Of the blocks, how many must lie behind the first byte of an operation of so many bytes.
+    fn units(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.block_bytes).clamp(1, self.blocks)
+    }
+
+    fn end(&self) -> u64 {
+        self.start + self.blocks * self.block_bytes
+    }
 }
 
 /// The generator of one job. xoshiro256++ is named because a stored seed needs an algorithm that never changes; jobs are 2^128 draws
@@ -32,6 +45,9 @@ pub fn generator(seed: u64, job: u32) -> Xoshiro256PlusPlus {
 pub trait Access {
     /// The next block's offset in bytes.
     fn next(&mut self) -> u64;
+
+    /// The offset of the next operation of so many bytes, where they differ from a block's. It ends within the region, if that is large enough.
+    fn next_of(&mut self, bytes: u64) -> u64;
 }
 
 /// One block after the other; wraps around.
@@ -53,9 +69,48 @@ impl Access for Sequential {
     fn next(&mut self) -> u64 {
         let offset = self.next;
         self.next += self.region.block_bytes;
-        if self.next == self.region.start + self.region.blocks * self.region.block_bytes {
+        if self.next == self.region.end() {
             self.next = self.region.start;
         }
+        offset
+    }
+
+    fn next_of(&mut self, bytes: u64) -> u64 {
+        let fits = self.next + bytes <= self.region.end();
+        let offset = if fits { self.next } else { self.region.start };
+        self.next = offset + bytes;
+        offset
+    }
+}
+
+/// Blocks with a gap after each, or, where the gap is below zero, one before the other; wraps around.
+#[derive(Debug)]
+pub struct Skipping {
+    region: Region,
+    skip: i64,
+    /// Where the last block ended.
+    last: Option<u64>,
+}
+
+impl Skipping {
+    /// Starts at the region's first block, or its end.
+    pub fn new(region: Region, skip: i64) -> Skipping {
+        Skipping { region, skip, last: None }
+    }
+}
+
+impl Access for Skipping {
+    fn next(&mut self) -> u64 {
+        self.next_of(self.region.block_bytes)
+    }
+
+    fn next_of(&mut self, bytes: u64) -> u64 {
+        let (start, end) = (self.region.start, self.region.end());
+        let first = if self.skip < 0 { end.saturating_add_signed(self.skip).max(start) } else { start };
+        let within = |offset: &u64| *offset >= start && offset.saturating_add(bytes) <= end;
+        let following = self.last.and_then(|last| last.checked_add_signed(self.skip)).filter(within);
+        let offset = following.unwrap_or(first);
+        self.last = Some(offset + bytes);
         offset
     }
 }
@@ -94,6 +149,11 @@ impl Access for Streams {
         }
         self.region.start + block * self.region.block_bytes
     }
+
+    /// Streams have blocks of one size.
+    fn next_of(&mut self, _bytes: u64) -> u64 {
+        self.next()
+    }
 }
 
 /// Uniformly random blocks, with repetition.
@@ -115,6 +175,289 @@ impl Access for Random {
     fn next(&mut self) -> u64 {
         self.region.start + below(&mut self.generator, self.region.blocks) * self.region.block_bytes
     }
+
+    fn next_of(&mut self, bytes: u64) -> u64 {
+        let places = self.region.blocks + 1 - self.region.units(bytes);
+        self.region.start + below(&mut self.generator, places) * self.region.block_bytes
+    }
+}
+
+/// Random blocks, some of which are more popular than others.
+#[derive(Debug)]
+pub struct Popular {
+    region: Region,
+    generator: Xoshiro256PlusPlus,
+    popularity: Popularity,
+}
+
+/// Which rank of popularity is drawn; 0 is the most popular.
+#[derive(Debug)]
+enum Popularity {
+    /// Rejection from a step that covers the curve 1/x^theta (Hoermann and Derflinger 1996): exact, without a sum over all blocks.
+    Zipf { theta: f64, area: f64 },
+    /// A uniform number to the power that puts a share `h` of the draws below a share `1 - h` of the ranks.
+    Pareto { power: f64 },
+}
+
+impl Popular {
+    /// Ranks by Zipf's law; `theta` is above 0 and not 1.
+    fn zipf(region: Region, generator: Xoshiro256PlusPlus, theta: f64) -> Popular {
+        // Below the first step lies 1, below the rest of the curve its integral from 1 on.
+        let area = ((region.blocks as f64).powf(1.0 - theta) - theta) / (1.0 - theta);
+        Popular { region, generator, popularity: Popularity::Zipf { theta, area } }
+    }
+
+    /// Self-similar ranks; `share` is above 0 and below 1.
+    fn pareto(region: Region, generator: Xoshiro256PlusPlus, share: f64) -> Popular {
+        let power = share.ln() / (1.0 - share).ln();
+        Popular { region, generator, popularity: Popularity::Pareto { power } }
+    }
+
+    fn rank(&mut self) -> u64 {
+        let last = self.region.blocks - 1;
+        let rank = match self.popularity {
+            Popularity::Zipf { theta, area } => loop {
+                let under = uniform(&mut self.generator) * area;
+                let x = if under <= 1.0 { under } else { (under * (1.0 - theta) + theta).powf(1.0 / (1.0 - theta)) };
+                let rank = (x + 1.0).floor();
+                let step = if rank > 1.0 { (x / rank).powf(theta) } else { 1.0 };
+                if uniform(&mut self.generator) < step {
+                    break rank as u64 - 1;
+                }
+            },
+            Popularity::Pareto { power } => (last as f64 * uniform(&mut self.generator).powf(power)) as u64,
+        };
+        rank.min(last)
+    }
+}
+
+impl Access for Popular {
+    fn next(&mut self) -> u64 {
+        self.next_of(self.region.block_bytes)
+    }
+
+    fn next_of(&mut self, bytes: u64) -> u64 {
+        // Each rank has its place, and neighbours in rank lie far apart. Few share one.
+        let place = scattered(self.rank());
+        let places = self.region.blocks + 1 - self.region.units(bytes);
+        let block = ((u128::from(place) * u128::from(places)) >> 64) as u64;
+        self.region.start + block * self.region.block_bytes
+    }
+}
+
+/// A number that looks random, always the same for the same one (the last steps of SplitMix64).
+fn scattered(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Above 0 and below 1: 53 random bits, shifted off zero.
+fn uniform(generator: &mut Xoshiro256PlusPlus) -> f64 {
+    ((generator.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+/// Random blocks in zones of which some are drawn more often than others.
+#[derive(Debug)]
+pub struct Zoned {
+    region: Region,
+    generator: Xoshiro256PlusPlus,
+    zones: Vec<Zone>,
+}
+
+impl Access for Zoned {
+    fn next(&mut self) -> u64 {
+        self.next_of(self.region.block_bytes)
+    }
+
+    fn next_of(&mut self, bytes: u64) -> u64 {
+        let mut drawn = below(&mut self.generator, 100);
+        let mut before = 0;
+        let places = self.region.blocks + 1 - self.region.units(bytes);
+        let at = |percent: u64| (u128::from(places) * u128::from(percent) / 100) as u64;
+        for zone in &self.zones {
+            let (access, size) = (u64::from(zone.access_percent), u64::from(zone.size_percent));
+            if drawn < access {
+                let (first, last) = (at(before), at(before + size));
+                // A zone that is smaller than a block has the one at its beginning.
+                let block = first + below(&mut self.generator, (last - first).max(1));
+                return self.region.start + block.min(places - 1) * self.region.block_bytes;
+            }
+            drawn -= access;
+            before += size;
+        }
+        self.region.start
+    }
+}
+
+/// Zones that are gone through one block after the other, with a gap behind each; wraps around.
+#[derive(Debug)]
+pub struct Strided {
+    region: Region,
+    zone_bytes: u64,
+    skip_bytes: u64,
+    zone: u64,
+    next: u64,
+}
+
+impl Strided {
+    /// Starts at the region's first block.
+    pub fn new(region: Region, zone_bytes: u64, skip_bytes: u64) -> Strided {
+        Strided { region, zone_bytes, skip_bytes, zone: region.start, next: region.start }
+    }
+}
+
+impl Access for Strided {
+    fn next(&mut self) -> u64 {
+        self.next_of(self.region.block_bytes)
+    }
+
+    fn next_of(&mut self, bytes: u64) -> u64 {
+        if self.next + bytes > self.zone + self.zone_bytes {
+            self.zone += self.zone_bytes + self.skip_bytes;
+            self.next = self.zone;
+        }
+        if self.next + bytes > self.region.end() {
+            (self.zone, self.next) = (self.region.start, self.region.start);
+        }
+        let offset = self.next;
+        self.next += bytes;
+        offset
+    }
+}
+
+/// Blocks by their numbers, again and again. What lies beyond the region begins at its start.
+#[derive(Debug)]
+pub struct Sequence {
+    region: Region,
+    blocks: Vec<u64>,
+    advances: bool,
+    base: u64,
+    at: usize,
+}
+
+impl Access for Sequence {
+    fn next(&mut self) -> u64 {
+        self.next_of(self.region.block_bytes)
+    }
+
+    fn next_of(&mut self, bytes: u64) -> u64 {
+        let places = self.region.blocks + 1 - self.region.units(bytes);
+        let block = self.base.saturating_add(self.blocks.get(self.at).copied().unwrap_or(0)) % places;
+        self.at += 1;
+        if self.at >= self.blocks.len() {
+            self.at = 0;
+            if self.advances {
+                self.base = (self.base + self.blocks.len() as u64) % places;
+            }
+        }
+        self.region.start + block * self.region.block_bytes
+    }
+}
+
+/// The order of blocks of a workload.
+#[derive(Debug)]
+pub enum Order {
+    /// One after the other.
+    Sequential(Sequential),
+    /// Sequences by turns.
+    Streams(Streams),
+    /// With gaps, or backwards.
+    Skipping(Skipping),
+    /// Zone by zone, with gaps.
+    Strided(Strided),
+    /// By their numbers.
+    Sequence(Sequence),
+    /// At random.
+    Random(Random),
+    /// At random, unevenly.
+    Popular(Popular),
+    /// At random, by zones.
+    Zoned(Zoned),
+}
+
+impl Order {
+    /// Of one job of a workload, with this seed.
+    pub fn new(workload: &Workload, region: Region, seed: u64, job: u32) -> Order {
+        let draws = || generator(seed, job);
+        match (&workload.order, workload.pattern.is_random()) {
+            (BlockOrder::SkipBytes(skip), false) => Order::Skipping(Skipping::new(region, *skip)),
+            (BlockOrder::Strided { zone_bytes, skip_bytes }, false) => {
+                Order::Strided(Strided::new(region, *zone_bytes, *skip_bytes))
+            }
+            (_, false) if workload.streams.get() > 1 => Order::Streams(Streams::new(region, workload.streams.get())),
+            (_, false) => Order::Sequential(Sequential::new(region)),
+            (BlockOrder::Zipf(theta), true) => Order::Popular(Popular::zipf(region, draws(), *theta)),
+            (BlockOrder::Pareto(share), true) => Order::Popular(Popular::pareto(region, draws(), *share)),
+            (BlockOrder::Zones(zones), true) => {
+                Order::Zoned(Zoned { region, generator: draws(), zones: zones.clone() })
+            }
+            (BlockOrder::Sequence { blocks, advances }, true) => {
+                Order::Sequence(Sequence { region, blocks: blocks.clone(), advances: *advances, base: 0, at: 0 })
+            }
+            (BlockOrder::Plain | BlockOrder::SkipBytes(_) | BlockOrder::Strided { .. }, true) => {
+                Order::Random(Random::new(region, draws()))
+            }
+        }
+    }
+}
+
+impl Access for Order {
+    #[inline]
+    fn next(&mut self) -> u64 {
+        match self {
+            Order::Sequential(access) => access.next(),
+            Order::Streams(access) => access.next(),
+            Order::Skipping(access) => access.next(),
+            Order::Strided(access) => access.next(),
+            Order::Sequence(access) => access.next(),
+            Order::Random(access) => access.next(),
+            Order::Popular(access) => access.next(),
+            Order::Zoned(access) => access.next(),
+        }
+    }
+
+    fn next_of(&mut self, bytes: u64) -> u64 {
+        match self {
+            Order::Sequential(access) => access.next_of(bytes),
+            Order::Streams(access) => access.next_of(bytes),
+            Order::Skipping(access) => access.next_of(bytes),
+            Order::Strided(access) => access.next_of(bytes),
+            Order::Sequence(access) => access.next_of(bytes),
+            Order::Random(access) => access.next_of(bytes),
+            Order::Popular(access) => access.next_of(bytes),
+            Order::Zoned(access) => access.next_of(bytes),
+        }
+    }
+}
+
+/// Draws the size of the next operation, where sizes vary.
+#[derive(Debug)]
+pub struct Sizes {
+    generator: Xoshiro256PlusPlus,
+    sizes: BlockSizes,
+}
+
+impl Sizes {
+    /// Of one job of a workload.
+    pub fn new(sizes: BlockSizes, seed: u64, job: u32) -> Sizes {
+        Sizes { generator: generator(seed ^ SIZE_STREAM, job), sizes }
+    }
+
+    /// Bytes of the next read or write.
+    pub fn next(&mut self, reads: bool) -> u32 {
+        let shares: &[SizeShare] = if reads { &self.sizes.reads } else { &self.sizes.writes };
+        let weight: u64 = shares.iter().map(|share| u64::from(share.weight)).sum();
+        let mut drawn = below(&mut self.generator, weight);
+        for share in shares {
+            if drawn < u64::from(share.weight) {
+                return share.bytes;
+            }
+            drawn -= u64::from(share.weight);
+        }
+        shares.last().map_or(self.sizes.align_bytes, |share| share.bytes)
+    }
 }
 
 /// A number below `bound`, by taking the high half of a product (Lemire 2019). Its bias is below `bound` / 2^64, nothing at a block count.
@@ -126,6 +469,7 @@ pub fn below(generator: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
 /// Streams of draws that belong to one job but not to its offsets, so that the mix and the gaps do not disturb them.
 const MIX_STREAM: u64 = 0x6d69_7800;
 const GAP_STREAM: u64 = 0x6761_7000;
+const SIZE_STREAM: u64 = 0x7369_7a65;
 
 /// Draws whether the next operation of a mix reads.
 #[derive(Debug)]
@@ -167,9 +511,8 @@ impl Gaps {
         match self.arrivals {
             Arrivals::Constant => self.mean_s,
             Arrivals::Poisson => {
-                // Inverse of the exponential distribution; 53 random bits shifted off zero, so that the logarithm is finite.
-                let uniform = ((self.generator.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-                -uniform.ln() * self.mean_s
+                // Inverse of the exponential distribution, whose logarithm is finite.
+                -uniform(&mut self.generator).ln() * self.mean_s
             }
         }
     }
@@ -217,6 +560,104 @@ mod tests {
         let mut streams = Streams::new(Region { start: 4096, blocks: 7, block_bytes: 4096 }, 3);
         let blocks = [0; 8].map(|_| streams.next() / 4096 - 1);
         assert_eq!(blocks, [0, 2, 4, 1, 3, 5, 0, 2]);
+    }
+
+    #[test]
+    fn skipping_leaves_gaps_or_goes_backwards() {
+        let region = Region { start: 4096, blocks: 5, block_bytes: 4096 };
+        let blocks = |skip: i64| {
+            let mut skipping = Skipping::new(region, skip);
+            [0; 6].map(|_| skipping.next() / 4096 - 1)
+        };
+        assert_eq!(blocks(4096), [0, 2, 4, 0, 2, 4]);
+        // As fio counts: the gap goes from the end of one block to the beginning of the next.
+        assert_eq!(blocks(-8192), [3, 2, 1, 0, 3, 2]);
+    }
+
+    #[test]
+    fn zones_are_gone_through_and_gaps_skipped() {
+        let region = Region { start: 4096, blocks: 7, block_bytes: 4096 };
+        let mut strided = Strided::new(region, 8192, 4096);
+        assert_eq!([0; 6].map(|_| strided.next() / 4096 - 1), [0, 1, 3, 4, 6, 0]);
+    }
+
+    #[test]
+    fn a_sequence_of_numbers_repeats_or_goes_on() {
+        let blocks = |advances| {
+            let mut order = order(BlockOrder::Sequence { blocks: vec![2, 0, 1], advances });
+            [0; 6].map(|_| order.next() / 4096)
+        };
+        assert_eq!((blocks(false), blocks(true)), ([2, 0, 1, 2, 0, 1], [2, 0, 1, 5, 3, 4]));
+    }
+
+    fn order(order: BlockOrder) -> Order {
+        let block = crate::BlockBytes::new(4096).unwrap();
+        let mut workload = Workload::new(crate::Pattern::RandRead, block);
+        workload.order = order;
+        Order::new(&workload, Region { start: 0, blocks: 1000, block_bytes: 4096 }, 1, 0)
+    }
+
+    fn counts(mut order: Order) -> Vec<u32> {
+        let mut counts = vec![0; 1000];
+        for _ in 0..100_000 {
+            counts[(order.next() / 4096) as usize] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn popular_blocks_are_as_popular_as_asked() {
+        // The sum over 1/n^1.2 from 1 to 1000 is 4.335, so that the first has 23.1 % of all draws, and the second 10.0 %.
+        let mut zipf = counts(order(BlockOrder::Zipf(1.2)));
+        zipf.sort_unstable_by(|one, other| other.cmp(one));
+        assert!((22_000..24_300).contains(&zipf[0]) && (9_500..11_000).contains(&zipf[1]), "{:?}", &zipf[..3]);
+        // Places are shared by some ranks, so that a bit more than 80 % is in 20 % of them.
+        let mut pareto = counts(order(BlockOrder::Pareto(0.2)));
+        pareto.sort_unstable_by(|one, other| other.cmp(one));
+        let most: u32 = pareto[..200].iter().sum();
+        assert!((78_000..92_000).contains(&most), "{most}");
+    }
+
+    #[test]
+    fn zones_have_their_share_of_draws() {
+        let zoned = BlockOrder::from_distribution("zoned:50/5:30/15:20/80").unwrap();
+        let counts = counts(order(zoned));
+        let sums = [&counts[..50], &counts[50..200], &counts[200..]].map(|zone| zone.iter().sum::<u32>() / 1000);
+        assert!((49..=51).contains(&sums[0]) && (29..=31).contains(&sums[1]) && (19..=21).contains(&sums[2]));
+    }
+
+    proptest! {
+        #[test]
+        fn operations_of_any_size_stay_within_their_region(
+            blocks in 16u64..200, units in 1u64..17, seed: u64, which in 0usize..7,
+        ) {
+            let region = Region { start: 8192, blocks, block_bytes: 4096 };
+            let orders = ["random", "zipf:0.8", "zipf:2.5", "pareto:0.3", "zoned:90/1:10/99", "zoned:1/99:99/1", "sequence:0,7,900"];
+            let mut workload = Workload::new(crate::Pattern::RandRead, crate::BlockBytes::new(4096).unwrap());
+            workload.order = BlockOrder::from_distribution(orders[which]).unwrap();
+            let bytes = units * 4096 - 512 * (seed % 8);
+            let random = Order::new(&workload, region, seed, 0);
+            let (sequential, skipping) = (Sequential::new(region), Skipping::new(region, 4096));
+            let strided = Strided::new(region, 20480, 4096 * (seed % 4));
+            let orders =
+                [random, Order::Sequential(sequential), Order::Skipping(skipping), Order::Strided(strided)];
+            for mut order in orders {
+                for _ in 0..100 {
+                    let offset = order.next_of(bytes);
+                    prop_assert!(offset >= region.start && offset + bytes <= region.end(), "{offset}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_are_drawn_by_their_weight() {
+        let share = |bytes, weight| SizeShare { bytes, weight };
+        let (reads, writes) = (vec![share(512, 10), share(4096, 90)], vec![share(8192, 1)]);
+        let mut sizes = Sizes::new(BlockSizes { align_bytes: 512, reads, writes }, 1, 0);
+        let small = (0..10_000).filter(|_| sizes.next(true) == 512).count();
+        assert!((900..1100).contains(&small), "{small}");
+        assert_eq!(sizes.next(false), 8192);
     }
 
     #[test]

@@ -5,9 +5,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::order::BlockOrder;
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
-use crate::sync::SyncMethod;
+use crate::sizes::BlockSizes;
+use crate::sync::{SyncCall, SyncMethod};
 
 /// A value outside of what a workload takes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -120,6 +122,11 @@ pub enum Layout {
     Append,
     /// Space reserved by `fallocate` but never written: the first write to each extent converts it, and a sync carries that.
     Preallocated,
+    /// Space reserved by `fallocate` once, when the test begins: what is written a second time is an overwrite. fio's default for new files.
+    #[serde(rename = "preallocated-once")]
+    PreallocatedOnce,
+    /// A new file without any space, made once: the first write to each block allocates it, and a sync carries that. fio's `fallocate=none`.
+    Empty,
 }
 
 impl Layout {
@@ -129,6 +136,68 @@ impl Layout {
             Layout::Overwrite => "overwrite",
             Layout::Append => "append",
             Layout::Preallocated => "preallocated",
+            Layout::PreallocatedOnce => "preallocated-once",
+            Layout::Empty => "empty",
+        }
+    }
+
+    /// Every layout, in the order in which help lists them.
+    pub const ALL: [Layout; 5] =
+        [Layout::Overwrite, Layout::Append, Layout::Preallocated, Layout::PreallocatedOnce, Layout::Empty];
+
+    /// The layout of that name, or `None`.
+    pub fn from_name(name: &str) -> Option<Layout> {
+        Layout::ALL.into_iter().find(|layout| layout.name() == name)
+    }
+
+    /// Whether the file starts over when all of it has been written once, so that no write is ever an overwrite.
+    pub const fn starts_over(self) -> bool {
+        matches!(self, Layout::Append | Layout::Preallocated)
+    }
+
+    /// Whether only a new file can have it.
+    pub const fn needs_new_file(self) -> bool {
+        !matches!(self, Layout::Overwrite)
+    }
+}
+
+/// Which of its bytes the jobs of a workload share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Sharing {
+    /// None: each job has its own file in a directory, and its own part of a device or file.
+    #[default]
+    None,
+    /// Each job has its own file in a directory; on a device or file, all jobs work on the same bytes. fio's jobs without `filename`.
+    Device,
+    /// All jobs work on the same bytes of one file or device. fio's jobs with one `filename`.
+    All,
+}
+
+impl Sharing {
+    /// Every choice, in the order in which help lists them.
+    pub const ALL: [Sharing; 3] = [Sharing::None, Sharing::Device, Sharing::All];
+
+    /// The name as plans write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sharing::None => "none",
+            Sharing::Device => "device",
+            Sharing::All => "all",
+        }
+    }
+
+    /// The choice of that name, or `None`.
+    pub fn from_name(name: &str) -> Option<Sharing> {
+        Sharing::ALL.into_iter().find(|sharing| sharing.name() == name)
+    }
+
+    /// Whether the jobs share bytes, given whether each can have a file of its own.
+    pub const fn shares(self, own_files: bool) -> bool {
+        match self {
+            Sharing::None => false,
+            Sharing::Device => !own_files,
+            Sharing::All => true,
         }
     }
 }
@@ -276,6 +345,17 @@ pub enum Submission {
     Asynchronous,
 }
 
+/// What becomes of a job's writes in flight when a sync is due. A sync covers only writes that have completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SyncTiming {
+    /// The job waits for them, then for the sync: a commit.
+    Drained,
+    /// They stay in flight, and the job waits for the sync. Published figures were measured so, by fio before it could queue a sync.
+    Undrained,
+    /// They stay in flight, and so does the sync, as one operation more. fio's io_uring and libaio.
+    Queued,
+}
+
 /// One pattern of blocks, repeated until a limit.
 #[expect(clippy::struct_excessive_bools, reason = "independent fields of a plan")]
 #[derive(Debug, Clone, PartialEq)]
@@ -284,8 +364,12 @@ pub struct Workload {
     pub pattern: Pattern,
     /// Share of operations that read, 1 to 99; only looked at for mixed patterns.
     pub read_percent: u8,
-    /// Bytes of one read or write.
+    /// In what the order of blocks differs from the plain one.
+    pub order: BlockOrder,
+    /// Bytes of one read or write; the smallest where they vary.
     pub block_bytes: BlockBytes,
+    /// The sizes of reads and writes, where they vary.
+    pub sizes: Option<BlockSizes>,
     /// I/Os each job keeps in flight.
     pub depth: Depth,
     /// Independent submitters.
@@ -294,9 +378,8 @@ pub struct Workload {
     pub sync: SyncMethod,
     /// One sync after this many writes of a job (fio's `fsync=N`); at least 1. Without meaning where each write syncs itself.
     pub sync_every: u32,
-    /// Whether a job waits for its writes before it syncs. A sync covers only writes that have completed, so without this it covers none of those in flight: fio's
-    /// `fsync=N` at depth does that, and this is for comparing with figures that were measured so.
-    pub drain: bool,
+    /// What becomes of a job's writes in flight when a sync is due.
+    pub sync_timing: SyncTiming,
     /// Places in which a job's sequential blocks go by turns.
     pub streams: Streams,
     /// Whether the page cache is bypassed (`O_DIRECT`).
@@ -307,18 +390,30 @@ pub struct Workload {
     pub layout: Layout,
     /// What is written.
     pub content: Content,
-    /// How much all jobs together work on; each job has its own equal part.
+    /// How much all jobs together work on, where each has its own equal part; else how much each of them works on.
     pub size: Area,
+    /// Whether jobs work on the same bytes.
+    pub sharing: Sharing,
+    /// Where in its file or device the first job's part begins.
+    pub offset_bytes: u64,
+    /// How far each job's part begins behind that of the job before it, where jobs share bytes or have files of their own.
+    pub offset_increment_bytes: u64,
     /// Whether a device or an existing file is written through beforehand, as a test file always is.
     pub precondition: bool,
     /// How long the target is left alone before the test begins, so that its caches empty.
     pub rest: Duration,
     /// When the measurement ends.
     pub limit: Limit,
+    /// A job ends, too, when it has moved as many bytes as its part has, so many times over.
+    pub passes: Option<u64>,
     /// How long it runs before it is measured.
     pub warm_up: WarmUp,
     /// A fixed offered load, or as fast as it goes.
     pub rate: Option<Rate>,
+    /// Whether each job ends with an `fsync`, within its measured time.
+    pub end_fsync: bool,
+    /// Whether writes carry a checksum, and are read back and checked after the measurement.
+    pub verify: bool,
     /// Decides offsets, mix, gaps and contents: the same seed issues the same operations.
     pub seed: u64,
     /// Which system interface carries it.
@@ -340,23 +435,31 @@ impl Workload {
         Workload {
             pattern,
             read_percent: 50,
+            order: BlockOrder::Plain,
             block_bytes,
+            sizes: None,
             depth: Depth::MIN,
             jobs: Jobs::MIN,
             sync: SyncMethod::None,
             sync_every: 1,
-            drain: true,
+            sync_timing: SyncTiming::Drained,
             streams: Streams::MIN,
             direct: true,
             invalidate: true,
             layout: Layout::Overwrite,
             content: Content::Random,
             size: Area::DEFAULT,
+            sharing: Sharing::None,
+            offset_bytes: 0,
+            offset_increment_bytes: 0,
             precondition: false,
             rest: Duration::ZERO,
             limit: Limit::Time(Duration::from_secs(5)),
+            passes: None,
             warm_up: WarmUp(Duration::from_millis(500)),
             rate: None,
+            end_fsync: false,
+            verify: false,
             seed: 1,
             engine: EngineChoice::Auto,
         }
@@ -377,7 +480,11 @@ impl Workload {
                 format!(", {}{how}", per_write.name())
             }
         };
-        let drain = if self.drain { "" } else { " undrained" };
+        let drain = match self.sync_timing {
+            SyncTiming::Drained => "",
+            SyncTiming::Undrained => " undrained",
+            SyncTiming::Queued => " queued",
+        };
         let streams = match self.streams.get() {
             1 => String::new(),
             streams => format!(", {streams} streams"),
@@ -386,11 +493,17 @@ impl Workload {
             Layout::Overwrite => String::new(),
             other => format!(", {}", other.name()),
         };
+        let shared = if self.sharing == Sharing::All && self.jobs > Jobs::MIN { ", shared" } else { "" };
+        let end = if self.end_fsync { ", end_fsync" } else { "" };
         let buffered = if self.direct { "" } else { ", buffered" };
+        let order = if self.order.is_plain() { String::new() } else { format!(", {}", self.order.notation()) };
+        let block = match &self.sizes {
+            None => format_bytes(u64::from(self.block_bytes.get())),
+            Some(sizes) => sizes.title(),
+        };
         format!(
-            "{}{mix} {}{sync}{drain}{streams}{layout}{buffered}, depth {}, jobs {}",
+            "{}{mix} {block}{order}{sync}{drain}{end}{streams}{layout}{buffered}{shared}, depth {}, jobs {}",
             self.pattern.name(),
-            format_bytes(u64::from(self.block_bytes.get())),
             self.depth.get(),
             self.jobs.get()
         )
@@ -400,7 +513,9 @@ impl Workload {
     /// writes that have completed; a depth above `sync_every` therefore gains a syncing job nothing.
     pub fn depth_effective(&self) -> u32 {
         match self.sync.call() {
-            Some(_) if self.pattern.writes() && self.drain => self.depth.get().min(self.sync_every),
+            Some(_) if self.pattern.writes() && self.sync_timing == SyncTiming::Drained => {
+                self.depth.get().min(self.sync_every)
+            }
             _ => self.depth.get(),
         }
     }
@@ -415,11 +530,76 @@ impl Workload {
         }
     }
 
-    /// Bytes of each job's own part on a target: a whole number of blocks, and at least one for each stream.
+    /// Whether a sync covers every write that a job issued before it, so that it makes a commit.
+    pub fn syncs_commit(&self) -> bool {
+        self.sync_timing == SyncTiming::Drained || self.depth_effective() == 1
+    }
+
+    /// The call that is handed to the queue as an operation of its own, if one is.
+    pub fn queued_sync(&self) -> Option<SyncCall> {
+        self.sync.call().filter(|_| self.sync_timing == SyncTiming::Queued && self.pattern.writes())
+    }
+
+    /// Bytes of each job's part on a target: a whole number of blocks, and at least one for each stream.
     pub fn size_per_job_bytes(&self, room: Room) -> u64 {
-        let block = u64::from(self.block_bytes.get());
-        let blocks = self.size.bytes(room) / u64::from(self.jobs.get()) / block;
-        blocks.max(u64::from(self.streams.get())) * block
+        let unit = self.unit_bytes();
+        let parts = if self.sharing == Sharing::None { u64::from(self.jobs.get()) } else { 1 };
+        let units = self.size.bytes(room) / parts / unit;
+        units.max(self.least_units()) * unit
+    }
+
+    /// A job's part is a multiple of this: a block, or where random blocks of several sizes begin.
+    pub fn unit_bytes(&self) -> u64 {
+        u64::from(self.sizes.as_ref().map_or(self.block_bytes.get(), |sizes| sizes.align_bytes))
+    }
+
+    /// How many of these the smallest part has.
+    pub fn least_units(&self) -> u64 {
+        u64::from(self.largest_bytes()).div_ceil(self.unit_bytes()).max(u64::from(self.streams.get()))
+    }
+
+    /// Bytes of the largest read or write.
+    pub fn largest_bytes(&self) -> u32 {
+        self.sizes.as_ref().map_or(self.block_bytes.get(), BlockSizes::largest_bytes)
+    }
+
+    /// Whether all reads and writes begin and end on multiples of so many bytes.
+    pub fn is_aligned_to(&self, bytes: u64) -> bool {
+        match &self.sizes {
+            None => u64::from(self.block_bytes.get()) % bytes == 0,
+            Some(sizes) => sizes.are_multiples_of(bytes),
+        }
+    }
+
+    /// How many operations move so many bytes, about where sizes vary.
+    pub fn operations(&self, bytes: u64) -> u64 {
+        let read_percent = match (self.pattern.reads(), self.pattern.writes()) {
+            (true, true) => self.read_percent,
+            (true, false) => 100,
+            (false, _) => 0,
+        };
+        match &self.sizes {
+            None => bytes / u64::from(self.block_bytes.get()),
+            Some(sizes) => ((bytes as f64 / sizes.mean_bytes(read_percent)) as u64).max(1),
+        }
+    }
+
+    /// When a job ends whose part has so many bytes.
+    pub fn limit_on(&self, part_bytes: u64) -> Limit {
+        let Some(passes) = self.passes else { return self.limit };
+        let count = self.operations(part_bytes.saturating_mul(passes));
+        match self.limit {
+            Limit::Time(time) => Limit::TimeAndCount { time, count, until: Until::First },
+            Limit::Count(own) => Limit::Count(own.min(count)),
+            Limit::TimeAndCount { time, count: own, until } => {
+                Limit::TimeAndCount { time, count: own.min(count), until }
+            }
+        }
+    }
+
+    /// Where a job's part begins in a file that it shares, or that is its own.
+    pub fn part_offset_bytes(&self, job: u32) -> u64 {
+        self.offset_bytes.saturating_add(u64::from(job).saturating_mul(self.offset_increment_bytes))
     }
 }
 
@@ -440,10 +620,23 @@ mod tests {
         assert_eq!(fsync.depth_effective(), 1);
         fsync.sync_every = 8;
         assert_eq!(fsync.depth_effective(), 8);
-        fsync.drain = false;
+        fsync.sync_timing = SyncTiming::Undrained;
         assert_eq!(fsync.depth_effective(), 128);
         fsync.sync = SyncMethod::ODsync;
         assert_eq!(fsync.depth_effective(), 128);
+    }
+
+    #[test]
+    fn a_pass_is_as_many_operations_as_the_part_has_blocks() {
+        let mut device = workload();
+        device.limit = Limit::Count(u64::MAX);
+        device.passes = Some(2);
+        assert_eq!(device.limit_on(1 << 20), Limit::Count(512));
+        device.limit = Limit::Time(Duration::from_secs(1));
+        let first = Limit::TimeAndCount { time: Duration::from_secs(1), count: 512, until: Until::First };
+        assert_eq!(device.limit_on(1 << 20), first);
+        device.passes = None;
+        assert_eq!(device.limit_on(1 << 20), device.limit);
     }
 
     #[test]

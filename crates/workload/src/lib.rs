@@ -11,11 +11,14 @@
 //! | [`sync`] | how a write is made durable: `fsync`, `o_dsync`, … |
 //! | [`write_cache`] | the setting of the drive's volatile cache that a test asks for |
 //! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
+//! | [`order`] | orders of blocks beyond the plain ones: gaps, backwards, popular blocks, zones |
+//! | [`sizes`] | block sizes that vary |
+//! | [`parts`] | which bytes of which file each job works on |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
 //! | [`sort`] | the [`SortWork`]: more records than memory holds |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
 //! | [`access`] | the offsets, the mix and the gaps that a seed stands for |
-//! | [`fio`] | the subset of fio's job files that flushmark reads |
+//! | [`fio`] | fio's job files and command lines, as far as flushmark reads them |
 //! | [`suites`] | the built-in plans |
 //!
 //! Suites are plans in the same TOML that a person writes; the engine, the models and the reports see only [`Plan`].
@@ -23,9 +26,12 @@
 pub mod access;
 pub mod blocks;
 pub mod fio;
+pub mod order;
+pub mod parts;
 pub mod pattern;
 pub mod plan;
 pub mod size;
+pub mod sizes;
 pub mod sort;
 pub mod steps;
 pub mod suites;
@@ -34,12 +40,15 @@ pub mod unseen;
 pub mod write_cache;
 
 pub use blocks::{
-    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Room, Streams,
-    Submission, Until, WarmUp, Workload,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Room, Sharing,
+    Streams, Submission, SyncTiming, Until, WarmUp, Workload,
 };
+pub use order::{BlockOrder, Zone};
+pub use parts::{JobPart, Parts};
 pub use pattern::Pattern;
 pub use plan::{Plan, Table, Test, Work};
 pub use size::{ByteSize, format_bytes};
+pub use sizes::{BlockSizes, SizeShare};
 pub use sort::{SortKeys, SortWork};
 pub use steps::{FileSpec, Placement, Step, StepProgram};
 pub use sync::{OpenFlag, SyncCall, SyncMethod};

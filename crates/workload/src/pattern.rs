@@ -19,12 +19,24 @@ pub enum Pattern {
     Rw,
     /// Random reads and writes mixed by a ratio.
     RandRw,
+    /// One block after the other is discarded; wraps around at the end.
+    Trim,
+    /// Random blocks are discarded.
+    RandTrim,
 }
 
 impl Pattern {
     /// Every pattern, in the order in which help lists them.
-    pub const ALL: [Pattern; 6] =
-        [Pattern::Read, Pattern::Write, Pattern::RandRead, Pattern::RandWrite, Pattern::Rw, Pattern::RandRw];
+    pub const ALL: [Pattern; 8] = [
+        Pattern::Read,
+        Pattern::Write,
+        Pattern::RandRead,
+        Pattern::RandWrite,
+        Pattern::Rw,
+        Pattern::RandRw,
+        Pattern::Trim,
+        Pattern::RandTrim,
+    ];
 
     /// The name as plans and fio write it.
     ///
@@ -39,6 +51,8 @@ impl Pattern {
             Pattern::RandWrite => "randwrite",
             Pattern::Rw => "rw",
             Pattern::RandRw => "randrw",
+            Pattern::Trim => "trim",
+            Pattern::RandTrim => "randtrim",
         }
     }
 
@@ -48,14 +62,19 @@ impl Pattern {
         Pattern::ALL.into_iter().find(|pattern| pattern.name() == name)
     }
 
-    /// Whether any of its operations writes.
+    /// Whether any of its operations writes, or discards, which is counted as a write.
     pub const fn writes(self) -> bool {
         !matches!(self, Pattern::Read | Pattern::RandRead)
     }
 
     /// Whether any of its operations reads.
     pub const fn reads(self) -> bool {
-        !matches!(self, Pattern::Write | Pattern::RandWrite)
+        !matches!(self, Pattern::Write | Pattern::RandWrite | Pattern::Trim | Pattern::RandTrim)
+    }
+
+    /// Whether its operations give back space instead of writing to it.
+    pub const fn trims(self) -> bool {
+        matches!(self, Pattern::Trim | Pattern::RandTrim)
     }
 
     /// Whether reads and writes are mixed by a ratio.
@@ -65,7 +84,7 @@ impl Pattern {
 
     /// Whether the next block is drawn at random.
     pub const fn is_random(self) -> bool {
-        matches!(self, Pattern::RandRead | Pattern::RandWrite | Pattern::RandRw)
+        matches!(self, Pattern::RandRead | Pattern::RandWrite | Pattern::RandRw | Pattern::RandTrim)
     }
 }
 
@@ -79,7 +98,7 @@ mod tests {
             assert_eq!(Pattern::from_name(pattern.name()), Some(pattern));
         }
         assert_eq!(Pattern::from_name("readwrite"), Some(Pattern::Rw));
-        assert_eq!(Pattern::from_name("trim"), None);
+        assert_eq!(Pattern::from_name("trimwrite"), None);
     }
 
     #[test]

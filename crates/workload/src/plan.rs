@@ -10,6 +10,7 @@ mod schema;
 mod value;
 
 pub use error::PlanError;
+pub(crate) use error::did_you_mean;
 pub use reference::reference;
 pub use schema::json_schema;
 
@@ -139,7 +140,7 @@ impl Work {
     /// Bytes of storage that it works on, all jobs together.
     pub fn size_bytes(&self, room: Room) -> u64 {
         match self {
-            Work::Blocks(workload) => workload.size_per_job_bytes(room) * u64::from(workload.jobs.get()),
+            Work::Blocks(workload) => workload.parts(!matches!(room, Room::Whole(_)), room).span_bytes(),
             Work::Steps(program) => program.size_per_job_bytes() * u64::from(program.jobs.get()),
             Work::Sort(sort) => sort.size_bytes,
         }
@@ -170,6 +171,8 @@ pub struct Plan {
     pub table: Table,
     /// Where it runs when the command line names no target (fio's `filename` or `directory`).
     pub target: Option<String>,
+    /// What the user should know about how the plan was read, one sentence each.
+    pub notes: Vec<String>,
     /// The tests, in order; at least one.
     pub tests: Vec<Test>,
 }
@@ -208,12 +211,17 @@ impl Plan {
                     workload.limit = workload.limit.shortened(time, SMOKE_COUNT);
                     workload.warm_up = WarmUp::default();
                     workload.rest = Duration::ZERO;
-                    let least = u64::from(workload.block_bytes.get()) * u64::from(workload.jobs.get());
+                    let unit = workload.unit_bytes();
+                    let least = unit * workload.least_units() * u64::from(workload.jobs.get());
                     let most = SMOKE_BYTES.max(least);
                     workload.size = match workload.size {
                         Area::Bytes(bytes) => Area::Bytes(bytes.min(most)),
                         Area::Whole { .. } | Area::Percent(_) => Area::Bytes(most),
                     };
+                    // What lies before a part in a new file is written through, too.
+                    for offset in [&mut workload.offset_bytes, &mut workload.offset_increment_bytes] {
+                        *offset = (*offset).min(most) / unit * unit;
+                    }
                 }
                 Work::Steps(program) => {
                     program.limit = program.limit.shortened(time, SMOKE_COUNT);

@@ -15,3 +15,9 @@ fn the_schema_is_made_from_the_fields() {
         serde_json::from_str(include_str!("../../../schemas/plan-1.json")).unwrap_or_default();
     assert_eq!(schema, plan::json_schema(), "schemas/plan-1.json is not what the fields say; run cargo xtask docs");
 }
+
+#[test]
+fn the_page_about_fio_is_made_from_its_options() {
+    let page = include_str!("../../../docs/fio.md");
+    assert_eq!(page, workload::fio::reference(), "docs/fio.md is not what the options say; run cargo xtask docs");
+}

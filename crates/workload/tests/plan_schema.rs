@@ -48,7 +48,7 @@ fn both_refuse_these() {
         "test = []\n".to_owned(),
         "[test]\npattern = \"write\"\n".to_owned(),
         "[[test]]\npatern = \"write\"\n".to_owned(),
-        "[[test]]\npattern = \"trim\"\n".to_owned(),
+        "[[test]]\npattern = \"trimwrite\"\n".to_owned(),
         format!("block = \"4KiB\"\n{write}"),
         format!("[defaults]\nname = \"x\"\n{write}"),
         format!("{write}depth = 0\n"),

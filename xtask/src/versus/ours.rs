@@ -1,5 +1,6 @@
 //! Our side, through the command that a user types.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -12,6 +13,12 @@ use crate::command::{output, root, watched_output};
 /// Virtual seconds that are simulated in about a second.
 const MODEL_SECONDS: u32 = 100;
 
+/// The program, as it was built last.
+pub fn binary() -> PathBuf {
+    let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), PathBuf::from);
+    target_dir.join("release/flushmark")
+}
+
 /// Runs flushmark on a row's plan.
 pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
     let directory = tempfile::tempdir()?;
@@ -21,8 +28,7 @@ pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Resul
     let seconds = if row.rig == Rig::Model { seconds * MODEL_SECONDS } else { seconds };
     std::fs::write(&plan, format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan))?;
     let (plan, cpu) = (plan.to_string_lossy(), cpu.to_string());
-    let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
-    let binary = target_dir.join("release/flushmark");
+    let binary = binary();
     let binary = binary.to_string_lossy();
     let args = ["-c", &cpu, &binary, "run", &plan, "--target", target, "--destroy-data", "--quiet", "--format", "json"];
     let begun = Instant::now();

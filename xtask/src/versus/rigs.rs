@@ -34,13 +34,16 @@ impl Rigs {
     }
 }
 
-struct LoopDevice {
-    device: String,
+/// A loop device on a file in memory, filled with random data.
+pub struct LoopDevice {
+    /// Its path.
+    pub device: String,
     image: PathBuf,
 }
 
 impl LoopDevice {
-    fn make() -> anyhow::Result<LoopDevice> {
+    /// Makes one.
+    pub fn make() -> anyhow::Result<LoopDevice> {
         let image = Path::new("/dev/shm").join(format!("flushmark-versus-{}.img", std::process::id()));
         let memory = fs::File::create(&image).with_context(|| format!("cannot make {}", image.display()))?;
         let mut made = LoopDevice { device: String::new(), image };

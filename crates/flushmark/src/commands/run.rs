@@ -1,9 +1,10 @@
-//! `flushmark run`: a suite, a plan or a fio job file on a target.
+//! `flushmark run`: a suite, a plan, a fio job file or a fio command line on a target.
 
 use std::path::Path;
 
 use anyhow::Context as _;
 use engine::Options;
+use workload::plan::PlanError;
 use workload::{Plan, suites};
 
 use super::{deliver, expect_output, look, print};
@@ -22,7 +23,7 @@ use crate::signals;
 /// # Errors
 /// When the plan or the target is wrong, or the system does not do its part.
 pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
-    let mut plan = load(&args.plan)?;
+    let mut plan = load(args)?;
     if let Some(time) = args.time {
         plan = plan.with_time(time);
     }
@@ -46,7 +47,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
         let document = session.document();
         print(&report::target_header(document, session.tested_bytes(&plan), &look))?;
     }
-    for note in session.notes() {
+    for note in plan.notes.iter().cloned().chain(session.notes()) {
         progress.line(&note);
     }
     keeping.begin(session.document())?;
@@ -62,8 +63,30 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
     delivered.map(|()| verdict)
 }
 
+/// What is to be run: a suite or a file by its name, or a command line for fio.
+fn load(args: &RunArgs) -> anyhow::Result<Plan> {
+    let command = [&args.fio, &args.fio_options.words].into_iter().filter(|words| !words.is_empty());
+    match (&args.plan, &command.collect::<Vec<_>>()[..]) {
+        (Some(name), []) => named(name),
+        (None, [words]) => match words.iter().skip(usize::from(words[0] == "fio")).collect::<Vec<_>>()[..] {
+            [file] if !file.starts_with('-') => named(file),
+            _ => fio(Plan::from_fio_command(words, &environment)),
+        },
+        (None, []) => Err(WrongUse(
+            "name what to run: a suite (see `flushmark suites`), a plan.toml, a fio job file, or fio's options"
+                .to_owned(),
+        )
+        .into()),
+        (Some(name), _) => Err(WrongUse(format!(
+            "`{name}` says what to run, and so do fio's options; give one of the two (the target goes behind --target)"
+        ))
+        .into()),
+        (None, _) => Err(WrongUse("give fio's options before `--` or behind it, not at both places".to_owned()).into()),
+    }
+}
+
 /// A built-in suite by its name, else a file: TOML by its ending, a fio job otherwise.
-fn load(name: &str) -> anyhow::Result<Plan> {
+fn named(name: &str) -> anyhow::Result<Plan> {
     if let Some(plan) = suites::named(name) {
         return Ok(plan);
     }
@@ -73,10 +96,51 @@ fn load(name: &str) -> anyhow::Result<Plan> {
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
     let is_toml = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
-    let plan = if is_toml {
-        Plan::from_toml(name, &text).map_err(|error| WrongUse(error.to_string()))
-    } else {
-        Plan::from_fio(name, &text).map_err(|error| WrongUse(error.to_string()))
-    };
-    Ok(plan?)
+    if is_toml {
+        return Ok(Plan::from_toml(name, &text).map_err(|error| WrongUse(error.to_string()))?);
+    }
+    fio(Plan::from_fio(name, &text, &environment))
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn fio(read: Result<Plan, PlanError>) -> anyhow::Result<Plan> {
+    let plan = read.map_err(|error| WrongUse(error.to_string()))?;
+    let target = plan.target.map(|name| place_of_file(&name).unwrap_or(name));
+    Ok(Plan { target, ..plan })
+}
+
+/// The directory of a file that does not exist: fio would make it there, and so do we, under a name of our own.
+fn place_of_file(name: &str) -> Option<String> {
+    let path = Path::new(name);
+    // A device that does not exist is a slip of the pen.
+    let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
+    // Nor are null: and the models files.
+    let is_no_path = name == "null:" || name.starts_with("sim:");
+    if path.exists() || is_device || is_no_path {
+        return None;
+    }
+    let directory = path.parent()?;
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    directory.is_dir().then(|| directory.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_does_not_exist_stands_for_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        assert_eq!(place_of_file(&path("new")), Some(directory.path().display().to_string()));
+        std::fs::write(directory.path().join("old"), "x").unwrap();
+        assert_eq!(place_of_file(&path("old")), None);
+        assert_eq!(place_of_file(&path("missing/new")), None);
+        assert_eq!(place_of_file("/dev/no-such-device"), None);
+        assert_eq!((place_of_file("null:"), place_of_file("sim:consumer-nvme")), (None, None));
+        assert_eq!(place_of_file("no-such-file"), Some(".".to_owned()));
+    }
 }

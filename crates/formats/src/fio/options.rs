@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measurement::WorkloadRecord;
 use measurement::result::RateRecord;
 use workload::fio::value::number;
-use workload::{Arrivals, Content, Pattern, Submission, SyncMethod, WriteCache};
+use workload::{Arrivals, BlockOrder, Content, Pattern, Sharing, Submission, SyncMethod, WriteCache};
 
 /// Engines that carry one operation at a time, whatever `iodepth` says (fio(1), "I/O engine").
 const SYNCHRONOUS: [&str; 7] = ["psync", "sync", "pvsync", "pvsync2", "vsync", "mmap", "null"];
@@ -98,7 +98,8 @@ impl Options {
     /// The pattern, without what may stand behind its name (`randwrite:8`).
     pub fn pattern(&self) -> Option<Pattern> {
         let name = self.get("rw")?;
-        Pattern::from_name(name.split_once(':').map_or(name, |(name, _)| name))
+        // Figures of discards are not imported.
+        Pattern::from_name(name.split_once(':').map_or(name, |(name, _)| name)).filter(|pattern| !pattern.trims())
     }
 
     /// Where it ran: path and whether it is a directory.
@@ -161,6 +162,14 @@ impl Options {
             seed: self.whole("randseed").unwrap_or(0),
             files: Vec::new(),
             steps,
+            sync_queued: false,
+            sharing: Sharing::None,
+            offset_bytes: self.whole("offset").unwrap_or(0),
+            offset_increment_bytes: self.whole("offset_increment").unwrap_or(0),
+            end_fsync: self.flag("end_fsync"),
+            order: BlockOrder::Plain,
+            sizes: None,
+            verify: false,
             sort: None,
         }
     }

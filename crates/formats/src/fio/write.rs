@@ -6,7 +6,7 @@
 use jiff::{SignedDuration, Timestamp};
 use measurement::{Ended, Histogram, LatencySummary, RunDocument, TestResult};
 use serde_json::{Map, Value, json};
-use workload::{Pattern, SyncMethod};
+use workload::{BlockOrder, Pattern, SyncMethod};
 
 use super::bins::gathered;
 use crate::columns::drive;
@@ -129,11 +129,24 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
     };
     // A sort writes its runs and reads them again, each from its beginning to its end.
     let otherwise = if workload.sort.is_some() { Pattern::Rw } else { Pattern::Write };
-    set("rw", workload.pattern.unwrap_or(otherwise).name().to_owned());
+    let pattern = workload.pattern.unwrap_or(otherwise).name().to_owned();
+    set("rw", workload.order.skip_bytes().map_or(pattern.clone(), |skip| format!("{pattern}:{skip}")));
     if let Some(percent) = workload.read_percent {
         set("rwmixread", percent.to_string());
     }
-    set("bs", workload.block_bytes.to_string());
+    match &workload.sizes {
+        None => set("bs", workload.block_bytes.to_string()),
+        Some(sizes) => set("bssplit", sizes.notation()),
+    };
+    match &workload.order {
+        BlockOrder::Plain | BlockOrder::SkipBytes(_) => {}
+        BlockOrder::Strided { zone_bytes, skip_bytes } => {
+            set("zonemode", "strided".to_owned());
+            set("zonesize", zone_bytes.to_string());
+            set("zoneskip", skip_bytes.to_string());
+        }
+        other => drop(set("random_distribution", other.notation())),
+    }
     set("iodepth", workload.depth.to_string());
     set("numjobs", workload.jobs.to_string());
     match workload.sync {

@@ -7,8 +7,8 @@ use catalogue::{Class, models};
 use drive::{Place, Transport};
 use measurement::{Ended, RunDocument, TestResult, WorkloadRecord};
 use workload::{
-    Area, BlockBytes, Depth, EngineChoice, Jobs, Layout, Limit, Pattern, Streams, Submission, SyncMethod, Test, WarmUp,
-    Work, Workload,
+    Area, BlockBytes, Depth, EngineChoice, Jobs, Layout, Limit, Pattern, Sharing, Streams, Submission, SyncMethod,
+    SyncTiming, Test, WarmUp, Work, Workload,
 };
 
 use super::misfit;
@@ -101,6 +101,8 @@ fn is_of_drive(result: &TestResult) -> bool {
         && record.direct
         && record.rate.is_none()
         && matches!(record.layout, None | Some(Layout::Overwrite))
+        && record.sharing == Sharing::None
+        && (record.offset_bytes, record.end_fsync) == (0, false)
         && result.ended == Ended::Limit
         && result.iops > 0.0
 }
@@ -162,7 +164,12 @@ fn sample(result: &TestResult) -> Option<Sample> {
         None => EngineChoice::Auto,
     };
     workload.sync_every = record.sync_every.max(1);
-    workload.drain = record.drain;
+    workload.sync_timing = match (record.sync_queued, record.drain) {
+        (true, _) => SyncTiming::Queued,
+        (false, true) => SyncTiming::Drained,
+        (false, false) => SyncTiming::Undrained,
+    };
+    workload.order = record.order.clone();
     workload.streams = Streams::new(record.streams.into()).ok()?;
     workload.size = Area::Bytes(record.size_bytes);
     workload.seed = record.seed;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use workload::access::{Access, Gaps, Mix, Random, Region, Sequential, Streams, generator};
-use workload::{Layout, Submission, SyncMethod, Workload};
+use workload::access::{Access, Gaps, Mix, Order, Region, Sequential, Sizes};
+use workload::{Layout, Submission, SyncMethod, SyncTiming, Workload};
 
 use super::{Bounds, Job, SLOT_BITS, Step, World};
 use crate::host::file::File;
@@ -22,6 +22,7 @@ pub struct BlockJob {
     region: Region,
     depth: u32,
     order: Order,
+    sizes: Option<Sizes>,
     mix: Mix,
     gaps: Option<Gaps>,
     due: f64,
@@ -36,6 +37,8 @@ pub struct BlockJob {
     left: u64,
     ops: u64,
     ending: bool,
+    /// Whether the job has yet to end with a sync.
+    owes_sync: bool,
     waits_for_due: bool,
     stamp: u64,
 }
@@ -44,8 +47,9 @@ pub struct BlockJob {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     begun: Ns,
-    /// When the write ended behind which a sync is linked.
+    /// When the write ended behind which a sync is linked; when the commit began that a queued sync ends.
     written: Ns,
+    bytes: u64,
     kind: Kind,
 }
 
@@ -56,30 +60,16 @@ enum Kind {
     /// The sync that is linked behind this slot's write.
     LinkedSync,
     Sync,
-}
-
-/// The order of blocks.
-enum Order {
-    Sequential(Sequential),
-    Streams(Streams),
-    Random(Random),
-}
-
-impl Order {
-    #[inline]
-    fn next(&mut self) -> u64 {
-        match self {
-            Order::Sequential(access) => access.next(),
-            Order::Streams(access) => access.next(),
-            Order::Random(access) => access.next(),
-        }
-    }
+    /// One of several operations in flight.
+    QueuedSync,
+    /// The one with which a job ends.
+    EndSync,
 }
 
 impl BlockJob {
     /// Job `job` of a workload, on its own part of `file`.
     pub fn new(workload: &Workload, seed: u64, job: u32, file: usize, part: Range<u64>) -> BlockJob {
-        let block_bytes = u64::from(workload.block_bytes.get());
+        let block_bytes = workload.unit_bytes();
         let region = Region { start: part.start, blocks: (part.end - part.start) / block_bytes, block_bytes };
         let seed = workload.seed.wrapping_add(seed);
         let depth = workload.depth_effective();
@@ -90,11 +80,12 @@ impl BlockJob {
             region,
             depth,
             order: Order::Sequential(Sequential::new(region)),
+            sizes: None,
             mix: Mix::new(seed, job, 0),
             gaps: None,
             due: 0.0,
             bounds: Bounds { deadline: None, count: Some(0), until: workload::Until::First },
-            slots: vec![Slot { begun: 0, written: 0, kind: Kind::Sync }; depth as usize + 1],
+            slots: vec![Slot { begun: 0, written: 0, bytes: 0, kind: Kind::Sync }; depth as usize + 1],
             free: Vec::new(),
             unsynced: 0,
             commit_begun: 0,
@@ -103,6 +94,7 @@ impl BlockJob {
             left: 0,
             ops: 0,
             ending: true,
+            owes_sync: false,
             waits_for_due: false,
             stamp: 0,
             workload: workload.clone(),
@@ -112,11 +104,6 @@ impl BlockJob {
     /// The slot of the sync call, beyond those of reads and writes.
     const fn sync_slot(&self) -> u32 {
         self.depth
-    }
-
-    /// A sync that does not wait for the writes in flight makes no commit.
-    const fn counts_commits(&self) -> bool {
-        self.workload.drain || self.depth == 1
     }
 
     fn in_flight(&self) -> u32 {
@@ -142,6 +129,10 @@ impl BlockJob {
                     return;
                 }
             }
+            if self.sync_is_due() && self.workload.queued_sync().is_some() {
+                self.queue_sync(now, world);
+                continue;
+            }
             if self.sync_is_due() || self.left == 0 {
                 return;
             }
@@ -157,7 +148,7 @@ impl BlockJob {
                 self.due += gaps.next_s() * 1e9;
             }
             self.issue(slot, now, begun, world);
-            if !self.workload.drain && self.sync_is_due() && self.depth > 1 {
+            if self.workload.sync_timing == SyncTiming::Undrained && self.sync_is_due() && self.depth > 1 {
                 self.sync(now, world);
             }
         }
@@ -167,9 +158,15 @@ impl BlockJob {
     fn issue(&mut self, slot: u32, now: Ns, begun: Ns, world: &mut World) {
         self.left -= 1;
         let workload = &self.workload;
-        let offset = self.order.next();
         let reads = !workload.pattern.writes() || (workload.pattern.is_mixed() && self.mix.next_reads());
-        let (file, bytes) = (self.file, self.region.block_bytes);
+        let file = self.file;
+        let (offset, bytes) = match &mut self.sizes {
+            None => (self.order.next(), self.region.block_bytes),
+            Some(sizes) => {
+                let bytes = u64::from(sizes.next(reads));
+                (self.order.next_of(bytes), bytes)
+            }
+        };
         let queued = workload.submission() == Submission::Asynchronous;
         let call = if reads {
             Call::Read { file, offset, bytes }
@@ -189,6 +186,7 @@ impl BlockJob {
         };
         let slot_now = &mut self.slots[slot as usize];
         slot_now.begun = begun;
+        slot_now.bytes = bytes;
         slot_now.kind = if reads { Kind::Read } else { Kind::Write };
         world.host.call(now, self.tag(slot), call);
     }
@@ -198,21 +196,42 @@ impl BlockJob {
     }
 
     fn sync(&mut self, now: Ns, world: &mut World) {
+        self.call_sync(Kind::Sync, self.workload.sync == SyncMethod::Fdatasync, now, world);
+    }
+
+    /// Puts a sync into flight beside the writes.
+    fn queue_sync(&mut self, now: Ns, world: &mut World) {
+        let Some(slot) = self.free.pop() else { return };
+        self.unsynced = 0;
+        let written = self.commit_begun;
+        self.slots[slot as usize] = Slot { begun: now, written, bytes: 0, kind: Kind::QueuedSync };
+        let data_only = self.workload.sync == SyncMethod::Fdatasync;
+        world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
+    }
+
+    /// Makes the last call of a job that ends with one.
+    fn finish(&mut self, now: Ns, world: &mut World) {
+        if self.owes_sync && self.ending && self.in_flight() == 0 && self.syncing_since.is_none() {
+            self.owes_sync = false;
+            self.call_sync(Kind::EndSync, false, now, world);
+        }
+    }
+
+    fn call_sync(&mut self, kind: Kind, data_only: bool, now: Ns, world: &mut World) {
         self.syncing_since = Some(now);
         let slot = self.sync_slot();
         self.slots[slot as usize].begun = now;
-        self.slots[slot as usize].kind = Kind::Sync;
-        let data_only = self.workload.sync == SyncMethod::Fdatasync;
+        self.slots[slot as usize].kind = kind;
         world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
     }
 
     /// The file starts over, between two commits and at no cost to them.
     fn renew(&mut self, world: &mut World) {
         self.until_renewal = self.region.blocks;
-        let size = self.region.blocks * self.region.block_bytes;
+        let size = self.region.start + self.region.blocks * self.region.block_bytes;
         let base = world.host.file(self.file).base;
         let file = match self.workload.layout {
-            Layout::Overwrite => return,
+            Layout::Overwrite | Layout::PreallocatedOnce | Layout::Empty => return,
             Layout::Append => File::empty(base, self.workload.direct),
             Layout::Preallocated => File::reserved(base, size, self.workload.direct),
         };
@@ -223,27 +242,24 @@ impl BlockJob {
     #[inline]
     fn next(&mut self, now: Ns, world: &mut World) {
         let sync_due = self.sync_is_due();
-        if sync_due && self.syncing_since.is_none() && self.in_flight() == 0 {
+        let queues = self.workload.queued_sync().is_some();
+        if sync_due && !queues && self.syncing_since.is_none() && self.in_flight() == 0 {
             self.sync(now, world);
             return;
         }
-        if !self.ending && !sync_due {
+        if !self.ending && (!sync_due || queues) {
             self.ending = self.bounds.reached(now, self.ops);
         }
         self.fill(now, world);
+        self.finish(now, world);
     }
 }
 
 impl Job for BlockJob {
     fn begin(&mut self, now: Ns, bounds: Bounds, warm_up: bool, world: &mut World) {
         let seed = if warm_up { self.seed ^ WARM_UP_STREAM } else { self.seed };
-        self.order = if self.workload.pattern.is_random() {
-            Order::Random(Random::new(self.region, generator(seed, self.job)))
-        } else if self.workload.streams.get() > 1 {
-            Order::Streams(Streams::new(self.region, self.workload.streams.get()))
-        } else {
-            Order::Sequential(Sequential::new(self.region))
-        };
+        self.order = Order::new(&self.workload, self.region, seed, self.job);
+        self.sizes = self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), seed, self.job));
         self.mix = Mix::new(seed, self.job, self.workload.read_percent);
         self.gaps = self.workload.rate.map(|rate| Gaps::new(seed, self.job, rate));
         self.due = now as f64;
@@ -254,9 +270,10 @@ impl Job for BlockJob {
         self.left = bounds.most();
         self.ops = 0;
         self.ending = false;
+        self.owes_sync = self.workload.end_fsync && !warm_up;
         self.waits_for_due = false;
         self.until_renewal = u64::MAX;
-        if self.workload.layout != Layout::Overwrite {
+        if self.workload.layout.starts_over() {
             self.renew(world);
         }
         self.fill(now, world);
@@ -271,12 +288,13 @@ impl Job for BlockJob {
                     self.ending = self.bounds.reached(at, self.ops);
                 }
                 self.fill(at, world);
+                self.finish(at, world);
                 return;
             }
         };
         let begun = self.slots[slot as usize].begun;
         let kind = self.slots[slot as usize].kind;
-        let bytes = self.region.block_bytes;
+        let bytes = self.slots[slot as usize].bytes;
         match kind {
             Kind::Read => world.tally.read(at - begun, bytes),
             Kind::Write => {
@@ -296,12 +314,26 @@ impl Job for BlockJob {
             }
             Kind::Sync => {
                 world.tally.sync(at - begun);
-                if self.counts_commits() {
+                if self.workload.syncs_commit() {
                     world.tally.commit(at - self.commit_begun);
                 }
                 self.syncing_since = None;
                 self.unsynced = 0;
                 self.next(at, world);
+                return;
+            }
+            Kind::QueuedSync => {
+                world.tally.sync(at - begun);
+                if self.workload.syncs_commit() {
+                    world.tally.commit(at - self.slots[slot as usize].written);
+                }
+                self.free.push(slot);
+                self.next(at, world);
+                return;
+            }
+            Kind::EndSync => {
+                world.tally.sync(at - begun);
+                self.syncing_since = None;
                 return;
             }
         }
@@ -311,7 +343,7 @@ impl Job for BlockJob {
     }
 
     fn is_done(&self) -> bool {
-        self.ending && self.in_flight() == 0 && self.syncing_since.is_none()
+        self.ending && self.in_flight() == 0 && self.syncing_since.is_none() && !self.owes_sync
     }
 
     fn stop(&mut self) {

@@ -28,8 +28,8 @@ fn slot_bytes(program: &StepProgram) -> u64 {
 fn laid_out(file: &FileSpec, base: u64) -> File {
     match file.layout {
         Layout::Overwrite => File::settled(base, file.size_bytes, file.direct),
-        Layout::Append => File::empty(base, file.direct),
-        Layout::Preallocated => File::reserved(base, file.size_bytes, file.direct),
+        Layout::Append | Layout::Empty => File::empty(base, file.direct),
+        Layout::Preallocated | Layout::PreallocatedOnce => File::reserved(base, file.size_bytes, file.direct),
     }
 }
 

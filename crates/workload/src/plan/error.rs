@@ -7,7 +7,7 @@ use std::fmt;
 pub struct PlanError {
     /// The file's name as it was given.
     pub file: String,
-    /// The line, from 1 on.
+    /// The line, from 1 on; 0 on a command line, which has none.
     pub line: usize,
     /// What is wrong.
     pub message: String,
@@ -22,7 +22,10 @@ impl PlanError {
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.message)
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.message),
+            line => write!(f, "{}:{line}: {}", self.file, self.message),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every field of a plan file: one table for the parser, the reference page and the JSON Schema.
 
-use crate::blocks::{EngineChoice, Layout};
+use crate::blocks::{EngineChoice, Layout, Sharing};
 use crate::pattern::Pattern;
 use crate::plan::Table;
 use crate::sort::{SortKeys, SortWork};
@@ -78,10 +78,8 @@ impl Field {
     }
 }
 
-/// The words of the layouts.
-pub fn layouts() -> Vec<&'static str> {
-    [Layout::Overwrite, Layout::Append, Layout::Preallocated].map(Layout::name).to_vec()
-}
+/// The layouts that a file of a step program can have.
+pub const FILE_LAYOUTS: [Layout; 3] = [Layout::Overwrite, Layout::Append, Layout::Preallocated];
 
 const MIB_64: u64 = 64 << 20;
 /// No target is larger than what a file offset can say.
@@ -171,7 +169,7 @@ pub const FIELDS: &[Field] = &[
         "pattern",
         Kind::Word(|| Pattern::ALL.map(Pattern::name).to_vec()),
         "required, unless there are steps or a sort",
-        "Which block comes next: sequential (`read`, `write`, `rw`) or random, reading, writing, or both mixed.",
+        "Which block comes next: sequential (`read`, `write`, `rw`, `trim`) or random, reading, writing, both mixed, or discarding (`trim`, `randtrim`: `BLKDISCARD` on a device, holes in a file; counted as writes).",
         "pattern = \"randwrite\""
     ),
     field!(
@@ -220,8 +218,16 @@ pub const FIELDS: &[Field] = &[
         "drain",
         Kind::Flag,
         "true",
-        "Whether a job waits for its writes before it syncs. Without that, a sync does not cover the writes in flight: no commits are counted. fio's `fsync` at depth works so.",
+        "Whether a job waits for its writes before it syncs. Without that, a sync does not cover the writes in flight: no commits are counted.",
         "drain = false"
+    ),
+    field!(
+        Test,
+        "queue_sync",
+        Kind::Flag,
+        "false",
+        "Whether a sync is one more operation in flight, which neither waits nor is waited for. No commits are counted at a depth above 1. fio's `fsync` works so with io_uring and libaio.",
+        "queue_sync = true"
     ),
     field!(
         Test,
@@ -250,9 +256,9 @@ pub const FIELDS: &[Field] = &[
     field!(
         Test,
         "layout",
-        Kind::Word(layouts),
+        Kind::Word(|| Layout::ALL.map(Layout::name).to_vec()),
         "\"overwrite\"",
-        "What the blocks lie on: written through beforehand (`overwrite`), a file that grows (`append`), or space reserved but never written (`preallocated`).",
+        "What the blocks lie on: written through beforehand (`overwrite`), a file that grows (`append`), or space reserved but never written (`preallocated`); the latter two start over when all of it has been written. `preallocated-once` (fio's default) and `empty` (fio's `fallocate=none`) are new files that do not: what is written a second time is an overwrite.",
         "layout = \"append\""
     ),
     field!(
@@ -286,6 +292,38 @@ pub const FIELDS: &[Field] = &[
         "\"1GiB\"",
         "Size of the test files in a directory, all jobs together, where `size` is not given.",
         "file_size = \"256MiB\""
+    ),
+    field!(
+        Test,
+        "sharing",
+        Kind::Word(|| Sharing::ALL.map(Sharing::name).to_vec()),
+        "\"none\"",
+        "Which bytes several jobs share: `none`; those of a device or file, while each has its own file in a directory (`device`); or those of one file or device (`all`). With `device` and `all`, `size` is that of each job.",
+        "sharing = \"all\""
+    ),
+    field!(
+        Test,
+        "offset",
+        Kind::Size(0, SIZE_MAX),
+        "\"0B\"",
+        "Where in its file or device the first job's part begins; a multiple of the block.",
+        "offset = \"1GiB\""
+    ),
+    field!(
+        Test,
+        "offset_increment",
+        Kind::Size(0, SIZE_MAX),
+        "\"0B\"",
+        "With `sharing`: how far each job's part begins behind that of the job before it; a multiple of the block.",
+        "offset_increment = \"1GiB\""
+    ),
+    field!(
+        Test,
+        "end_fsync",
+        Kind::Flag,
+        "false",
+        "Whether each job ends with an `fsync`, within its measured time.",
+        "end_fsync = true"
     ),
     field!(
         Test,
@@ -434,7 +472,7 @@ pub const FIELDS: &[Field] = &[
     field!(
         File,
         "layout",
-        Kind::Word(layouts),
+        Kind::Word(|| FILE_LAYOUTS.map(Layout::name).to_vec()),
         "\"overwrite\"",
         "What the file holds at the start: written through, empty and growing, or reserved.",
         "layout = \"preallocated\""

@@ -12,8 +12,8 @@ use super::fields::{self, Kind, Place};
 use super::value::{Reader, Source, Value, takes};
 use super::{Plan, Table, Test, Work};
 use crate::blocks::{
-    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Streams, Until, WarmUp,
-    Workload,
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Sharing, Streams, SyncTiming,
+    Until, WarmUp, Workload,
 };
 use crate::pattern::Pattern;
 use crate::size::format_bytes;
@@ -85,6 +85,7 @@ impl Plan {
             source: top.read("source", |reader, value| reader.text(value))?.unwrap_or_default(),
             table: top.read("table", |reader, value| reader.word(value, Table::from_name))?.unwrap_or(Table::Tests),
             target: top.read("target", |reader, value| reader.text(value))?,
+            notes: Vec::new(),
             tests,
         })
     }
@@ -297,7 +298,7 @@ impl<'a> Fields<'a> {
     fn blocks(&self) -> Result<Workload, PlanError> {
         let pattern = self.word("pattern", Pattern::from_name)?.unwrap_or(Pattern::Read);
         let sync = self.word("sync", SyncMethod::from_name)?.unwrap_or(SyncMethod::None);
-        let layout = self.word("layout", layout_from_name)?.unwrap_or(Layout::Overwrite);
+        let layout = self.word("layout", Layout::from_name)?.unwrap_or(Layout::Overwrite);
         let engine = self.word("engine", EngineChoice::from_name)?.unwrap_or(EngineChoice::Auto);
         let out_of_range = |name: &str| self.error(name, "out of range");
         let block = BlockBytes::new(self.size("block")?.unwrap_or(4096)).map_err(|_| out_of_range("block"))?;
@@ -311,12 +312,21 @@ impl<'a> Fields<'a> {
         workload.sync_every = self.whole("sync_every")?.unwrap_or(1) as u32;
         workload.direct = self.flag("direct")?.unwrap_or(workload.direct);
         workload.invalidate = self.flag("invalidate")?.unwrap_or(workload.invalidate);
-        workload.drain = self.flag("drain")?.unwrap_or(workload.drain);
+        workload.sync_timing = match (self.flag("queue_sync")?, self.flag("drain")?) {
+            (Some(true), None) => SyncTiming::Queued,
+            (Some(true), Some(_)) => return Err(self.error("drain", "a sync that is queued waits for nothing")),
+            (_, Some(false)) => SyncTiming::Undrained,
+            _ => SyncTiming::Drained,
+        };
         workload.streams = Streams::new(self.whole("streams")?.unwrap_or(1)).map_err(|_| out_of_range("streams"))?;
         if let Some(file_bytes) = self.size("file_size")? {
             workload.size = Area::Whole { file_bytes };
         }
         workload.size = self.read("size", |reader, value| reader.area(value))?.unwrap_or(workload.size);
+        workload.sharing = self.word("sharing", Sharing::from_name)?.unwrap_or_default();
+        workload.offset_bytes = self.size("offset")?.unwrap_or(0);
+        workload.offset_increment_bytes = self.size("offset_increment")?.unwrap_or(0);
+        workload.end_fsync = self.flag("end_fsync")?.unwrap_or(false);
         workload.precondition = self.flag("precondition")?.unwrap_or(workload.precondition);
         workload.rest = self.time("rest")?.unwrap_or(workload.rest);
         workload.limit = self.limit()?;
@@ -350,6 +360,21 @@ impl<'a> Fields<'a> {
             }
             self.refuse("sync_every", &format!("{pattern} writes nothing that could be synced"))?;
         }
+        if workload.pattern.trims() {
+            if workload.sync.is_durable() || workload.end_fsync {
+                let name = if workload.end_fsync { "end_fsync" } else { "sync" };
+                return Err(self.error(name, &format!("{pattern} writes nothing that could be synced")));
+            }
+            if workload.depth > Depth::MIN {
+                return Err(self.error("depth", "discards are made one at a time; use 1"));
+            }
+            if !matches!(workload.engine, EngineChoice::Auto | EngineChoice::Psync) {
+                return Err(self.error("engine", "discards are plain system calls; use psync"));
+            }
+            if workload.layout != Layout::Overwrite {
+                return Err(self.error("layout", &format!("{pattern} gives back what was written; use overwrite")));
+            }
+        }
         if workload.sync.call().is_none() && workload.sync_every != 1 {
             let message = format!("only fsync and fdatasync count writes, not sync = \"{}\"", workload.sync.name());
             return Err(self.error("sync_every", &message));
@@ -370,7 +395,25 @@ impl<'a> Fields<'a> {
                 format!("direct I/O moves whole sectors of 512 B, and {block} B is no multiple; set direct = false");
             return Err(self.error("block", &message));
         }
-        let least = block * u64::from(workload.jobs.get()) * u64::from(workload.streams.get());
+        for (name, bytes) in [("offset", workload.offset_bytes), ("offset_increment", workload.offset_increment_bytes)]
+        {
+            if bytes % block != 0 {
+                return Err(self.error(name, &format!("expected a multiple of the block of {}", format_bytes(block))));
+            }
+        }
+        if workload.sharing == Sharing::None {
+            self.refuse("offset_increment", "jobs that share nothing have parts side by side; set sharing, too")?;
+        }
+        if workload.layout.starts_over() && workload.sharing == Sharing::All {
+            let message =
+                format!("{} starts over, which would empty the file under the other jobs", workload.layout.name());
+            return Err(self.error("sharing", &message));
+        }
+        if workload.end_fsync && !workload.pattern.writes() {
+            return Err(self.error("end_fsync", &format!("{pattern} writes nothing that could be synced")));
+        }
+        let parts = if workload.sharing == Sharing::None { u64::from(workload.jobs.get()) } else { 1 };
+        let least = block * parts * u64::from(workload.streams.get());
         let (field, bytes) = match workload.size {
             Area::Bytes(bytes) => ("size", bytes),
             Area::Whole { file_bytes } => ("file_size", file_bytes),
@@ -381,6 +424,7 @@ impl<'a> Fields<'a> {
         }
         if workload.sync.call().is_none() {
             self.refuse("drain", "only fsync and fdatasync wait for writes")?;
+            self.refuse("queue_sync", "only fsync and fdatasync are operations of their own")?;
         }
         if workload.streams > Streams::MIN && (workload.pattern.is_random() || workload.layout != Layout::Overwrite) {
             return Err(self.error("streams", "only read, write and rw over what was written before go by turns"));
@@ -392,6 +436,9 @@ impl<'a> Fields<'a> {
         match workload.engine {
             EngineChoice::Psync | EngineChoice::Libaio if linked => {
                 Err(self.error("engine", &format!("only io_uring can link a sync, as {} asks", workload.sync.name())))
+            }
+            EngineChoice::Psync if workload.queued_sync().is_some() => {
+                Err(self.error("engine", "psync has no queue for a sync; use io_uring or libaio"))
             }
             EngineChoice::Psync if workload.depth_effective() > 1 => Err(self.error(
                 "engine",
@@ -559,7 +606,7 @@ impl<'a> Fields<'a> {
         Ok(FileSpec {
             name: name.to_owned(),
             size_bytes: fields.size("size")?.unwrap_or(16 << 20),
-            layout: fields.word("layout", layout_from_name)?.unwrap_or(Layout::Overwrite),
+            layout: fields.word("layout", file_layout_from_name)?.unwrap_or(Layout::Overwrite),
             direct: fields.flag("direct")?.unwrap_or(false),
             open_flag,
         })
@@ -580,8 +627,8 @@ const SORT_MEMORY_BYTES: u64 = 64 << 20;
 const DEFAULT_TIME: Duration = Duration::from_secs(5);
 const DEFAULT_WARM_UP: Duration = Duration::from_millis(500);
 
-fn layout_from_name(name: &str) -> Option<Layout> {
-    [Layout::Overwrite, Layout::Append, Layout::Preallocated].into_iter().find(|layout| layout.name() == name)
+fn file_layout_from_name(name: &str) -> Option<Layout> {
+    Layout::from_name(name).filter(|layout| fields::FILE_LAYOUTS.contains(layout))
 }
 
 fn check_key(source: Source<'_>, key: &Spanned<DeString<'_>>, places: &[Place]) -> Result<(), PlanError> {

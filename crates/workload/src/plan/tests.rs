@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::fields::{FIELDS, Field, Place};
 use super::*;
-use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Room, Until};
+use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Room, SyncTiming, Until};
 use crate::pattern::Pattern;
 use crate::sort::SortKeys;
 use crate::sync::OpenFlag;
@@ -128,7 +128,7 @@ fn every_field_reaches_the_workload() {
     let probe = blocks(
         "pattern = \"write\"\nsync = \"fsync\"\ndrain = false\ndepth = 8\nstreams = 4\nsize = \"25%\"\nprecondition = true\nrest = \"2s\"",
     );
-    assert_eq!((probe.drain, probe.depth_effective(), probe.streams.get()), (false, 8, 4));
+    assert_eq!((probe.sync_timing, probe.depth_effective(), probe.streams.get()), (SyncTiming::Undrained, 8, 4));
     assert_eq!((probe.size, probe.precondition, probe.rest), (Area::Percent(25), true, Duration::from_secs(2)));
     assert_eq!(probe.title(), "write 4 KiB, fsync=1 undrained, 4 streams, depth 8, jobs 1");
 }
@@ -220,9 +220,10 @@ fn around(field: &Field, line: &str) -> String {
         (_, "pattern" | "sort") => format!("[[test]]\n{line}\n"),
         (_, "memory") => format!("[[test]]\nsort = \"urls\"\n{line}\n"),
         (_, "read_percent") => format!("[[test]]\npattern = \"rw\"\n{line}\n"),
-        (_, "sync_every" | "drain") => format!("{write}sync = \"fsync\"\n{line}\n"),
+        (_, "sync_every" | "drain" | "queue_sync") => format!("{write}sync = \"fsync\"\n{line}\n"),
         (_, "compressible_percent") => format!("{write}content = \"compressible\"\n{line}\n"),
         (_, "stop") => format!("{write}time = \"1s\"\ncount = 9\n{line}\n"),
+        (_, "offset_increment") => format!("{write}sharing = \"all\"\n{line}\n"),
         (_, "arrivals") => format!("{write}rate = 100\n{line}\n"),
         (_, "steps") => format!("[[test]]\nfiles = {{ log = {{}} }}\n{line}\n"),
         (_, "files") => format!("[[test]]\nsteps = [\"sync log fsync\"]\n{line}\n"),

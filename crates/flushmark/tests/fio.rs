@@ -1,0 +1,237 @@
+//! fio's job files and command lines, end to end.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Run, entries, flushmark, run};
+
+const MIB: usize = 1 << 20;
+
+/// A file of ones, to see what is written over.
+fn ones(directory: &Path, mib: usize) -> String {
+    let path = directory.join("ones");
+    std::fs::write(&path, vec![1u8; mib * MIB]).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
+/// The mebibytes of a file in which something else than ones stands.
+fn changed(path: &str) -> Vec<usize> {
+    let bytes = std::fs::read(path).unwrap();
+    let is_changed = |(index, piece): (usize, &[u8])| piece.iter().any(|&byte| byte != 1).then_some(index);
+    bytes.chunks(MIB).enumerate().filter_map(is_changed).collect()
+}
+
+fn json(words: &[&str], fio: &[&str]) -> Run {
+    let all = [&["run", "--quiet", "--format", "json"], words, &["--"], fio].concat();
+    Run::of(flushmark().args(all).output().unwrap())
+}
+
+#[test]
+fn a_pasted_command_line_overwrites_only_what_it_may() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = ones(directory.path(), 4);
+    let filename = format!("-filename={file}");
+    let pasted = ["fio", "-direct=0", "-sync=1", "-bs=4k", "-rw=write", "-name=x", "-number_ios=7", &filename];
+    let refused = json(&[], &[&pasted[..], &["-size=1m"]].concat());
+    assert_eq!((refused.code, changed(&file)), (Some(3), vec![]), "{}", refused.stderr);
+    let allowed = json(&["--destroy-data"], &[&pasted[..], &["-size=1m"]].concat());
+    assert_eq!((allowed.code, changed(&file)), (Some(0), vec![0]), "{}", allowed.stderr);
+    let document = allowed.document();
+    let result = &document["results"][0];
+    assert_eq!((&result["test"], &result["proof"]["writes"]), (&"x".into(), &7.into()));
+}
+
+#[test]
+fn jobs_with_one_filename_work_on_the_same_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = ones(directory.path(), 8);
+    let filename = format!("--filename={file}");
+    let words = ["--rw=write", "--bs=4k", "--numjobs=3", "--size=1m", "--offset=2m", &filename];
+    let shared = json(&["--destroy-data"], &words);
+    assert_eq!((shared.code, changed(&file)), (Some(0), vec![2]), "{}", shared.stderr);
+    let result = &shared.document()["results"][0];
+    assert_eq!((&result["proof"]["writes"], &result["workload"]["size_bytes"]), (&768.into(), &MIB.into()));
+    let apart = json(&["--destroy-data"], &[&words[..], &["--offset_increment=2m"]].concat());
+    assert_eq!((apart.code, changed(&file)), (Some(0), vec![2, 4, 6]), "{}", apart.stderr);
+    let beyond = json(&["--destroy-data"], &[&words[..], &["--offset_increment=3m"]].concat());
+    assert_eq!(beyond.code, Some(4), "{}", beyond.stderr);
+    assert!(beyond.stderr.contains("holds 8.0 MiB and this test needs at least 9 MiB"), "{}", beyond.stderr);
+}
+
+#[test]
+fn gaps_and_sizes_are_where_the_job_has_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = ones(directory.path(), 4);
+    let filename = format!("--filename={file}");
+    let words = ["--rw=write:1m", "--bs=1m", "--size=4m", "--number_ios=2", &filename];
+    let gaps = json(&["--destroy-data"], &words);
+    assert_eq!((gaps.code, changed(&file)), (Some(0), vec![0, 2]), "{}", gaps.stderr);
+    let record = &gaps.document()["results"][0]["workload"];
+    assert_eq!(record["order"], serde_json::json!({"skip_bytes": MIB}));
+
+    let words = ["--rw=randread", "--bssplit=4k/50:64k/50", "--size=4m", "--loops=4", &filename];
+    let varied = json(&[], &words);
+    assert_eq!(varied.code, Some(0), "{}", varied.stderr);
+    let result = varied.document()["results"][0].clone();
+    let record = &result["workload"];
+    assert_eq!((&record["block_bytes"], &record["sizes"]["align_bytes"]), (&0.into(), &4096.into()));
+    assert_eq!(record["sizes"]["reads"][1], serde_json::json!({"bytes": 65536, "weight": 50}));
+    // Blocks of the mean size, 34 KiB, move four times 4 MiB in 480 reads; the seed draws about half of each.
+    assert_eq!(result["proof"]["reads"], 480);
+    let mib = result["mib_per_s"].as_f64().unwrap() * result["elapsed_s"].as_f64().unwrap();
+    assert!((14.0..18.0).contains(&mib), "{mib}");
+}
+
+#[test]
+fn a_share_of_the_target_is_gone_over_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let filename = format!("--filename={}", ones(directory.path(), 4));
+    let words = ["--rw=read", "--bs=64k", "--size=50%", "--loops=3", &filename];
+    let result = json(&[], &words).document()["results"][0].clone();
+    assert_eq!(result["proof"]["reads"], 96);
+    let model = json(&["--target", "sim:consumer-nvme"], &["--rw=read", "--bs=64m", "--size=1%", "--direct=1"]);
+    let reads = model.document()["results"][0]["proof"]["reads"].as_u64().unwrap();
+    assert!(reads > 10, "{reads}");
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().to_str().unwrap();
+    for engine in ["psync", "libaio"] {
+        let ioengine = format!("--ioengine={engine}");
+        let words = ["--rw=randwrite", "--bs=8k", "--size=4m", "--iodepth=8", "--verify=crc32c", &ioengine];
+        let kept = json(&["--target", target], &words);
+        assert_eq!(kept.code, Some(0), "{}", kept.stderr);
+        let result = kept.document()["results"][0].clone();
+        assert_eq!((&result["proof"]["writes"], &result["workload"]["verify"]), (&512.into(), &true.into()));
+        assert!(
+            result["notes"].to_string().contains("was read back, and held what was written"),
+            "{}",
+            result["notes"]
+        );
+    }
+    for (target, wanted) in [("null:", "null: keeps nothing"), ("sim:consumer-nvme", "a model keeps no data")] {
+        let skipped = json(&["--target", target], &["--rw=write", "--size=1m", "--verify=crc32c"]);
+        assert!(
+            skipped.stderr.contains(wanted) || skipped.stdout.contains(wanted),
+            "{}{}",
+            skipped.stderr,
+            skipped.stdout
+        );
+    }
+}
+
+#[test]
+fn a_discard_needs_leave_and_gives_space_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = ones(directory.path(), 4);
+    let filename = format!("--filename={file}");
+    let words = ["--rw=trim", "--bs=1m", "--offset=1m", "--size=2m", "--number_ios=2", &filename];
+    let refused = json(&[], &words);
+    assert_eq!((refused.code, changed(&file)), (Some(3), vec![]), "{}", refused.stderr);
+    let allowed = json(&["--destroy-data"], &words);
+    if allowed.stdout.contains("discard at offset") {
+        eprintln!("skipped: a_discard_needs_leave_and_gives_space_back: this filesystem has no holes");
+        return;
+    }
+    assert_eq!((allowed.code, changed(&file)), (Some(0), vec![1, 2]), "{}{}", allowed.stderr, allowed.stdout);
+    assert!(std::fs::read(&file).unwrap()[MIB..3 * MIB].iter().all(|&byte| byte == 0));
+    let skipped = json(&["--target", "sim:consumer-nvme"], &["--rw=trim", "--size=1m"]);
+    assert!(skipped.stderr.contains("models know no discards"), "{}", skipped.stderr);
+}
+
+#[test]
+fn options_stand_among_our_own_and_a_new_file_is_gone_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().to_str().unwrap();
+    let words = ["--rw", "randwrite", "--bs", "4k", "--fsync", "1", "--number_ios", "20", "--size=1m", "--end_fsync=1"];
+    let own = run(&[&["run", "--quiet", "--format", "json", "--target", target], &words[..]].concat());
+    assert_eq!(own.code, Some(0), "{}", own.stderr);
+    let result = &own.document()["results"][0];
+    assert_eq!((&result["proof"]["writes"], &result["proof"]["syncs"]), (&20.into(), &21.into()));
+    assert_eq!(result["workload"]["layout"], "preallocated-once");
+    assert!(entries(directory.path()).is_empty());
+
+    let job = directory.path().join("two.fio");
+    let text = "[global]\nfilename=${PLACE}/new\nsize=1m\nnumjobs=2\n[a]\nrw=write\n[b]\nstonewall\nrw=randread\n";
+    std::fs::write(&job, text).unwrap();
+    let args = ["run", "--quiet", "--format", "json", "--", "fio", job.to_str().unwrap()];
+    let both = Run::of(flushmark().args(args).env("PLACE", target).output().unwrap());
+    assert_eq!(both.code, Some(0), "{}", both.stderr);
+    let document = both.document();
+    let figures = |index: usize| document["results"][index]["workload"]["size_bytes"].as_u64();
+    assert_eq!((figures(0), figures(1)), (Some(1 << 20), Some(1 << 20)));
+    assert_eq!(entries(directory.path()), ["two.fio"]);
+}
+
+#[test]
+fn what_is_said_twice_or_not_at_all_is_wrong_use() {
+    for (args, wanted) in [
+        (&["run"][..], "name what to run"),
+        (&["run", "slog", "--rw=read"], "`slog` says what to run, and so do fio's options"),
+        (&["run", "--rw=read", "--", "--rw=read"], "not at both places"),
+        (&["run", "--", "-rw=write", "-iodepht=4"], "unsupported option `iodepht` (did you mean `iodepth`?)"),
+        (&["run", "--", "-rw=read", "-size=1m", "-filename=/dev/no-such-drive"], "/dev/no-such-drive"),
+    ] {
+        let run = run(args);
+        assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(wanted), "{args:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn models_run_what_fio_s_jobs_ask_for() {
+    let target = "sim:consumer-nvme,filesystem=ext4";
+    let on = |target, words: &[&str]| json(&["--target", target], words);
+    let common = ["-rw=randwrite", "-bs=4k", "-size=16m", "-number_ios=50", "-direct=1"];
+    let result = |run: Run| {
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        run.document()["results"][0].clone()
+    };
+    // A file whose space is only reserved costs more per commit than one that was written through: its extents change.
+    let commits = |more: &[&str]| result(on(target, &[&common[..], &["-fdatasync=1"], more].concat()));
+    let (fresh, written) = (commits(&[]), commits(&["-overwrite=1"]));
+    let p50 = |result: &serde_json::Value| result["commit_us"]["p50"].as_f64().unwrap();
+    assert!(p50(&fresh) > p50(&written), "{} and {}", p50(&fresh), p50(&written));
+    let ended = result(on(target, &[&common[..], &["-end_fsync=1", "-numjobs=2", "-filename=f"]].concat()));
+    assert_eq!((&ended["proof"]["syncs"], &ended["workload"]["size_bytes"]), (&2.into(), &(16 << 20).into()));
+    let skipped = on(target, &[&common[..], &["-fallocate=none"]].concat());
+    assert!(skipped.stderr.contains("models do not allocate space at random places"), "{}", skipped.stderr);
+}
+
+#[test]
+fn the_null_engine_is_the_null_target() {
+    let null = json(&[], &["-ioengine=null", "-size=100g", "-rw=randread", "-number_ios=1000", "-write_bw_log=x"]);
+    assert_eq!((null.code, null.document()["target"]["kind"].clone()), (Some(0), "null".into()), "{}", null.stderr);
+    let told = run(&["run", "--", "-ioengine=null", "-size=1m", "-write_bw_log=x"]);
+    assert!(told.stderr.contains("write_bw_log: no log is written"), "{}", told.stderr);
+}
+
+#[test]
+fn asynchronous_engines_take_a_sync_beside_the_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().to_str().unwrap();
+    for engine in ["libaio", "io_uring"] {
+        let ioengine = format!("-ioengine={engine}");
+        let words = [&ioengine, "-rw=randwrite", "-bs=4k", "-fsync=2", "-number_ios=40", "-size=1m"];
+        let at_depth = |depth: &str| json(&["--target", target], &[&words[..], &["-iodepth", depth]].concat());
+        let deep = at_depth("4");
+        if deep.stderr.contains("cannot be used here") || deep.stderr.contains("setting up") {
+            println!("skipped: asynchronous_engines_take_a_sync_beside_the_writes: {}", deep.stderr.trim());
+            continue;
+        }
+        assert_eq!(deep.code, Some(0), "{}", deep.stderr);
+        let result = &deep.document()["results"][0];
+        assert_eq!((&result["proof"]["writes"], &result["proof"]["syncs"]), (&40.into(), &20.into()), "{engine}");
+        assert_eq!((&result["engine"], &result["commit_us"]), (&engine.into(), &serde_json::Value::Null));
+        assert_eq!(result["workload"]["sync_queued"], true);
+        // At depth 1 nothing is in flight when the sync is due, so that it makes a commit.
+        let result = &at_depth("1").document()["results"][0];
+        assert_eq!((&result["proof"]["syncs"], &result["proof"]["commits"]), (&20.into(), &20.into()), "{engine}");
+        assert_eq!((&result["engine"], &result["workload"]["drain"]), (&engine.into(), &serde_json::Value::Null));
+    }
+}

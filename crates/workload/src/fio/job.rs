@@ -1,0 +1,540 @@
+//! The workload that a section asks for, with fio's own defaults.
+
+use super::NULL_TARGET;
+use super::section::Section;
+use super::value;
+use crate::blocks::{
+    Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Room, Sharing, SyncTiming,
+    Until, WarmUp, Workload,
+};
+use crate::order::BlockOrder;
+use crate::pattern::Pattern;
+use crate::plan::PlanError;
+use crate::size::format_bytes;
+use crate::sizes::{BlockSizes, SizeShare};
+use crate::sync::SyncMethod;
+
+/// What jobs without a size work on in a directory, all together.
+const DEFAULT_BYTES: u64 = 1 << 30;
+/// More sizes in a range are a slip of the pen.
+const RANGE_SIZES_MAX: u32 = 1024;
+/// Operations offered per second by each job.
+const RATE_MAX: f64 = 10_000_000.0;
+
+impl Section {
+    /// Checks that this section runs after the one before it.
+    ///
+    /// # Errors
+    /// When fio would run both at the same time.
+    pub fn follows(&self, before: &Section) -> Result<(), PlanError> {
+        let stonewall = self.flag("stonewall")?.unwrap_or(false);
+        match self.text("wait_for", "the name of a section")? {
+            Some(name) if name == before.name => Ok(()),
+            None if stonewall => Ok(()),
+            Some(name) => Err(self.wrong(
+                "wait_for",
+                &format!(
+                    "wait_for: flushmark runs sections one after the other; wait for {} instead of {name}",
+                    before.name
+                ),
+            )),
+            None => Err(self.error(
+                self.line,
+                "fio runs sections at the same time, flushmark one after the other; add `stonewall` to this section",
+            )),
+        }
+    }
+
+    /// The target that the section names, and in which line.
+    ///
+    /// # Errors
+    /// When it names several.
+    pub fn target(&self) -> Result<Option<(usize, String)>, PlanError> {
+        let filename = self.text("filename", "the path of a file or device")?;
+        let directory = self.text("directory", "the path of a directory")?;
+        let single = |key, name: &str| {
+            // A colon separates names; one that belongs to a name has a backslash before it.
+            let separates = |(at, _)| !name[..at].ends_with('\\');
+            if name.match_indices(':').any(separates) {
+                return Err(self.wrong(key, &format!("{key}: {name:?} names several places; one run has one target")));
+            }
+            Ok(name.replace("\\:", ":"))
+        };
+        match (filename, directory) {
+            (Some(filename), None) => Ok(Some((self.line_of("filename"), single("filename", &filename)?))),
+            (None, Some(directory)) => Ok(Some((self.line_of("directory"), single("directory", &directory)?))),
+            (Some(filename), Some(directory)) => {
+                let (filename, directory) = (single("filename", &filename)?, single("directory", &directory)?);
+                if filename.starts_with('/') {
+                    let message = format!("filename: expected the name of a file in {directory} instead of {filename}");
+                    return Err(self.wrong("filename", &message));
+                }
+                Ok(Some((self.line_of("filename"), format!("{}/{filename}", directory.trim_end_matches('/')))))
+            }
+            (None, None) if self.is_null() => Ok(Some((self.line_of("ioengine"), NULL_TARGET.to_owned()))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn is_null(&self) -> bool {
+        self.read("ioengine", "", |name| (name == "null").then_some(())).is_ok_and(|null| null.is_some())
+    }
+
+    /// The workload that the section asks for.
+    ///
+    /// # Errors
+    /// The first setting that is wrong, or contradicts another.
+    pub fn workload(&self) -> Result<Workload, PlanError> {
+        let (pattern, skip) = self.pattern()?;
+        let (block, sizes) = self.blocks(pattern)?;
+        let mut workload = Workload::new(pattern, block);
+        workload.sizes = sizes;
+        workload.order = self.order(pattern, skip, workload.largest_bytes())?;
+        workload.engine = self.engine()?;
+        let depth = self.whole("iodepth", 1, 1024)?.unwrap_or(1);
+        // fio's synchronous engines do one operation at a time, whatever iodepth says.
+        let depth = if workload.engine == EngineChoice::Psync { 1 } else { depth };
+        let depth = if pattern.trims() { self.trims(&mut workload, depth)? } else { depth };
+        workload.depth = Depth::new(depth).map_err(|error| self.wrong("iodepth", &error.to_string()))?;
+        let jobs = self.whole("numjobs", 1, 256)?.unwrap_or(1);
+        workload.jobs = Jobs::new(jobs).map_err(|error| self.wrong("numjobs", &error.to_string()))?;
+        if self.whole("nrfiles", 1, u64::MAX >> 1)?.is_some_and(|files| files > 1) {
+            let message = "nrfiles: each of flushmark's jobs has one file; use numjobs for more files";
+            return Err(self.wrong("nrfiles", message));
+        }
+        self.flag("stonewall")?;
+        (workload.sync, workload.sync_every) = self.sync(pattern)?;
+        // fio's asynchronous engines take a sync as one operation more (`fio_libaio_prep`, `fio_ioring_prep`).
+        if workload.engine != EngineChoice::Psync {
+            workload.sync_timing = SyncTiming::Queued;
+        }
+        workload.end_fsync = self.flag("end_fsync")?.unwrap_or(false) && pattern.writes() && !pattern.trims();
+        workload.direct = self.direct()?;
+        workload.invalidate = self.flag("invalidate")?.unwrap_or(true);
+        workload.read_percent = self.read_percent()?.unwrap_or(workload.read_percent);
+        workload.content = self.content()?;
+        workload.sharing = if self.has("filename") { Sharing::All } else { Sharing::Device };
+        workload.layout = self.layout(pattern)?;
+        if let Some(seed) = self.whole("randseed", 0, u64::MAX >> 1)? {
+            workload.seed = seed;
+        }
+        self.extent(&mut workload)?;
+        workload.offset_bytes = self.offset("offset", workload.unit_bytes())?;
+        workload.offset_increment_bytes = self.offset("offset_increment", workload.unit_bytes())?;
+        let addressable = u128::from(workload.size.bytes(Room::Unlimited))
+            + u128::from(workload.offset_bytes)
+            + u128::from(workload.offset_increment_bytes) * u128::from(jobs);
+        if i64::try_from(addressable).is_err() || workload.size.bytes(Room::Unlimited).checked_mul(jobs).is_none() {
+            let message = "size: size, offset and offset_increment of all jobs together are more than can be addressed";
+            return Err(self.wrong("size", message));
+        }
+        workload.warm_up = WarmUp(self.time("ramp_time")?.unwrap_or_default());
+        workload.rate = self.rate(&workload)?;
+        workload.verify = self.verify(&workload)?;
+        if workload.direct && !workload.is_aligned_to(512) {
+            let key = ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
+            let what = match workload.sizes {
+                None => format!("{} B is not a multiple", block.get()),
+                Some(_) => "not all of these sizes are multiples".to_owned(),
+            };
+            let message =
+                format!("{key}: direct I/O moves whole sectors of 512 B, and {what} (fio's k is 1024, its KiB 1000)");
+            return Err(self.wrong(key, &message));
+        }
+        Ok(workload)
+    }
+
+    /// The sizes of reads and writes, as in fio: `bssplit` goes before `bsrange`, and that before `bs`.
+    fn blocks(&self, pattern: Pattern) -> Result<(BlockBytes, Option<BlockSizes>), PlanError> {
+        let size = |text: &str| Some(BlockBytes::new(value::number(text)?).ok()?.get());
+        let single = |text: &str| Some(vec![SizeShare { bytes: size(text)?, weight: 1 }]);
+        let bs =
+            self.directions("bs", "a size from 512 to 64m, such as 4k, or one for reads and one for writes", single)?;
+        let takes = "a range of sizes from 512 to 64m, such as 4k-16k, with at most 1024 multiples of the first";
+        let range = self.directions("bsrange", takes, |text| {
+            let (low, high) = text.split_once('-')?;
+            let (low, high) = (size(low)?, size(high)?);
+            let multiples = 1..=(high / low);
+            let share = |times: u32| SizeShare { bytes: low * times, weight: 1 };
+            (low <= high && high / low <= RANGE_SIZES_MAX).then(|| multiples.map(share).collect())
+        })?;
+        let takes = "sizes with percentages that make 100, such as 4k/60:64k/40";
+        let sized = self.directions("bssplit", takes, |text| split(text, size))?;
+        let default = || vec![SizeShare { bytes: 4096, weight: 1 }];
+        let [reads, writes] = [0, 1].map(|direction| {
+            let given = [&sized, &range, &bs].into_iter().find_map(|list| list[direction].clone());
+            given.unwrap_or_else(default)
+        });
+        let least = |shares: &[SizeShare]| shares.iter().map(|share| share.bytes).min().unwrap_or(4096);
+        // What is not done has no size.
+        let (reads, writes) = match (pattern.reads(), pattern.writes()) {
+            (true, false) => (reads.clone(), reads),
+            (false, _) => (writes.clone(), writes),
+            (true, true) => (reads, writes),
+        };
+        let align = self.read("blockalign", "one size from 512 to 64m, such as 4k", size)?;
+        // As in fio: only random blocks have an alignment other than their smallest size.
+        let align = align.filter(|_| pattern.is_random());
+        let key = ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
+        let smallest = least(&reads).min(least(&writes));
+        let align = match align {
+            Some(align) => align,
+            None if pattern.is_random() && least(&reads) != least(&writes) => {
+                let message = format!(
+                    "{key}: fio begins reads at multiples of {} B and writes at multiples of {} B; set blockalign to have one for both",
+                    least(&reads),
+                    least(&writes)
+                );
+                return Err(self.wrong(key, &message));
+            }
+            None => smallest,
+        };
+        let block = BlockBytes::new(u64::from(smallest)).map_err(|error| self.wrong(key, &error.to_string()))?;
+        let uniform = align == smallest && reads.iter().chain(&writes).all(|share| share.bytes == smallest);
+        Ok((block, (!uniform).then_some(BlockSizes { align_bytes: align, reads, writes })))
+    }
+
+    /// A value for reads, after a comma one for writes, and after another one for trims; what is left out is that of reads. An empty one stays as it was.
+    fn directions<T: Clone>(
+        &self,
+        key: &str,
+        takes: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<[Option<T>; 2], PlanError> {
+        let values = self.read(key, takes, |text| {
+            let parts: Vec<&str> = text.split(',').collect();
+            if parts.len() > 3 || parts.iter().all(|part| part.is_empty()) {
+                return None;
+            }
+            let one = |part: &str| if part.is_empty() { Some(None) } else { read(part).map(Some) };
+            let all = parts.iter().map(|part| one(part)).collect::<Option<Vec<Option<T>>>>()?;
+            let reads = all[0].clone();
+            Some([reads.clone(), all.get(1).cloned().unwrap_or(reads)])
+        })?;
+        Ok(values.unwrap_or([None, None]))
+    }
+
+    /// The pattern, and the bytes that a sequential one skips after each block.
+    fn pattern(&self) -> Result<(Pattern, Option<i64>), PlanError> {
+        let patterns = format!("one of {}, readwrite", Pattern::ALL.map(Pattern::name).join(", "));
+        let pattern = self.read("rw", &patterns, |text| {
+            let Some((name, skip)) = text.split_once(':') else { return Some((Pattern::from_name(text)?, None)) };
+            let bytes = |text: &str| value::number(text).and_then(|bytes| i64::try_from(bytes).ok());
+            let skip = match skip.strip_prefix('-') {
+                Some(back) => -bytes(back)?,
+                None => bytes(skip)?,
+            };
+            Some((Pattern::from_name(name)?, Some(skip)))
+        })?;
+        Ok(pattern.unwrap_or((Pattern::Read, None)))
+    }
+
+    fn order(&self, pattern: Pattern, skip: Option<i64>, largest: u32) -> Result<BlockOrder, PlanError> {
+        let takes = "random, zipf:THETA, pareto:SHARE, sequence:BLOCK,…, or zoned:DRAWS/BLOCKS:… with percentages that \
+                     make 100";
+        let distribution = self.read("random_distribution", takes, BlockOrder::from_distribution)?;
+        let goes_on = self.flag("random_sequence_stride")?.unwrap_or(false);
+        let distribution = distribution.map(|order| match order {
+            BlockOrder::Sequence { blocks, .. } => BlockOrder::Sequence { blocks, advances: goes_on },
+            order => order,
+        });
+        if let Some(strided) = self.strided(pattern, skip, largest)? {
+            return Ok(strided);
+        }
+        match skip {
+            Some(_) if pattern.is_random() => {
+                let message = format!(
+                    "rw: a number after {} means that several blocks follow each random one; flushmark draws each block",
+                    pattern.name()
+                );
+                Err(self.wrong("rw", &message))
+            }
+            Some(skip) if skip < 0 && skip.unsigned_abs() < u64::from(largest) => {
+                let message = format!("rw: a block of {largest} B does not fit into the {} B to go back", -skip);
+                Err(self.wrong("rw", &message))
+            }
+            Some(0) | None => Ok(distribution.filter(|_| pattern.is_random()).unwrap_or_default()),
+            Some(skip) => Ok(BlockOrder::SkipBytes(skip)),
+        }
+    }
+
+    fn direct(&self) -> Result<bool, PlanError> {
+        let (direct, buffered) = (self.flag("direct")?, self.flag("buffered")?);
+        // As in fio, the last one holds.
+        Ok(match self.later("direct", "buffered") {
+            Some("buffered") => !buffered.unwrap_or(true),
+            _ => direct.unwrap_or(false),
+        })
+    }
+
+    fn read_percent(&self) -> Result<Option<u8>, PlanError> {
+        let (reads, writes) = (self.whole("rwmixread", 1, 99)?, self.whole("rwmixwrite", 1, 99)?);
+        Ok(match self.later("rwmixread", "rwmixwrite") {
+            Some("rwmixwrite") => writes.map(|percent| 100 - percent as u8),
+            _ => reads.map(|percent| percent as u8),
+        })
+    }
+
+    fn content(&self) -> Result<Content, PlanError> {
+        let zero = self.flag("zero_buffers")?.unwrap_or(false);
+        let refill = self.flag("refill_buffers")?.unwrap_or(false);
+        match (zero, refill) {
+            (true, true) => Err(self.wrong("refill_buffers", "zero_buffers and refill_buffers exclude each other")),
+            (true, false) => Ok(Content::Zero),
+            (false, _) => Ok(Content::Random),
+        }
+    }
+
+    /// What a new file is made of (`extend_file` in `filesetup.c`): written through for reads and with `overwrite`, else what `fallocate` leaves.
+    fn layout(&self, pattern: Pattern) -> Result<Layout, PlanError> {
+        let overwrite = self.flag("overwrite")?.unwrap_or(false);
+        let fallocated =
+            self.read("fallocate", "one of native, posix, 1, none, 0; keep and truncate are not supported", |value| {
+                match value {
+                    "native" | "posix" | "1" => Some(Layout::PreallocatedOnce),
+                    "none" | "0" => Some(Layout::Empty),
+                    _ => None,
+                }
+            })?;
+        if pattern.reads() || pattern.trims() || overwrite {
+            return Ok(Layout::Overwrite);
+        }
+        Ok(fallocated.unwrap_or(Layout::PreallocatedOnce))
+    }
+
+    /// The zones of `zonemode=strided`.
+    fn strided(&self, pattern: Pattern, skip: Option<i64>, largest: u32) -> Result<Option<BlockOrder>, PlanError> {
+        let takes = "none or strided; zoned devices (zbd) are not supported";
+        let strided = self.read("zonemode", takes, |mode| match mode {
+            "none" => Some(false),
+            "strided" => Some(true),
+            _ => None,
+        })?;
+        let takes = format!("a size of at least one block, {largest} B");
+        let size = |value: &str| value::number(value).filter(|&bytes| bytes >= u64::from(largest));
+        let zone_bytes = self.read("zonesize", &takes, size)?;
+        let range_bytes = self.read("zonerange", &takes, size)?;
+        let skip_bytes = self.read("zoneskip", "a size", value::number)?.unwrap_or(0);
+        match zone_bytes {
+            _ if strided != Some(true) => Ok(None),
+            None => Err(self.wrong("zonemode", "zonemode: strided needs a zonesize")),
+            Some(_) if pattern.is_random() || skip.is_some() => {
+                let message =
+                    "zonemode: flushmark goes through zones one block after the other; use rw=read or rw=write";
+                Err(self.wrong("zonemode", message))
+            }
+            Some(zone_bytes) if range_bytes.is_some_and(|bytes| bytes != zone_bytes) => {
+                Err(self
+                    .wrong("zonerange", "zonerange: flushmark has one pass over each zone; use the size of zonesize"))
+            }
+            Some(zone_bytes) => Ok(Some(BlockOrder::Strided { zone_bytes, skip_bytes })),
+        }
+    }
+
+    fn offset(&self, key: &str, unit: u64) -> Result<u64, PlanError> {
+        let takes = format!("a size that is a multiple of bs, {}", format_bytes(unit));
+        let aligned = |bytes: &u64| bytes.is_multiple_of(unit);
+        Ok(self.read(key, &takes, |value| value::number(value).filter(aligned))?.unwrap_or(0))
+    }
+
+    /// Discards go one after the other, as fio's synchronous engines and libaio make them. Returns the depth.
+    fn trims(&self, workload: &mut Workload, depth: u64) -> Result<u64, PlanError> {
+        if workload.engine == EngineChoice::IoUring && depth > 1 {
+            let message =
+                "iodepth: flushmark makes one discard at a time; use iodepth=1, or libaio, with which fio does so, too";
+            return Err(self.wrong("iodepth", message));
+        }
+        if workload.engine != EngineChoice::Auto {
+            workload.engine = EngineChoice::Psync;
+        }
+        Ok(1)
+    }
+
+    fn verify(&self, workload: &Workload) -> Result<bool, PlanError> {
+        let takes = "crc32c or 0; to check after a power cut, run flushmark verify";
+        let asked = self.read("verify", takes, |name| match name {
+            "0" => Some(false),
+            "crc32c" | "crc32c-intel" => Some(true),
+            _ => None,
+        })?;
+        if asked != Some(true) || !workload.pattern.writes() || workload.pattern.trims() {
+            return match asked {
+                Some(true) => Err(self.wrong(
+                    "verify",
+                    &format!("verify: {} writes nothing that could be read back", workload.pattern.name()),
+                )),
+                _ => Ok(false),
+            };
+        }
+        let shared = workload.sharing != Sharing::None
+            && workload.jobs > Jobs::MIN
+            && self.has("filename")
+            && workload.offset_increment_bytes < workload.size_per_job_bytes(Room::Unlimited);
+        let because = if workload.sizes.is_some() {
+            "blocks of several sizes overlap; use one bs"
+        } else if workload.content == Content::Zero {
+            "a block of zeros has no checksum; remove zero_buffers"
+        } else if shared {
+            "several jobs on the same bytes write over each other's blocks; use numjobs=1"
+        } else {
+            return Ok(true);
+        };
+        Err(self.wrong("verify", &format!("verify: {because}")))
+    }
+
+    fn rate(&self, workload: &Workload) -> Result<Option<Rate>, PlanError> {
+        let arrivals = self.read("rate_process", "one of linear, poisson", |value| match value {
+            "linear" => Some(Arrivals::Constant),
+            "poisson" => Some(Arrivals::Poisson),
+            _ => None,
+        })?;
+        let rate = self.whole("rate_iops", 0, 10_000_000)?.filter(|&rate| rate > 0).map(|rate| rate as f64);
+        let bytes = self.read("rate", "one number of bytes per second, such as 10m", value::number)?;
+        let rate = match (rate, bytes.filter(|&bytes| bytes > 0)) {
+            (Some(_), Some(_)) => return Err(self.wrong("rate", "rate and rate_iops exclude each other")),
+            (None, Some(_)) if workload.sizes.is_some() => {
+                return Err(
+                    self.wrong("rate", "rate: with several block sizes, give the rate in operations, rate_iops")
+                );
+            }
+            (None, Some(bytes)) => Some(bytes as f64 / f64::from(workload.block_bytes.get())),
+            (rate, None) => rate,
+        };
+        if let Some(per_second) = rate.filter(|&rate| rate > RATE_MAX) {
+            let message = format!("rate: {per_second:.0} operations per second are more than {RATE_MAX:.0}");
+            return Err(self.wrong("rate", &message));
+        }
+        let offloaded = self.read("io_submit_mode", "one of inline, offload", |value| match value {
+            "inline" => Some(false),
+            "offload" => Some(true),
+            _ => None,
+        })?;
+        let Some(per_second) = rate else {
+            if offloaded == Some(true) {
+                let message = "io_submit_mode: flushmark has no separate submission threads; with rate_iops it needs \
+                               none, otherwise use inline";
+                return Err(self.wrong("io_submit_mode", message));
+            }
+            return Ok(None);
+        };
+        if workload.pattern.is_mixed() {
+            let key = if self.has("rate_iops") { "rate_iops" } else { "rate" };
+            // fio paces each direction by itself, which also overrides rwmixread.
+            let message = format!(
+                "{key}: fio holds reads and writes to this rate each, flushmark has one rate for both; use rw=read or \
+                 rw=write, or a plan in TOML"
+            );
+            return Err(self.wrong(key, &message));
+        }
+        let arrivals = arrivals.unwrap_or(Arrivals::Constant);
+        Ok(Some(Rate { per_second, arrivals }))
+    }
+
+    fn engine(&self) -> Result<EngineChoice, PlanError> {
+        let takes = "an engine that flushmark has: sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null";
+        let engine = self.read("ioengine", takes, |value| match value {
+            "sync" | "psync" | "pvsync" | "pvsync2" | "vsync" => Some(EngineChoice::Psync),
+            "io_uring" => Some(EngineChoice::IoUring),
+            "libaio" => Some(EngineChoice::Libaio),
+            "null" => Some(EngineChoice::Auto),
+            _ => None,
+        })?;
+        Ok(engine.unwrap_or(EngineChoice::Psync))
+    }
+
+    fn sync(&self, pattern: Pattern) -> Result<(SyncMethod, u32), PlanError> {
+        let open = self.read("sync", "one of 0, none, 1, sync, dsync", |value| match value {
+            "0" | "none" => Some(SyncMethod::None),
+            "1" | "sync" => Some(SyncMethod::OSync),
+            "dsync" => Some(SyncMethod::ODsync),
+            _ => None,
+        })?;
+        let every = |key| Ok::<_, PlanError>(self.whole(key, 0, 1_000_000)?.filter(|&every| every > 0));
+        let mut asked = Vec::new();
+        if let Some(method) = open.filter(|method| method.is_durable()) {
+            asked.push(("sync", method, 1));
+        }
+        if let Some(every) = every("fsync")? {
+            asked.push(("fsync", SyncMethod::Fsync, every as u32));
+        }
+        if let Some(every) = every("fdatasync")? {
+            asked.push(("fdatasync", SyncMethod::Fdatasync, every as u32));
+        }
+        match asked.as_slice() {
+            // fio ignores the methods where nothing is written, and so it is here.
+            _ if !pattern.writes() || pattern.trims() => Ok((SyncMethod::None, 1)),
+            [] => Ok((SyncMethod::None, 1)),
+            [(_, method, every)] => Ok((*method, *every)),
+            [(first, ..), .., (last, ..)] => {
+                let message = format!("{last}: a test has one sync method, and {first} asks for another");
+                Err(self.wrong(last, &message))
+            }
+        }
+    }
+
+    /// What each job works on, and when it ends.
+    fn extent(&self, workload: &mut Workload) -> Result<(), PlanError> {
+        let block_bytes = u64::from(workload.largest_bytes());
+        let bytes = |value: &str| value::number(value).filter(|&size| size >= block_bytes);
+        let takes = "a size of at least one block, such as 1g";
+        let area = self.read("size", &format!("{takes}, or 1% to 100%"), |value| match value.strip_suffix('%') {
+            Some(percent) => percent.parse().ok().filter(|percent| (1..=100).contains(percent)).map(Area::Percent),
+            None => bytes(value).map(Area::Bytes),
+        })?;
+        let file = self.read("filesize", "one size of at least one block, such as 1g", bytes)?;
+        let io_bytes = self.read("io_size", takes, bytes)?;
+        let loops = self.whole("loops", 1, 1_000_000_000)?.unwrap_or(1);
+        let jobs = u64::from(workload.jobs.get());
+        workload.size = match (area, file) {
+            (Some(Area::Percent(_)), Some(_)) => {
+                return Err(self.wrong("filesize", "filesize: size is a share of the file; give one of the two"));
+            }
+            (_, Some(file)) => Area::Bytes(file),
+            (Some(area), None) => area,
+            (None, None) => Area::Whole { file_bytes: (DEFAULT_BYTES / jobs).max(block_bytes) },
+        };
+        // With a file size, size is what each job does before it ends.
+        let once = match (io_bytes, area, file) {
+            (Some(bytes), ..) => Some(bytes),
+            (None, Some(Area::Bytes(size)), Some(file)) => Some(size.min(file)),
+            (None, Some(Area::Bytes(size)), None) => Some(size),
+            (None, _, file) => file,
+        };
+        let count = once.map(|bytes| workload.operations(bytes).saturating_mul(loops));
+        let most = self.whole("number_ios", 1, u64::MAX >> 1)?;
+        // How large a device is turns out when it is opened.
+        let passes = count.is_none().then_some(loops);
+        let count = [count, most].into_iter().flatten().min();
+        let time = self.time("runtime")?.filter(|time| !time.is_zero());
+        let time_based = self.flag("time_based")?.unwrap_or(false);
+        (workload.limit, workload.passes) = match (time, count) {
+            (None, _) if time_based => return Err(self.wrong("time_based", "time_based needs a runtime")),
+            (Some(time), _) if time_based => (Limit::Time(time), None),
+            (None, count) => (Limit::Count(count.unwrap_or(u64::MAX)), passes),
+            (Some(time), Some(count)) => (Limit::TimeAndCount { time, count, until: Until::First }, passes),
+            (Some(time), None) => (Limit::Time(time), passes),
+        };
+        Ok(())
+    }
+}
+
+/// Sizes with their shares: `4k/60:64k/40`; those without one have what is left, in equal parts.
+fn split(text: &str, size: impl Fn(&str) -> Option<u32>) -> Option<Vec<SizeShare>> {
+    let mut parts: Vec<(u32, Option<u32>)> = Vec::new();
+    for part in text.split(':') {
+        let (bytes, share) = part.split_once('/').unwrap_or((part, ""));
+        let share = if share.is_empty() { None } else { Some(share.parse().ok().filter(|share| *share <= 100)?) };
+        parts.push((size(bytes)?, share));
+    }
+    let given: u32 = parts.iter().filter_map(|(_, share)| *share).sum();
+    let missing = parts.iter().filter(|(_, share)| share.is_none()).count() as u32;
+    let left = 100u32.checked_sub(given)?;
+    if missing == 0 && left > 0 {
+        return None;
+    }
+    // In parts of a percent, so that three sizes can share one.
+    let weight = |share: Option<u32>| share.map_or(left, |share| share * missing.max(1));
+    let shares = parts.into_iter().map(|(bytes, share)| SizeShare { bytes, weight: weight(share) });
+    let drawn: Vec<SizeShare> = shares.filter(|share| share.weight > 0).collect();
+    (!drawn.is_empty()).then_some(drawn)
+}

@@ -1,0 +1,160 @@
+//! In which order blocks are touched, where the pattern alone does not say it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// fio's limit.
+const SEQUENCE_MAX: usize = 64;
+
+/// What a pattern's order of blocks differs in from the plain one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockOrder {
+    /// In nothing: one block after the other, or every block as likely as any other.
+    #[default]
+    Plain,
+    /// Sequential: so many bytes are skipped after each block. Below zero, blocks go backwards.
+    SkipBytes(i64),
+    /// Sequential: after so many bytes, others are skipped.
+    Strided {
+        /// Bytes of a zone, which are gone through one block after the other.
+        zone_bytes: u64,
+        /// Bytes skipped behind it.
+        skip_bytes: u64,
+    },
+    /// In place of random blocks: these, one after the other, again and again.
+    Sequence {
+        /// Numbers of blocks.
+        blocks: Vec<u64>,
+        /// Whether each repetition begins as many blocks further on as the sequence has.
+        advances: bool,
+    },
+    /// Random: the nth most popular block is drawn 1/n^theta times as often as the first. Popular blocks lie anywhere.
+    Zipf(f64),
+    /// Random: a share `h` of the draws goes to a share `1 - h` of the blocks, and so on within each. Popular blocks lie anywhere.
+    Pareto(f64),
+    /// Random: zones side by side, each with its share of the draws.
+    Zones(Vec<Zone>),
+}
+
+/// A zone of [`BlockOrder::Zones`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Zone {
+    /// Share of the draws.
+    pub access_percent: u8,
+    /// Share of the blocks.
+    pub size_percent: u8,
+}
+
+impl BlockOrder {
+    /// Whether it is the plain one.
+    pub fn is_plain(&self) -> bool {
+        *self == BlockOrder::Plain
+    }
+
+    /// The bytes that a sequential order skips after each block.
+    pub const fn skip_bytes(&self) -> Option<i64> {
+        match self {
+            BlockOrder::SkipBytes(bytes) => Some(*bytes),
+            _ => None,
+        }
+    }
+
+    /// As fio writes it.
+    pub fn notation(&self) -> String {
+        match self {
+            BlockOrder::Plain => "plain".to_owned(),
+            BlockOrder::SkipBytes(bytes) => format!("skip {bytes} B"),
+            BlockOrder::Strided { zone_bytes, skip_bytes } => format!("zones of {zone_bytes} B, skip {skip_bytes} B"),
+            BlockOrder::Sequence { blocks, .. } => {
+                let blocks: Vec<String> = blocks.iter().map(u64::to_string).collect();
+                format!("sequence:{}", blocks.join(","))
+            }
+            BlockOrder::Zipf(theta) => format!("zipf:{theta}"),
+            BlockOrder::Pareto(share) => format!("pareto:{share}"),
+            BlockOrder::Zones(zones) => {
+                let zone = |zone: &Zone| format!("{}/{}", zone.access_percent, zone.size_percent);
+                format!("zoned:{}", zones.iter().map(zone).collect::<Vec<_>>().join(":"))
+            }
+        }
+    }
+
+    /// Reads what follows `random_distribution=`: `random`, `zipf:1.1`, `pareto:0.2`, `zoned:50/5:30/15:20/80`, `sequence:2,0,1`. A share that the last zones leave out is what is
+    /// left.
+    pub fn from_distribution(text: &str) -> Option<BlockOrder> {
+        let number = |value: &str| value.parse::<f64>().ok().filter(|number| number.is_finite());
+        match text.split_once(':') {
+            None if text == "random" => Some(BlockOrder::Plain),
+            // As in fio: the sum over 1/n^theta is taken apart at 1.
+            Some(("zipf", theta)) => number(theta)
+                .filter(|&theta| theta > 0.0 && theta < 100.0 && (theta - 1.0).abs() > f64::EPSILON)
+                .map(BlockOrder::Zipf),
+            Some(("pareto", share)) => {
+                number(share).filter(|&share| share > 0.0 && share < 1.0).map(BlockOrder::Pareto)
+            }
+            Some(("sequence", blocks)) => {
+                let blocks: Option<Vec<u64>> = blocks.split(',').map(|block| block.parse().ok()).collect();
+                let blocks = blocks.filter(|blocks| blocks.len() <= SEQUENCE_MAX)?;
+                Some(BlockOrder::Sequence { blocks, advances: false })
+            }
+            Some(("zoned", zones)) => Zone::list(zones).map(BlockOrder::Zones),
+            _ => None,
+        }
+    }
+}
+
+impl Zone {
+    /// Zones that together have all draws and all blocks.
+    fn list(text: &str) -> Option<Vec<Zone>> {
+        let percent = |text: &str| text.parse::<u8>().ok().filter(|percent| *percent <= 100);
+        let mut parts: Vec<(u8, Option<u8>)> = Vec::new();
+        for part in text.split(':') {
+            let (access, size) = part.split_once('/')?;
+            let size = if size.is_empty() { None } else { Some(percent(size)?) };
+            parts.push((percent(access)?, size));
+        }
+        let given: u32 = parts.iter().filter_map(|(_, size)| *size).map(u32::from).sum();
+        let missing = parts.iter().filter(|(_, size)| size.is_none()).count() as u32;
+        let left = 100u32.checked_sub(given)?;
+        let each = left.checked_div(missing).unwrap_or(0);
+        let zone = |(access_percent, size): &(u8, Option<u8>)| Zone {
+            access_percent: *access_percent,
+            size_percent: size.unwrap_or(each as u8),
+        };
+        let zones: Vec<Zone> = parts.iter().map(zone).collect();
+        let sum = |share: fn(&Zone) -> u8| zones.iter().map(|zone| u32::from(share(zone))).sum::<u32>();
+        let whole = sum(|zone| zone.access_percent) == 100 && sum(|zone| zone.size_percent) == 100;
+        // A zone that is drawn from has blocks.
+        let empty = zones.iter().any(|zone| zone.size_percent == 0 && zone.access_percent > 0);
+        (whole && !empty).then_some(zones)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distributions_are_read_and_written_back() {
+        for text in ["zipf:1.2", "pareto:0.9", "zoned:50/5:30/15:20/80", "sequence:2,0,1"] {
+            assert_eq!(BlockOrder::from_distribution(text).unwrap().notation(), text);
+        }
+        assert_eq!(BlockOrder::from_distribution("random"), Some(BlockOrder::Plain));
+        let left_out = BlockOrder::from_distribution("zoned:50/5:30/15:20/").unwrap();
+        assert_eq!(left_out.notation(), "zoned:50/5:30/15:20/80");
+        for wrong in [
+            "zipf",
+            "sequence:",
+            "sequence:1,x",
+            "zipf:1",
+            "zipf:-1",
+            "pareto:1",
+            "zoned:50/5",
+            "zoned:50/50:50/0",
+            "zoned:",
+            "zoned:300/50:1/50",
+        ] {
+            assert_eq!(BlockOrder::from_distribution(wrong), None, "{wrong}");
+        }
+    }
+}

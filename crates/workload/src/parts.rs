@@ -1,0 +1,136 @@
+//! Where each job of a workload works: which file, and which bytes of it.
+
+use crate::blocks::{Room, Sharing, Workload};
+
+/// The bytes of one job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobPart {
+    /// Which of the files.
+    pub file: usize,
+    /// Where in it the part begins.
+    pub start: u64,
+    /// Its size, a whole number of blocks.
+    pub bytes: u64,
+}
+
+/// The parts of all jobs, and the files that they lie in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parts {
+    /// Bytes of each file; a device or an existing file counts as one.
+    pub files: Vec<u64>,
+    /// Job by job.
+    pub jobs: Vec<JobPart>,
+}
+
+impl Parts {
+    /// Bytes that the jobs touch: those that several touch count once, as do gaps between them.
+    pub fn span_bytes(&self) -> u64 {
+        let span = |file: usize| {
+            let own = || self.jobs.iter().filter(move |part| part.file == file);
+            let first = own().map(|part| part.start).min().unwrap_or(0);
+            own().map(|part| part.start.saturating_add(part.bytes)).max().unwrap_or(0).saturating_sub(first)
+        };
+        (0..self.files.len()).map(span).sum()
+    }
+}
+
+impl Workload {
+    /// The parts on a target, where each job can have a file of its own or there is but one.
+    pub fn parts(&self, own_files: bool, room: Room) -> Parts {
+        let (bytes, jobs) = (self.size_per_job_bytes(room), self.jobs.get());
+        let start = |job: u32| match (self.sharing, own_files) {
+            (Sharing::None, true) => self.offset_bytes,
+            (Sharing::None, false) => self.offset_bytes.saturating_add(u64::from(job).saturating_mul(bytes)),
+            (Sharing::Device | Sharing::All, _) => self.part_offset_bytes(job),
+        };
+        let one_file = !own_files || self.sharing == Sharing::All;
+        let jobs = (0..jobs).map(|job| {
+            let file = if one_file { 0 } else { job as usize };
+            JobPart { file, start: start(job), bytes }
+        });
+        let jobs: Vec<JobPart> = jobs.collect();
+        let end = |file: usize| {
+            let own = jobs.iter().filter(|part| part.file == file);
+            own.map(|part| part.start.saturating_add(part.bytes)).max().unwrap_or(0)
+        };
+        let files = (0..if one_file { 1 } else { jobs.len() }).map(end).collect();
+        Parts { files, jobs }
+    }
+
+    /// The same parts in files that turned out smaller, each job's still a whole number of blocks. `None` where a job has no room for a block of
+    /// each of its streams.
+    pub fn parts_within(&self, parts: &Parts, files: &[u64]) -> Option<Parts> {
+        let block = self.unit_bytes();
+        let jobs = u64::from(self.jobs.get());
+        // Parts side by side all become smaller; others end where their file ends.
+        let divided = self.sharing == Sharing::None && parts.files.len() == 1;
+        let least = block * self.least_units();
+        let mut within = Parts { files: files.to_vec(), jobs: parts.jobs.clone() };
+        for (index, part) in within.jobs.iter_mut().enumerate() {
+            let file_bytes = *files.get(part.file)?;
+            if divided {
+                let room = file_bytes.saturating_sub(self.offset_bytes) / jobs / block * block;
+                part.bytes = part.bytes.min(room);
+                part.start = self.offset_bytes + index as u64 * part.bytes;
+            } else {
+                part.bytes = part.bytes.min(file_bytes.saturating_sub(part.start) / block * block);
+            }
+            if part.bytes < least {
+                return None;
+            }
+        }
+        Some(within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::{Area, BlockBytes, Jobs};
+    use crate::pattern::Pattern;
+
+    const MIB: u64 = 1 << 20;
+
+    fn workload(sharing: Sharing, mib: u64) -> Workload {
+        let mut workload = Workload::new(Pattern::Write, BlockBytes::new(4096).unwrap());
+        workload.jobs = Jobs::new(4).unwrap();
+        workload.size = Area::Bytes(mib * MIB);
+        workload.sharing = sharing;
+        workload
+    }
+
+    fn starts(parts: &Parts) -> Vec<(usize, u64)> {
+        parts.jobs.iter().map(|part| (part.file, part.start / MIB)).collect()
+    }
+
+    #[test]
+    fn each_has_its_own_unless_they_share() {
+        let own = workload(Sharing::None, 8);
+        assert_eq!(own.parts(true, Room::Unlimited).files, [2 * MIB; 4]);
+        let device = own.parts(false, Room::Unlimited);
+        assert_eq!((starts(&device), &device.files), (vec![(0, 0), (0, 2), (0, 4), (0, 6)], &vec![8 * MIB]));
+        let mut fio = workload(Sharing::Device, 8);
+        assert_eq!(fio.parts(true, Room::Unlimited).files, [8 * MIB; 4]);
+        assert_eq!(starts(&fio.parts(false, Room::Unlimited)), [(0, 0); 4]);
+        fio.offset_bytes = 3 * MIB;
+        fio.offset_increment_bytes = 2 * MIB;
+        let apart = fio.parts(false, Room::Unlimited);
+        assert_eq!((starts(&apart), &apart.files), (vec![(0, 3), (0, 5), (0, 7), (0, 9)], &vec![17 * MIB]));
+        assert_eq!(apart.span_bytes(), 14 * MIB);
+        fio.sharing = Sharing::All;
+        assert_eq!(fio.parts(true, Room::Unlimited), apart);
+    }
+
+    #[test]
+    fn smaller_files_make_smaller_parts() {
+        let own = workload(Sharing::None, 8);
+        let cut = own.parts_within(&own.parts(false, Room::Unlimited), &[4 * MIB]).unwrap();
+        assert_eq!((starts(&cut), cut.jobs[3].bytes), (vec![(0, 0), (0, 1), (0, 2), (0, 3)], MIB));
+        let mut fio = workload(Sharing::All, 8);
+        fio.offset_increment_bytes = MIB;
+        let cut = fio.parts_within(&fio.parts(true, Room::Unlimited), &[9 * MIB]).unwrap();
+        let bytes: Vec<u64> = cut.jobs.iter().map(|part| part.bytes / MIB).collect();
+        assert_eq!(bytes, [8, 8, 7, 6]);
+        assert_eq!(fio.parts_within(&fio.parts(true, Room::Unlimited), &[3 * MIB]), None);
+    }
+}

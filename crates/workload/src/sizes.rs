@@ -1,0 +1,93 @@
+//! Block sizes of a workload whose reads and writes are not all of one size.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::size::format_bytes;
+
+/// Which sizes reads and writes have, and how often. Each list has at least one entry with a weight above 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockSizes {
+    /// Random blocks begin on multiples of this many bytes.
+    pub align_bytes: u32,
+    /// Of reads.
+    pub reads: Vec<SizeShare>,
+    /// Of writes.
+    pub writes: Vec<SizeShare>,
+}
+
+/// One of several block sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeShare {
+    /// Bytes of one read or write.
+    pub bytes: u32,
+    /// How often it is drawn, beside the weights of the others.
+    pub weight: u32,
+}
+
+impl BlockSizes {
+    fn all(&self) -> impl Iterator<Item = &SizeShare> {
+        self.reads.iter().chain(&self.writes)
+    }
+
+    /// The largest.
+    pub fn largest_bytes(&self) -> u32 {
+        self.all().map(|share| share.bytes).max().unwrap_or(self.align_bytes)
+    }
+
+    /// Whether each size, and where blocks begin, is a multiple of so many bytes.
+    pub fn are_multiples_of(&self, bytes: u64) -> bool {
+        self.all().map(|share| share.bytes).chain([self.align_bytes]).all(|size| u64::from(size) % bytes == 0)
+    }
+
+    /// The mean of what is drawn, where this percentage of the operations reads.
+    pub fn mean_bytes(&self, read_percent: u8) -> f64 {
+        let mean = |shares: &[SizeShare]| {
+            let weight: f64 = shares.iter().map(|share| f64::from(share.weight)).sum();
+            shares.iter().map(|share| f64::from(share.bytes) * f64::from(share.weight)).sum::<f64>() / weight.max(1.0)
+        };
+        let reads = f64::from(read_percent) / 100.0;
+        mean(&self.reads) * reads + mean(&self.writes) * (1.0 - reads)
+    }
+
+    /// As fio's `bssplit` writes it: of reads, and after a comma of writes. Percentages are rounded.
+    pub fn notation(&self) -> String {
+        let list = |shares: &[SizeShare]| {
+            let weight: u32 = shares.iter().map(|share| share.weight).sum();
+            let percent = |share: &SizeShare| (f64::from(share.weight) * 100.0 / f64::from(weight.max(1))).round();
+            let shares = shares.iter().map(|share| format!("{}/{}", share.bytes, percent(share)));
+            shares.collect::<Vec<_>>().join(":")
+        };
+        if self.reads == self.writes {
+            list(&self.reads)
+        } else {
+            format!("{},{}", list(&self.reads), list(&self.writes))
+        }
+    }
+
+    /// `512 B to 64 KiB`.
+    pub fn title(&self) -> String {
+        let least = self.all().map(|share| share.bytes).min().unwrap_or(0);
+        format!("{} to {}", format_bytes(u64::from(least)), format_bytes(u64::from(self.largest_bytes())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_weighs_sizes_and_directions() {
+        let share = |bytes, weight| SizeShare { bytes, weight };
+        let sizes = BlockSizes {
+            align_bytes: 4096,
+            reads: vec![share(4096, 3), share(8192, 1)],
+            writes: vec![share(65536, 1)],
+        };
+        assert!((sizes.mean_bytes(100) - 5120.0).abs() < 1e-6);
+        assert!((sizes.mean_bytes(50) - 35328.0).abs() < 1e-6);
+        assert_eq!(sizes.notation(), "4096/75:8192/25,65536/100");
+        assert_eq!((sizes.largest_bytes(), sizes.title().as_str()), (65536, "4 KiB to 64 KiB"));
+        assert!(sizes.are_multiples_of(4096) && !sizes.are_multiples_of(8192));
+    }
+}

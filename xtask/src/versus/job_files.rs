@@ -1,0 +1,146 @@
+//! The same job files run by fio and by flushmark, on a filesystem of their own: what a job asks for is
+//! what is measured.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use super::rigs::LoopDevice;
+use super::{Compared, Options, Wanted, median, ours, print};
+use crate::command::{command, output};
+
+/// How far from fio's rate ours may be.
+const NEAR: f64 = 0.1;
+
+/// A job file: its name in the table, and its text. The environment has `SECONDS`.
+const JOBS: [(&str, &str); 11] = [
+    ("psync, fsync=1", include_str!("jobs/psync-fsync.fio")),
+    ("psync, fsync=1, overwrite=1", include_str!("jobs/psync-fsync-overwrite.fio")),
+    ("libaio, depth 1, fsync=1", include_str!("jobs/libaio-depth-1-fsync.fio")),
+    ("io_uring, depth 1, fsync=1", include_str!("jobs/io_uring-depth-1-fsync.fio")),
+    ("libaio, depth 16, fsync=4", include_str!("jobs/libaio-depth-16-fsync.fio")),
+    ("io_uring, depth 32, fsync=1", include_str!("jobs/io_uring-depth-32-fsync.fio")),
+    ("4 jobs, one file, fdatasync=1", include_str!("jobs/shared-fdatasync.fio")),
+    ("randrw, fsync=4", include_str!("jobs/mixed-fsync.fio")),
+    ("write, sync=dsync", include_str!("jobs/sequential-dsync.fio")),
+    ("randwrite, libaio, depth 16", include_str!("jobs/libaio-depth-16.fio")),
+    ("randread, io_uring, depth 32", include_str!("jobs/io_uring-depth-32-randread.fio")),
+];
+
+/// Runs every job file with both programs in alternation, and prints the medians.
+///
+/// # Errors
+/// When a program or the filesystem fails.
+pub fn compare(options: &Options) -> anyhow::Result<()> {
+    let place = Filesystem::make().context("cannot set up a filesystem to measure on")?;
+    let jobs = tempfile::tempdir()?;
+    let mut table = Vec::new();
+    let wanted = |name: &str| options.rows.is_empty() || options.rows.iter().any(|part| name.contains(part.as_str()));
+    for (name, text) in JOBS.into_iter().filter(|(name, _)| wanted(name)) {
+        eprintln!("{name}");
+        let file = jobs.path().join("job.fio");
+        fs::write(&file, text)?;
+        let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+        for round in 0..options.rounds {
+            let both = [Program::Flushmark, Program::Fio];
+            for index in [round % 2, (round + 1) % 2] {
+                let program = both[index as usize];
+                let iops = place.measure(program, &file, options)?;
+                match program {
+                    Program::Flushmark => mine.push(iops),
+                    Program::Fio => theirs.push(iops),
+                }
+            }
+            if let (Some(mine), Some(theirs)) = (mine.last(), theirs.last()) {
+                eprintln!("  round {}: {mine:.0} and {theirs:.0} IOPS", round + 1);
+            }
+        }
+        let (ours, theirs) = (median(mine.into_iter()), median(theirs.into_iter()));
+        table.push(Compared { row: name, what: "IOPS", ours, theirs, wanted: Wanted::Within(NEAR) });
+    }
+    print(&table);
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Program {
+    Flushmark,
+    Fio,
+}
+
+/// A mounted ext4 on a loop device in memory; unmounted when dropped, before the device goes.
+struct Filesystem {
+    mounted: PathBuf,
+    _directory: tempfile::TempDir,
+    _device: LoopDevice,
+}
+
+impl Filesystem {
+    fn make() -> anyhow::Result<Filesystem> {
+        let device = LoopDevice::make()?;
+        // Otherwise mkfs gives the memory back, and whoever writes first pays for it.
+        let extended = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
+        output("mkfs.ext4", &["-q", "-F", "-E", extended, &device.device])?;
+        let directory = tempfile::tempdir()?;
+        let mounted = directory.path().to_owned();
+        output("mount", &[&device.device, &mounted.to_string_lossy()])?;
+        Ok(Filesystem { mounted, _directory: directory, _device: device })
+    }
+
+    /// Reads and writes per second of one run, on an empty filesystem.
+    fn measure(&self, program: Program, job: &Path, options: &Options) -> anyhow::Result<f64> {
+        for entry in fs::read_dir(&self.mounted)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        let (cpu, job, binary) = (options.cpu.to_string(), job.to_string_lossy(), ours::binary());
+        let binary = binary.to_string_lossy();
+        let args = match program {
+            Program::Flushmark => {
+                vec!["-c", &cpu, &binary, "run", &job, "--target", ".", "--no-store", "--quiet", "--format", "json"]
+            }
+            Program::Fio => vec!["-c", &cpu, &options.fio, "--output-format=json", &job],
+        };
+        let mut command = command("taskset", &args);
+        command.current_dir(&self.mounted).env("SECONDS", options.seconds.to_string()).stderr(Stdio::inherit());
+        let run = command.output().context("cannot start taskset")?;
+        if !run.status.success() {
+            bail!("{program:?} ended with {}", run.status);
+        }
+        let document: Value = serde_json::from_slice(&run.stdout).with_context(|| format!("{program:?}: no JSON"))?;
+        let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+        Ok(match program {
+            Program::Flushmark => number(&document["results"][0]["iops"]),
+            Program::Fio => {
+                let job = &document["jobs"][0];
+                number(&job["read"]["iops"]) + number(&job["write"]["iops"])
+            }
+        })
+    }
+}
+
+impl Drop for Filesystem {
+    fn drop(&mut self) {
+        let _ = output("umount", &[&self.mounted.to_string_lossy()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_programs_read_every_job_file() {
+        for (name, text) in JOBS {
+            let environment = |variable: &str| (variable == "SECONDS").then(|| "1".to_owned());
+            let plan = workload::Plan::from_fio(name, text, &environment).unwrap();
+            // One figure is read of each, so jobs of a section are reported together.
+            assert!(plan.tests.len() == 1 && text.contains("group_reporting"), "{name}");
+        }
+    }
+}

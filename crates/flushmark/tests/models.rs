@@ -124,6 +124,9 @@ fn what_a_model_is_stands_above_its_numbers() {
 
 #[test]
 fn all_of_a_device_is_tested() {
+    const READS: &str = "[[test]]\nname = \"reads\"\npattern = \"randread\"\ntime = \"20s\"\n";
+    const DISK: &str = "sim:disk-7200rpm-cache-off";
+
     let directory = tempfile::tempdir().unwrap();
     let measured = |plan: &str, target: &str| {
         let shown = run(&["run", &common::plan(directory.path(), plan), "--quiet", "--target", target]).stdout;
@@ -135,9 +138,6 @@ fn all_of_a_device_is_tested() {
         let small = document["findings"].as_array().unwrap().iter().any(|finding| finding["id"] == "small-test-area");
         (tested, result["workload"]["size_bytes"].as_u64().unwrap(), result["iops"].as_f64().unwrap(), small)
     };
-    const READS: &str = "[[test]]\nname = \"reads\"\npattern = \"randread\"\ntime = \"20s\"\n";
-    const DISK: &str = "sim:disk-7200rpm-cache-off";
-
     // Heads that move over all of a disk of 7,200 rpm find 70 to 85 blocks a second.
     let (tested, size_bytes, iops, small) = measured(READS, DISK);
     assert_eq!(tested.as_deref(), Some("tested       all of it"));

@@ -82,7 +82,7 @@ fn a_bad_file_is_refused_with_its_reason() {
         parse(&with_row(&good.replace(from, to))).unwrap_err().to_string()
     };
     let all = [
-        told("\"write\"", "\"trim\""),
+        told("\"write\"", "\"erase\""),
         told("4 KiB", "4 furlongs"),
         told("\"flush\"", "\"msync\""),
         told("\"flush\"", "\"none\""),
@@ -94,7 +94,7 @@ fn a_bad_file_is_refused_with_its_reason() {
         parse(&with_row(good).replace("\"unknown\"", "\"yes\"")).unwrap_err().to_string(),
     ];
     insta::assert_snapshot!(all.join("\n"), @r"
-    row 1 of table `t`: `trim` is no pattern
+    row 1 of table `t`: `erase` is no pattern
     row 1 of table `t`: `4 furlongs` is not a size; write a whole number of bytes, or one with KiB, MiB, GiB or TiB (4KiB, 16MiB)
     row 1 of table `t`: `msync` is no sync method
     row 1 of table `t`: sync `none` and sync_every do not go together

@@ -101,7 +101,14 @@ fn try_crate(name: &str, sample: usize) -> anyhow::Result<Tally> {
     let directory = root().join("target/mutants").join(name);
     fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     let (shard, out) = (format!("0/{shards}"), directory.to_string_lossy());
-    let args = ["mutants", "--package", name, "--shard", &shard, "--sharding", "round-robin", "--output", &out];
+    // Each mutant is compiled anew: optimising it takes longer than its tests save by it, and
+    // examples in docs are compiled one by one.
+    let quickly = format!("--cargo-arg=profile.dev.package.{name}.opt-level=1");
+    let args = [
+        &["mutants", "--package", name, "--shard", &shard, "--sharding", "round-robin", "--output", &out][..],
+        &["--cargo-arg=--config", &quickly, "--cargo-test-arg=--tests"],
+    ]
+    .concat();
     eprintln!("$ cargo {}", args.join(" "));
     let status = command("cargo", &args).status().context("cannot start cargo mutants")?;
     // 2 and 3 say that some mutants were missed, or timed out.

@@ -258,12 +258,12 @@ fn a_stopped_drive_is_not_cleaned_up() {
             );
             return;
         }
-        system("kill", &["-STOP", &process]).unwrap();
+        kill(&["-STOP", &process]).unwrap();
         let commands =
             [&["emulate", "clean-up"][..], &["emulate", "clean-up", place], &["emulate", "ideal", args[0], place]];
         let ended = commands.map(|command| within(Duration::from_secs(10), command));
         let mounted = mounts();
-        system("kill", &["-CONT", &process]).unwrap();
+        kill(&["-CONT", &process]).unwrap();
         let stopped = served.stop();
         let [all, named, another] = ended.map(|run| run.expect("it waited for a drive that is stopped"));
         let sentence = format!(

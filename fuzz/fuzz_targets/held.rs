@@ -1,7 +1,7 @@
 //! What holds for every plan and every error, whichever parser made it.
 
-use workload::Plan;
 use workload::plan::PlanError;
+use workload::{Plan, Room};
 
 /// Ends the process if it does not hold.
 pub fn check(text: &str, parsed: Result<Plan, PlanError>) {
@@ -9,7 +9,8 @@ pub fn check(text: &str, parsed: Result<Plan, PlanError>) {
         Ok(plan) => {
             let names: std::collections::HashSet<&str> = plan.tests.iter().map(|test| test.name.as_str()).collect();
             assert!(!names.is_empty() && names.len() == plan.tests.len(), "names are unique");
-            assert!(plan.tests.iter().all(|test| test.work.size_bytes(1 << 40) > 0), "each test has something to work on");
+            let room = Room::Whole(1 << 40);
+            assert!(plan.tests.iter().all(|test| test.work.size_bytes(room) > 0), "each test has something to work on");
             assert_eq!(plan.clone().smoke().tests.len(), plan.tests.len());
             let _ = plan.time_asked();
         }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::command::{command, is_there, output, root};
 
-/// The crates whose results somebody relies on.
+/// The crates that measure, judge, keep and verify.
 const CRATES: [&str; 8] = ["measurement", "workload", "judge", "compare", "simdrive", "store", "verify", "crash"];
 /// The share of viable mutants that the tests of each crate are to catch.
 const SHARE_MIN: f64 = 0.9;
@@ -24,7 +24,7 @@ pub struct Options {
     #[arg(long, default_value_t = 60)]
     sample: usize,
 
-    /// The crates; without any, those whose results somebody relies on
+    /// The crates; without any, the eight that measure, judge, keep and verify
     crates: Vec<String>,
 }
 

@@ -161,8 +161,8 @@ fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<
     for (bare, samples) in loops.iter().zip(&of_loops) {
         lines.push(line(bare.name(), &ours, samples, |sample| sample.iops, Wanted::AtLeast(bare::SHARE_MIN)));
     }
-    if row.depth.is_some() {
-        let depth = [Sample { in_flight: row.depth.map_or(0.0, f64::from), ..Sample::default() }];
+    if let Some(queue) = row.queue {
+        let depth = [Sample { in_flight: f64::from(queue.depth), ..Sample::default() }];
         lines.push(line("in flight and asked for", &ours, &depth, |sample| sample.in_flight, Wanted::Within(0.02)));
     }
     if row.commits {

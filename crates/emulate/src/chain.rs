@@ -363,7 +363,7 @@ pub struct Stopped {
     pub directory: PathBuf,
     /// Filesystems mounted from the drive.
     pub mounts: Vec<PathBuf>,
-    /// Who serves it.
+    /// The process that serves it.
     pub process: u32,
 }
 

@@ -71,7 +71,7 @@ fn is_left(path: &Path) -> io::Result<bool> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some(process) = process_of(name) else { return Ok(false) };
     // Looked at first: a call on a mount, or a connection to a socket, may wait for a process
-    // that is stopped. What is mounted belongs to somebody, dead or not.
+    // that is stopped. A mount belongs to its emulation, running or not.
     if Path::new("/proc").join(process.to_string()).exists() || is_mounted(path) {
         return Ok(false);
     }

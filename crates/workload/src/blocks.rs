@@ -530,12 +530,12 @@ impl Workload {
         }
     }
 
-    /// Whether a sync covers every write that a job issued before it, so that it makes a commit.
+    /// Whether a sync covers every write that a job issued before it, which makes it a commit.
     pub fn syncs_commit(&self) -> bool {
         self.sync_timing == SyncTiming::Drained || self.depth_effective() == 1
     }
 
-    /// The call that is handed to the queue as an operation of its own, if one is.
+    /// The sync that the queue takes as one more operation in flight, if any.
     pub fn queued_sync(&self) -> Option<SyncCall> {
         self.sync.call().filter(|_| self.sync_timing == SyncTiming::Queued && self.pattern.writes())
     }

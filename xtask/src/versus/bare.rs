@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::rows::Row;
+use super::rows::{FullQueue, Row};
 use super::{Options, Sample, median};
 use crate::command::output;
 
@@ -27,8 +27,7 @@ pub enum BareLoop<'a> {
 
 /// The loops that run beside a row: none beside rows of depth 1.
 pub fn loops<'a>(row: &Row, target: &str, options: &'a Options) -> anyhow::Result<Vec<BareLoop<'a>>> {
-    let Some(depth) = row.depth else { return Ok(Vec::new()) };
-    let writes = row.work.contains(&"--rw=randwrite");
+    let Some(FullQueue { depth, writes }) = row.queue else { return Ok(Vec::new()) };
     let mut loops = vec![BareLoop::Crate { depth, writes }];
     if let Some(program) = options.bare.as_ref().filter(|_| !writes) {
         loops.push(best_batch(program, depth, target, options.cpu)?);

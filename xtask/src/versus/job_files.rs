@@ -81,7 +81,7 @@ struct Filesystem {
 impl Filesystem {
     fn make() -> anyhow::Result<Filesystem> {
         let device = LoopDevice::make()?;
-        // Otherwise mkfs gives the memory back, and whoever writes first pays for it.
+        // Otherwise mkfs gives the memory back, and the first side to write pays for it.
         let extended = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
         output("mkfs.ext4", &["-q", "-F", "-E", extended, &device.device])?;
         let directory = tempfile::tempdir()?;

@@ -13,6 +13,15 @@ pub enum Rig {
     Model,
 }
 
+/// A queue that is kept full of one kind of operation at random offsets.
+#[derive(Debug, Clone, Copy)]
+pub struct FullQueue {
+    /// Operations in flight.
+    pub depth: u32,
+    /// Whether they write.
+    pub writes: bool,
+}
+
 /// One row.
 #[derive(Debug)]
 pub struct Row {
@@ -30,8 +39,8 @@ pub struct Row {
     pub iops_ratio: f64,
     /// The ratio of processor time per operation to stay below.
     pub cpu_ratio: f64,
-    /// Operations in flight, where there are many and the bare loops run as well.
-    pub depth: Option<u32>,
+    /// The queue that is kept full, where bare loops run as well.
+    pub queue: Option<FullQueue>,
     /// Whether the median commit latency is compared, too.
     pub commits: bool,
     /// What the bare loop does for the same work: its arguments `write` or `commit`, and the content.
@@ -81,8 +90,14 @@ const DEPTH_128: &[&[&str]] = &[
 ];
 const PSYNC: &[&[&str]] = &[&["--ioengine=psync"]];
 
-const fn depth(name: &'static str, rig: Rig, depth: u32, plan: &'static str, work: &'static [&'static str]) -> Row {
-    let fio = if depth == 32 { DEPTH_32 } else { DEPTH_128 };
+const fn depth(
+    name: &'static str,
+    rig: Rig,
+    queue: FullQueue,
+    plan: &'static str,
+    work: &'static [&'static str],
+) -> Row {
+    let fio = if queue.depth == 32 { DEPTH_32 } else { DEPTH_128 };
     Row {
         name,
         rig,
@@ -91,7 +106,7 @@ const fn depth(name: &'static str, rig: Rig, depth: u32, plan: &'static str, wor
         fio,
         iops_ratio: 1.05,
         cpu_ratio: 0.95,
-        depth: Some(depth),
+        queue: Some(queue),
         commits: false,
         bare: None,
     }
@@ -107,7 +122,7 @@ pub const ROWS: [Row; 12] = [
         fio: &[&["--ioengine=null"]],
         iops_ratio: 5.0,
         cpu_ratio: 1.0,
-        depth: None,
+        queue: None,
         commits: false,
         bare: None,
     },
@@ -119,7 +134,7 @@ pub const ROWS: [Row; 12] = [
         fio: &[&["--ioengine=null"]],
         iops_ratio: 1.5,
         cpu_ratio: 1.0,
-        depth: None,
+        queue: None,
         commits: false,
         bare: None,
     },
@@ -131,7 +146,7 @@ pub const ROWS: [Row; 12] = [
         fio: PSYNC,
         iops_ratio: 1.15,
         cpu_ratio: 1.0,
-        depth: None,
+        queue: None,
         commits: false,
         bare: Some(["write", "zero"]),
     },
@@ -143,63 +158,63 @@ pub const ROWS: [Row; 12] = [
         fio: PSYNC,
         iops_ratio: 1.0,
         cpu_ratio: 1.0,
-        depth: None,
+        queue: None,
         commits: true,
         bare: Some(["commit", "random"]),
     },
     depth(
         "zram randread, depth 32",
         Rig::Zram,
-        32,
+        FullQueue { depth: 32, writes: false },
         "pattern = \"randread\"\ndepth = 32\ncontent = \"zero\"",
         &["--rw=randread", "--iodepth=32", "--zero_buffers=1"],
     ),
     depth(
         "zram randwrite, depth 32",
         Rig::Zram,
-        32,
+        FullQueue { depth: 32, writes: true },
         "pattern = \"randwrite\"\ndepth = 32\ncontent = \"zero\"",
         &["--rw=randwrite", "--iodepth=32", "--zero_buffers=1"],
     ),
     depth(
         "zram randread, depth 128",
         Rig::Zram,
-        128,
+        FullQueue { depth: 128, writes: false },
         "pattern = \"randread\"\ndepth = 128\ncontent = \"zero\"",
         &["--rw=randread", "--iodepth=128", "--zero_buffers=1"],
     ),
     depth(
         "zram randwrite, depth 128",
         Rig::Zram,
-        128,
+        FullQueue { depth: 128, writes: true },
         "pattern = \"randwrite\"\ndepth = 128\ncontent = \"zero\"",
         &["--rw=randwrite", "--iodepth=128", "--zero_buffers=1"],
     ),
     depth(
         "loop randread, depth 32",
         Rig::Loop,
-        32,
+        FullQueue { depth: 32, writes: false },
         "pattern = \"randread\"\ndepth = 32",
         &["--rw=randread", "--iodepth=32"],
     ),
     depth(
         "loop randwrite, depth 32",
         Rig::Loop,
-        32,
+        FullQueue { depth: 32, writes: true },
         "pattern = \"randwrite\"\ndepth = 32",
         &["--rw=randwrite", "--iodepth=32"],
     ),
     depth(
         "loop randread, depth 128",
         Rig::Loop,
-        128,
+        FullQueue { depth: 128, writes: false },
         "pattern = \"randread\"\ndepth = 128",
         &["--rw=randread", "--iodepth=128"],
     ),
     depth(
         "loop randwrite, depth 128",
         Rig::Loop,
-        128,
+        FullQueue { depth: 128, writes: true },
         "pattern = \"randwrite\"\ndepth = 128",
         &["--rw=randwrite", "--iodepth=128"],
     ),

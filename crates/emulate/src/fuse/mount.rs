@@ -154,14 +154,15 @@ pub fn expect_free(directory: &Path) -> Result<(), MountError> {
     }
 }
 
-/// Whether the process that served this mount of ours has ended.
+/// Whether the process that served this mount has ended.
 ///
 /// A living process has not lost its mount, even one that is stopped and does not answer.
 pub fn has_lost_its_process(mount: &drive::Mount) -> bool {
     server::of_connection(mount.device).is_none() && does_not_lead_to_a_process(&mount.mount_point)
 }
 
-/// Asks the filesystem, for where processes are not seen. The kernel answers for attributes by itself, where somebody asked for them before; how full a filesystem is it always asks.
+/// Asks the filesystem itself, because other containers' processes are not visible here. The kernel
+/// answers `stat` from its cache; `statvfs` always reaches the server.
 fn does_not_lead_to_a_process(directory: &Path) -> bool {
     let directory = directory.to_owned();
     let (tell, told) = std::sync::mpsc::channel();

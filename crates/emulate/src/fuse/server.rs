@@ -1,5 +1,5 @@
 //! Which process serves a FUSE mount, found without a call on the mount: one that is stopped would
-//! never answer, and whoever asks it waits in the kernel, beyond the reach of signals.
+//! never answer, and the caller would wait in the kernel, beyond the reach of signals.
 
 use std::path::Path;
 

@@ -21,7 +21,7 @@ fn names() -> impl Iterator<Item = (&'static FioOption, &'static str)> {
 impl clap::Args for FioOptions {
     fn augment_args(command: Command) -> Command {
         names().fold(command, |command, (option, name)| {
-            // Help has them on a page of their own, docs/fio.md.
+            // Documented in docs/fio.md instead of in --help.
             let arg = Arg::new(name).long(name).hide(true).action(ArgAction::Append);
             command.arg(match option.value {
                 Value::Required => arg.num_args(1).allow_hyphen_values(true),

@@ -14,8 +14,6 @@ use crate::size::format_bytes;
 use crate::sizes::{BlockSizes, SizeShare};
 use crate::sync::SyncMethod;
 
-/// What jobs without a size work on in a directory, all together.
-const DEFAULT_BYTES: u64 = 1 << 30;
 /// More sizes in a range are a slip of the pen.
 const RANGE_SIZES_MAX: u32 = 1024;
 /// Operations offered per second by each job.
@@ -491,7 +489,7 @@ impl Section {
             }
             (_, Some(file)) => Area::Bytes(file),
             (Some(area), None) => area,
-            (None, None) => Area::Whole { file_bytes: (DEFAULT_BYTES / jobs).max(block_bytes) },
+            (None, None) => Area::Whole { file_bytes: (Area::DEFAULT.bytes(Room::Unlimited) / jobs).max(block_bytes) },
         };
         // With a file size, size is what each job does before it ends.
         let once = match (io_bytes, area, file) {

@@ -7,7 +7,7 @@ pub enum Role {
     Used,
     /// It describes what happens anyway, or has no influence on what is measured.
     Accepted,
-    /// It asks for output of fio's own; the user is told what there is instead.
+    /// It asks for one of fio's logs; a note names flushmark's counterpart.
     Noted,
     /// It asks for something that flushmark does not do; the sentence says what to do instead.
     Refused,

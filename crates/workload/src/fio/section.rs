@@ -19,7 +19,7 @@ struct Setting {
 #[derive(Debug, Clone)]
 pub struct Section {
     file: String,
-    /// What stands in its brackets, or after `--name`.
+    /// The name in brackets, or after `--name`.
     pub name: String,
     /// Its first line; 0 on a command line.
     pub line: usize,
@@ -180,7 +180,7 @@ impl Section {
         self.settings.iter().rev().find(|setting| setting.option.name == key)
     }
 
-    /// Whether there is such a setting.
+    /// Whether the section or `[global]` sets this option.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }

@@ -1,12 +1,12 @@
 //! `cargo xtask versus fio`: the engine beside fio, in one run, on the same target, pinned to one and the same processor.
 //!
-//! Rounds alternate in who goes first, and medians are compared, because a depth-1 figure moves with the scheduler's placement of the loop
-//! driver's worker. fio gets, row by row, the best of the set-ups that `rows` lists, found in a round of its own beforehand. `docs/benchmarks.md` says
+//! The kernel's workers are confined to that processor as well. Rounds alternate in who goes first, and medians are compared. fio gets, row by row, the best of the set-ups that `rows` lists, found in a round of its own beforehand. `docs/benchmarks.md` says
 //! what each row means.
 
 mod bare;
 mod fio;
 mod job_files;
+mod kernel_workers;
 pub mod nbdkit;
 mod ours;
 mod rigs;
@@ -23,12 +23,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use self::kernel_workers::KernelWorkers;
 use self::rigs::Rigs;
 use self::rows::{ROWS, Row};
 use crate::command::{is_there, shown};
 
 /// How it is run.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     /// Rounds of each row; medians are taken over them
     #[arg(long, default_value_t = 5)]
@@ -38,7 +39,7 @@ pub struct Options {
     #[arg(long, default_value_t = 3)]
     seconds: u32,
 
-    /// The processor that both sides are pinned to
+    /// The processor that both sides, and the kernel's workers, are pinned to
     #[arg(long, default_value_t = 1)]
     cpu: u32,
 
@@ -103,6 +104,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     // Ctrl-C ends the program that is measured; this one then takes down what it set up.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
     shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
+    let _confined = KernelWorkers::confine(options.cpu)?;
     if options.jobfiles {
         return job_files::compare(options);
     }
@@ -129,7 +131,7 @@ fn compare(row: &'static Row, rigs: &Rigs, options: &Options) -> anyhow::Result<
     let (mut ours, mut theirs, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..options.rounds {
         let measure_ours = || ours::measure(row, target, options.seconds, options.cpu);
-        let measure_fio = || fio::measure(row, setup, target, options.seconds, options.cpu);
+        let measure_fio = || fio::measure(row, setup, target, options);
         if round % 2 == 0 {
             ours.push(measure_ours()?);
             theirs.push(measure_fio()?);
@@ -182,8 +184,9 @@ fn best_setup(row: &'static Row, target: &str, options: &Options) -> anyhow::Res
     }
     let mut best = (0.0, *first);
     for setup in row.fio {
-        let trials: Vec<Sample> =
-            (0..3).map(|_| fio::measure(row, setup, target, 1, options.cpu)).collect::<anyhow::Result<_>>()?;
+        let trials: Vec<Sample> = (0..3)
+            .map(|_| fio::measure(row, setup, target, &Options { seconds: 1, ..options.clone() }))
+            .collect::<anyhow::Result<_>>()?;
         let iops = median(trials.iter().map(|sample| sample.iops));
         eprintln!("  fio {}: {iops:.0} IOPS", setup.join(" "));
         if iops > best.0 {

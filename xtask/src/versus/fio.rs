@@ -4,11 +4,12 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::rows::{Rig, Row};
-use super::{Sample, steady_part};
+use super::{Options, Sample, steady_part};
 use crate::command::watched_output;
 
 /// Runs fio on a row's work with one of its set-ups.
-pub fn measure(row: &Row, setup: &[&str], target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
+pub fn measure(row: &Row, setup: &[&str], target: &str, options: &Options) -> anyhow::Result<Sample> {
+    let (seconds, cpu) = (options.seconds, options.cpu);
     let (runtime, allowed, filename) =
         (format!("--runtime={seconds}"), format!("--cpus_allowed={cpu}"), format!("--filename={target}"));
     let mut args =
@@ -19,7 +20,7 @@ pub fn measure(row: &Row, setup: &[&str], target: &str, seconds: u32, cpu: u32) 
     }
     args.extend(row.work);
     args.extend(setup);
-    let (text, processors) = watched_output("fio", &args, steady_part(seconds))?;
+    let (text, processors) = watched_output(&options.fio, &args, steady_part(seconds))?;
     let document: Value = serde_json::from_str(&text).context("fio printed no JSON")?;
     let job = &document["jobs"][0];
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);

@@ -25,14 +25,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let target = Target::open(&SystemRoot::default(), target, Intent { writes: true, destroy_data: true })?;
-    let test =
-        Test { name: workload.title(), work: Work::Blocks(workload), write_cache: workload::WriteCache::Unchanged };
-    match engine::run(&test, &target, &Options::default(), &Stop::new(), &mut |_| {})? {
-        Outcome::Measured(result) => {
-            println!("{} on {}: {:.0} IOPS, {:?}", result.test, result.engine, result.iops, result.headline_us());
-            println!("proof {:?} cpu {:?} notes {:?} {:?}", result.proof, result.cpu, result.notes, result.ended);
+    let test = Test::alone(workload.title(), Work::Blocks(workload));
+    for outcome in engine::run(&[test], &target, &Options::default(), &Stop::new(), &mut |_| {})? {
+        match outcome {
+            Outcome::Measured(result) => {
+                println!("{} on {}: {:.0} IOPS, {:?}", result.test, result.engine, result.iops, result.headline_us());
+                println!("proof {:?} cpu {:?} notes {:?} {:?}", result.proof, result.cpu, result.notes, result.ended);
+            }
+            Outcome::Skipped(skipped) => println!("skipped: {}", skipped.because),
         }
-        Outcome::Skipped(skipped) => println!("skipped: {}", skipped.because),
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The threads of one test, and the observer that looks on.
+//! The threads of the tests that run at the same time, most often of one, and the observer that looks on.
 //!
 //! Every job sets up, warms up and waits; the observer reads the device's counters and the processor time; all start together. So the counters
 //! hold what was measured and nothing else of ours.
@@ -24,17 +24,24 @@ use crate::watch::Watch;
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// What the jobs of a test have in common.
-pub struct Crew<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Team {
     /// How many jobs.
     pub jobs: u32,
     /// When the measurement ends.
     pub limit: Limit,
     /// How long they run before it.
     pub warm_up: Duration,
-    /// Reads ticks.
-    pub clock: Clock,
     /// Whose latency the series follows.
     pub headline: Headline,
+}
+
+/// Who works at the same time, and on what.
+pub struct Crew<'a> {
+    /// A team for each test.
+    pub teams: Vec<Team>,
+    /// Reads ticks.
+    pub clock: Clock,
     /// Whose counters show what arrived.
     pub devices: Vec<DeviceNumber>,
     /// Below which they are read.
@@ -70,8 +77,8 @@ impl Report {
     }
 }
 
-/// What is left when all jobs are done.
-pub struct Finished {
+/// What is left of a team when all its jobs are done.
+pub struct TeamEnd {
     /// Seconds from the start to the last job's last operation.
     pub elapsed_s: f64,
     /// How each job ended.
@@ -80,65 +87,94 @@ pub struct Finished {
     pub notes: Vec<String>,
     /// The tallies and the series.
     pub watch: Watch,
+}
+
+/// What is left when all teams are done.
+pub struct Finished {
+    /// In the order of the teams.
+    pub teams: Vec<TeamEnd>,
+    /// What they have in common.
+    pub meanwhile: Meanwhile,
+}
+
+/// What was counted from the start to the end of all teams.
+pub struct Meanwhile {
     /// What the devices counted meanwhile.
     pub counters: Option<Counters>,
     /// Processor time spent meanwhile.
     pub cpu: CpuUse,
 }
 
+/// What the observer knows of a team.
+struct Watched {
+    watch: Watch,
+    ends: Vec<JobEnd>,
+    notes: Vec<String>,
+    /// When the last operation of those that have ended was done.
+    last: u64,
+    /// Jobs that have not ended.
+    working: u32,
+}
+
 impl Crew<'_> {
-    /// Has `work` done by every job in a thread of its own, and looks on.
+    /// Has `work` done by every job of every team in a thread of its own, and looks on. `work` is told
+    /// the team and the job within it.
     ///
     /// # Errors
     /// When the system gives too few threads.
     pub fn measure(
         &self,
         observe: &mut dyn FnMut(&Progress),
-        work: &(dyn Fn(u32, Stage<'_>) -> Report + Sync),
+        work: &(dyn Fn(usize, u32, Stage<'_>) -> Report + Sync),
     ) -> Result<Finished, EngineError> {
         let clock = self.clock;
-        let tallies: Vec<Arc<Tally>> = (0..self.jobs).map(|_| Arc::new(Tally::new())).collect();
+        let jobs: Vec<(usize, u32)> = (self.teams.iter().enumerate())
+            .flat_map(|(index, team)| (0..team.jobs).map(move |job| (index, job)))
+            .collect();
+        let everyone = jobs.len() as u32;
+        let tallies: Vec<Arc<Tally>> = jobs.iter().map(|_| Arc::new(Tally::new())).collect();
         let gate = Gate::default();
         let halt = Arc::new(Stop::new());
         let cpus = affinity::allowed();
-        let pins = cpus.len() > 1 && self.jobs as usize <= cpus.len();
+        let pins = cpus.len() > 1 && jobs.len() <= cpus.len();
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
-            for job in 0..self.jobs {
-                let tally = Arc::clone(&tallies[job as usize]);
+            for (number, (&(index, job), tally)) in jobs.iter().zip(&tallies).enumerate() {
+                let team = self.teams[index];
                 let stage = Stage {
-                    limit: self.limit,
-                    warm_up: self.warm_up,
+                    limit: team.limit,
+                    warm_up: team.warm_up,
                     clock,
-                    tally,
+                    tally: Arc::clone(tally),
                     halt: Arc::clone(&halt),
                     gate: &gate,
                     announced: false,
                 };
-                let (sender, cpu) = (sender.clone(), cpus.get(job as usize).copied().filter(|_| pins));
+                let (sender, cpu) = (sender.clone(), cpus.get(number).copied().filter(|_| pins));
                 let body = move || {
                     affinity::own_descriptors();
                     if let Some(cpu) = cpu {
                         affinity::pin(cpu);
                     }
-                    let report = work(job, stage);
+                    let report = work(index, job, stage);
                     // The observer stays until every job has reported or is gone.
-                    let _ = sender.send(report);
+                    let _ = sender.send((index, report));
                 };
-                match std::thread::Builder::new().name(format!("job {job}")).spawn_scoped(scope, body) {
+                match std::thread::Builder::new().name(format!("job {number}")).spawn_scoped(scope, body) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
                         halt.request();
                         gate.open(clock.ticks());
                         let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
-                        return Err(EngineError::Threads { job, jobs: self.jobs, errno });
+                        return Err(EngineError::Threads { job: number as u32, jobs: everyone, errno });
                     }
                 }
             }
             drop(sender);
-            observe(&Progress { elapsed_s: -self.warm_up.as_secs_f64(), iops: None, commit_p99_us: None });
-            while !gate.wait_for_warm(self.jobs) {
+            let longest = self.teams.iter().map(|team| team.warm_up).max().unwrap_or_default();
+            observe(&Progress { elapsed_s: -longest.as_secs_f64(), iops: None, commit_p99_us: None });
+            while !gate.wait_for_warm(everyone) {
                 if self.stop.is_requested() {
                     halt.request();
                 }
@@ -148,45 +184,87 @@ impl Crew<'_> {
             let begun = clock.ticks();
             gate.open(begun);
 
-            let mut watch = Watch::new(tallies.clone(), self.headline, clock, begun);
-            let (mut ends, mut notes, mut last) = (Vec::new(), Vec::new(), begun);
-            while ends.len() < self.jobs as usize {
+            let mut teams = self.watched(&tallies, begun);
+            while teams.iter().any(|team| team.working > 0) {
                 match receiver.recv_timeout(GLANCE) {
-                    Ok(report) => {
+                    Ok((index, report)) => {
                         let report: Report = report;
-                        last = last.max(report.ended);
                         if report.end.failure.is_some() {
                             // The others would go on measuring a target that is broken.
                             halt.request();
                         }
-                        notes.extend(report.notes);
-                        ends.push(report.end);
+                        teams[index].take(report);
                     }
-                    Err(RecvTimeoutError::Timeout) => observe(&watch.look()),
-                    Err(RecvTimeoutError::Disconnected) => ends.push(Report::failed(Failure::Panic).end),
+                    Err(RecvTimeoutError::Timeout) => observe(&look(&mut teams)),
+                    Err(RecvTimeoutError::Disconnected) => break,
                 }
                 if self.stop.is_requested() {
                     halt.request();
                 }
             }
-            watch.look();
             let cpu = cpu_use();
             let counters =
                 counters_before.and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
-            // A job that panicked is known by its missing report.
             threads.into_iter().for_each(|thread| drop(thread.join()));
-            notes.sort();
-            notes.dedup();
             Ok(Finished {
-                elapsed_s: clock.ns(last.saturating_sub(begun)) as f64 / 1e9,
-                ends,
-                notes,
-                watch,
-                counters,
-                cpu: CpuUse { user_s: cpu.user_s - cpu_before.user_s, system_s: cpu.system_s - cpu_before.system_s },
+                teams: teams.into_iter().map(|team| team.end(begun, clock)).collect(),
+                meanwhile: Meanwhile {
+                    counters,
+                    cpu: CpuUse {
+                        user_s: cpu.user_s - cpu_before.user_s,
+                        system_s: cpu.system_s - cpu_before.system_s,
+                    },
+                },
             })
         })
     }
+
+    /// Each team with its share of the tallies.
+    fn watched(&self, mut tallies: &[Arc<Tally>], begun: u64) -> Vec<Watched> {
+        let mut of_team = |team: &Team| {
+            let own = tallies.split_off(..team.jobs as usize).unwrap_or_default();
+            let watch = Watch::new(own.to_vec(), team.headline, self.clock, begun);
+            Watched { watch, ends: Vec::new(), notes: Vec::new(), last: begun, working: team.jobs }
+        };
+        self.teams.iter().map(&mut of_team).collect()
+    }
+}
+
+impl Watched {
+    fn take(&mut self, report: Report) {
+        self.last = self.last.max(report.ended);
+        self.notes.extend(report.notes);
+        self.ends.push(report.end);
+        self.working -= 1;
+        if self.working == 0 {
+            // Its series ends here, however long the others go on.
+            self.watch.look();
+        }
+    }
+
+    fn end(self, begun: u64, clock: Clock) -> TeamEnd {
+        let Watched { mut watch, mut ends, mut notes, last, working } = self;
+        if working > 0 {
+            // A job that panicked is known by its missing report.
+            watch.look();
+            ends.extend((0..working).map(|_| Report::failed(Failure::Panic).end));
+        }
+        notes.sort();
+        notes.dedup();
+        TeamEnd { elapsed_s: clock.ns(last.saturating_sub(begun)) as f64 / 1e9, ends, notes, watch }
+    }
+}
+
+/// All teams at work together: their rates summed, and the slowest of their latencies.
+fn look(teams: &mut [Watched]) -> Progress {
+    let seen = teams.iter_mut().filter(|team| team.working > 0).map(|team| team.watch.look());
+    let sum = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(|one, other| one + other);
+    let together = |all: Progress, one: Progress| Progress {
+        elapsed_s: all.elapsed_s.max(one.elapsed_s),
+        iops: sum(all.iops, one.iops),
+        commit_p99_us: all.commit_p99_us.into_iter().chain(one.commit_p99_us).reduce(f64::max),
+    };
+    seen.reduce(together).unwrap_or(Progress { elapsed_s: 0.0, iops: None, commit_p99_us: None })
 }
 
 /// Where jobs wait until all are warm and the observer has read its counters.

@@ -1,7 +1,7 @@
 //! Runs a workload on a real target, as close to the kernel's limit as can be.
 //!
-//! A [`Target`] is opened once (that is where safety is decided), then [`run`] takes one [`workload::Test`] after the other to its
-//! [`measurement::TestResult`]. The way of one test:
+//! A [`Target`] is opened once (that is where safety is decided), then [`run`] takes one [`workload::Test`] after the other, or several at the same
+//! time, to their [`measurement::TestResult`]s. The way of one test:
 //!
 //! | step | module |
 //! | --- | --- |

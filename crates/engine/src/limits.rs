@@ -1,6 +1,7 @@
 //! Whether the system can give what a workload asks for.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use workload::Workload;
 
 use crate::error::EngineError;
 
@@ -28,13 +29,19 @@ pub fn open_files(jobs: u32, files_per_job: u64) -> Result<(), EngineError> {
     })
 }
 
-/// Checks that the jobs' buffers fit into half of the memory that is available: a measurement must not push a production machine into
+/// Checks that the buffers of all jobs together fit into half of the memory that is available: a measurement must not push a production machine into
 /// swapping.
 ///
 /// # Errors
 /// When they do not.
-pub fn memory(jobs: u32, depth: u32, block_bytes: u64) -> Result<(), EngineError> {
-    let needed_bytes = u64::from(jobs) * u64::from(depth) * block_bytes;
+pub fn memory(workloads: &[&Workload]) -> Result<(), EngineError> {
+    let of = |workload: &&Workload| {
+        let (jobs, depth, block_bytes) =
+            (workload.jobs.get(), workload.depth_effective(), u64::from(workload.largest_bytes()));
+        (u64::from(jobs) * u64::from(depth) * block_bytes, jobs, depth, block_bytes)
+    };
+    let needed_bytes = workloads.iter().map(|workload| of(workload).0).sum();
+    let Some((_, jobs, depth, block_bytes)) = workloads.iter().map(of).max() else { return Ok(()) };
     match available_bytes() {
         Some(available) if needed_bytes > available / 2 => {
             Err(EngineError::NoMemory { jobs, depth, block_bytes, needed_bytes, available_bytes: available / 2 })
@@ -67,13 +74,27 @@ pub fn available_bytes() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use workload::{BlockBytes, Depth, EngineChoice, Jobs, Pattern};
+
     use super::*;
+
+    fn workload(jobs: u64, depth: u64, block_bytes: u64) -> Workload {
+        let mut workload = Workload::new(Pattern::RandWrite, BlockBytes::new(block_bytes).unwrap());
+        workload.jobs = Jobs::new(jobs).unwrap();
+        workload.depth = Depth::new(depth).unwrap();
+        workload.engine = EngineChoice::IoUring;
+        workload
+    }
 
     #[test]
     fn the_largest_workload_is_refused_with_its_figures() {
-        let error = memory(256, 1024, 64 << 20).unwrap_err();
+        let (large, small) = (workload(256, 1024, 64 << 20), workload(1, 1, 4096));
+        let error = memory(&[&large]).unwrap_err();
         assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_0000, .. }), "{error}");
-        assert!(memory(1, 1, 4096).is_ok());
+        assert!(memory(&[&small]).is_ok());
+        // Together they need both, and the larger one is named.
+        let error = memory(&[&small, &large]).unwrap_err();
+        assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_1000, jobs: 256, .. }), "{error}");
         let error = memory_of_sorts(4, 1 << 50).unwrap_err();
         assert!(matches!(error, EngineError::NoMemoryForSorts { jobs: 4, .. }), "{error}");
         assert!(memory_of_sorts(1, 4 << 20).is_ok());

@@ -1,28 +1,26 @@
-//! Runs one test on an opened target, from its preparation to its result.
+//! Runs tests on an opened target, from their preparation to their results.
+
+mod blocks;
 
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
 use measurement::{
     DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, SortFigures, TestResult, WorkloadRecord,
 };
-use workload::{
-    Area, Content, EngineChoice, JobPart, Layout, Room, SortWork, Step, StepProgram, Test, Work, Workload, format_bytes,
-};
+use workload::{Content, EngineChoice, Layout, SortWork, Step, StepProgram, Test, Work, format_bytes};
 
 use std::time::{Duration, Instant};
 
-use crate::block_job::BlockJob;
-use crate::carrier::{Carrier, Refusal, choose};
+use crate::carrier::{Carrier, Refusal};
 use crate::clock::Clock;
-use crate::crew::{Crew, Finished, Report, Stage};
+use crate::crew::{Crew, Finished, Meanwhile, Report, Stage, Team, TeamEnd};
 use crate::error::EngineError;
 use crate::job::{JobEnd, Stop};
 use crate::limits;
-use crate::prepare::{Part, PartSpec, Preparation, Prepared, prepare};
+use crate::prepare::{PartSpec, Preparation, Prepared, prepare};
 use crate::spilling::{self, SortJob};
 use crate::stepping::Stepping;
 use crate::target::Target;
-use crate::uring::Uring;
 
 /// A rest is taken in slices, so that a stop is noticed.
 const REST_SLICE: Duration = Duration::from_millis(100);
@@ -38,26 +36,33 @@ pub struct Options {
     pub root: SystemRoot,
 }
 
-/// Runs a test. `observe` is called about ten times a second.
+/// Runs a test, or several at the same time; an outcome for each, in their order. `observe` is called
+/// about ten times a second.
 ///
 /// # Errors
 /// When nothing could be measured at all: no space, no memory, no permission.
 pub fn run(
-    test: &Test,
+    tests: &[Test],
     target: &Target,
     options: &Options,
     stop: &Stop,
     observe: &mut dyn FnMut(&Progress),
-) -> Result<Outcome, EngineError> {
-    let run = Run { test, target, options, stop };
-    let outcome = match &test.work {
-        Work::Blocks(workload) => run.blocks(workload, observe),
-        Work::Steps(program) => run.steps(program, observe),
-        Work::Sort(sort) => run.sort(sort, observe),
+) -> Result<Vec<Outcome>, EngineError> {
+    let run = Run { target, options, stop };
+    let results = match tests {
+        [test] => match &test.work {
+            Work::Blocks(workload) => run.blocks(&[(test, workload)], observe),
+            Work::Steps(program) => run.steps(test, program, observe),
+            Work::Sort(sort) => run.sort(test, sort, observe),
+        },
+        several => blocks::of(several).and_then(|several| run.blocks(&several, observe)),
     };
-    match outcome {
-        Ok(result) => Ok(Outcome::Measured(Box::new(result))),
-        Err(NotRun::Skip(because)) => Ok(Outcome::Skipped(Skipped { test: test.name.clone(), because })),
+    match results {
+        Ok(results) => Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect()),
+        Err(NotRun::Skip(because)) => {
+            let skipped = |test: &Test| Outcome::Skipped(Skipped { test: test.name.clone(), because: because.clone() });
+            Ok(tests.iter().map(skipped).collect())
+        }
         Err(NotRun::Error(error)) => Err(error),
     }
 }
@@ -85,94 +90,29 @@ impl From<Refusal> for NotRun {
     }
 }
 
-struct Run<'a> {
+/// A test that is about to be measured, as its result will describe it.
+struct Described<'a> {
     test: &'a Test,
+    record: WorkloadRecord,
+    carrier: Carrier,
+    notes: Vec<String>,
+    /// Each write is durable by itself.
+    writes_are_commits: bool,
+}
+
+struct Run<'a> {
     target: &'a Target,
     options: &'a Options,
     stop: &'a Stop,
 }
 
 impl Run<'_> {
-    fn blocks(&self, workload: &Workload, observe: &mut dyn FnMut(&Progress)) -> Result<TestResult, NotRun> {
-        if workload.layout.starts_over() && !matches!(self.target.kind_name(), "directory" | "null") {
-            return Err(NotRun::Skip(format!(
-                "a layout of {} needs a directory as its target",
-                workload.layout.name()
-            )));
-        }
-        let (carrier, note) = match self.target.kind_name() {
-            "null" => (Carrier::Null, None),
-            _ => choose(workload, self.options.engine, Uring::probe)?,
-        };
-        if workload.verify && carrier == Carrier::Null {
-            return Err(NotRun::Skip("it reads back what it wrote, and null: keeps nothing".to_owned()));
-        }
-        let unit_bytes = workload.unit_bytes();
-        let jobs = workload.jobs.get();
-        limits::open_files(jobs, 3)?;
-        limits::memory(jobs, workload.depth_effective(), u64::from(workload.largest_bytes()))?;
-
-        let room = self.target.room();
-        if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
-            return Err(NotRun::Skip(format!("it works on {percent}% of its target, and null: has no size")));
-        }
-        // A device that holds data already is neither empty nor reserved.
-        let is_new = matches!(self.target.kind_name(), "directory" | "null");
-        let asked = workload.parts(is_new, room);
-        let spec = |file: usize| PartSpec {
-            name: format!("{}-{file}", workload.layout.name()),
-            size_bytes: asked.files[file],
-            unit_bytes,
-            layout: if is_new { workload.layout } else { Layout::Overwrite },
-            direct: workload.direct,
-            invalidate: workload.invalidate,
-            precondition: workload.precondition.then_some(workload.offset_bytes),
-            content: workload.content,
-        };
-        let specs: Vec<PartSpec> = (0..asked.files.len()).map(spec).collect();
-        let Prepared { parts: files, mut notes } = self.prepare(&specs, workload.seed)?;
-        let sizes: Vec<u64> = files.iter().map(|file| file.size_bytes).collect();
-        let Some(placed) = workload.parts_within(&asked, &sizes) else {
-            let path = self.target.path().to_owned();
-            let (size_bytes, needed_bytes) = (sizes.iter().sum(), asked.files.iter().sum());
-            return Err(EngineError::TooSmall { path, size_bytes, needed_bytes }.into());
-        };
-        let of_job = |part: &JobPart| Part { start: part.start, size_bytes: part.bytes, ..files[part.file].clone() };
-        let parts: Vec<Part> = placed.jobs.iter().map(of_job).collect();
-        if let Some(part) = parts.iter().find(|part| part.direct && !workload.is_aligned_to(part.alignment_bytes)) {
-            return Err(NotRun::Skip(self.misaligned(u64::from(workload.block_bytes.get()), part.alignment_bytes)));
-        }
-        notes.extend(note);
-        self.rest(workload.rest)?;
-
-        let mut record = WorkloadRecord::of(self.test);
-        record.direct = workload.direct && parts.iter().all(|part| part.direct);
-        record.submission = carrier.submission();
-        record.size_bytes = placed.span_bytes();
-        let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
-        let commits = syncs_apart && workload.pattern.writes() && workload.syncs_commit();
-        let headline = if commits { Headline::Commits } else { Headline::Operations };
-        let clock = Clock::calibrated();
-        let crew = Crew {
-            jobs,
-            limit: workload.limit_on(parts.iter().map(|part| part.size_bytes).max().unwrap_or(0)),
-            warm_up: workload.warm_up.0,
-            clock,
-            headline,
-            devices: self.target.counting_devices(),
-            root: &self.options.root,
-            stop: self.stop,
-        };
-        let finished = crew.measure(observe, &|job, stage| {
-            let part = &parts[job as usize];
-            BlockJob { target: self.target, workload, carrier, part, clock, job, stop: self.stop }.run(stage)
-        })?;
-        self.forget(&specs);
-        let writes_are_commits = !syncs_apart && workload.sync.is_durable() && workload.pattern.writes();
-        Ok(self.result(record, carrier, notes, writes_are_commits, finished))
-    }
-
-    fn steps(&self, program: &StepProgram, observe: &mut dyn FnMut(&Progress)) -> Result<TestResult, NotRun> {
+    fn steps(
+        &self,
+        test: &Test,
+        program: &StepProgram,
+        observe: &mut dyn FnMut(&Progress),
+    ) -> Result<Vec<TestResult>, NotRun> {
         match self.target.kind_name() {
             "null" => return Err(NotRun::Skip("a step program works on files, and null: has none".to_owned())),
             "directory" => {}
@@ -209,21 +149,12 @@ impl Run<'_> {
             }
         }
 
-        let mut record = WorkloadRecord::of(self.test);
+        let mut record = WorkloadRecord::of(test);
         record.direct = parts.iter().any(|part| part.direct);
         record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
         let clock = Clock::calibrated();
-        let crew = Crew {
-            jobs,
-            limit: program.limit,
-            warm_up: program.warm_up.0,
-            clock,
-            headline: Headline::Turns,
-            devices: self.target.counting_devices(),
-            root: &self.options.root,
-            stop: self.stop,
-        };
-        let finished = crew.measure(observe, &|job, stage: Stage<'_>| {
+        let team = Team { jobs, limit: program.limit, warm_up: program.warm_up.0, headline: Headline::Turns };
+        let finished = self.crew(vec![team], clock).measure(observe, &|_, job, stage: Stage<'_>| {
             let own = &parts[job as usize * files..][..files];
             match Stepping::new(self.target, program, own, clock, job) {
                 Ok(mut stepping) => stage.act(Vec::new(), |_, bounds, tally, stop| stepping.run(bounds, tally, stop)),
@@ -231,10 +162,16 @@ impl Run<'_> {
             }
         })?;
         self.forget(&specs);
-        Ok(self.result(record, Carrier::Psync, notes, false, finished))
+        let described = Described { test, record, carrier: Carrier::Psync, notes, writes_are_commits: false };
+        Ok(self.results(vec![described], finished))
     }
 
-    fn sort(&self, sort: &SortWork, observe: &mut dyn FnMut(&Progress)) -> Result<TestResult, NotRun> {
+    fn sort(
+        &self,
+        test: &Test,
+        sort: &SortWork,
+        observe: &mut dyn FnMut(&Progress),
+    ) -> Result<Vec<TestResult>, NotRun> {
         let (jobs, block_bytes) = (sort.jobs.get(), u64::from(sort.block_bytes.get()));
         let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
         let carrier = if self.target.kind_name() == "null" { Carrier::Null } else { Carrier::Psync };
@@ -268,30 +205,29 @@ impl Run<'_> {
         }
         self.rest(sort.rest)?;
 
-        let mut record = WorkloadRecord::of(self.test);
+        let mut record = WorkloadRecord::of(test);
         record.direct = sort.direct && parts.iter().all(|part| part.direct);
         record.size_bytes = bytes * u64::from(jobs);
         let clock = Clock::calibrated();
-        let crew = Crew {
-            jobs,
-            limit: self.test.work.limit(),
-            warm_up: Duration::ZERO,
-            clock,
-            headline: Headline::Operations,
-            devices: self.target.counting_devices(),
-            root: &self.options.root,
-            stop: self.stop,
-        };
-        let finished = crew.measure(observe, &|job, stage| {
+        let limit = test.work.limit();
+        let team = Team { jobs, limit, warm_up: Duration::ZERO, headline: Headline::Operations };
+        let finished = self.crew(vec![team], clock).measure(observe, &|_, job, stage| {
             SortJob { target: self.target, sort, part: &parts[job as usize], bytes, clock, job }.run(stage)
         })?;
         self.forget(&specs);
-        let figures = SortFigures::sum(finished.ends.iter().filter_map(|end| end.sort.as_deref().copied()));
-        let result = self.result(record, carrier, notes, false, finished);
+        let ends = finished.teams.iter().flat_map(|team| &team.ends);
+        let figures = SortFigures::sum(ends.filter_map(|end| end.sort.as_deref().copied()));
+        let described = Described { test, record, carrier, notes, writes_are_commits: false };
+        let results = self.results(vec![described], finished).into_iter();
         Ok(match figures {
-            Some(figures) => result.with_sort(figures),
-            None => result,
+            Some(figures) => results.map(|result| result.with_sort(figures)).collect(),
+            None => results.collect(),
         })
+    }
+
+    fn crew(&self, teams: Vec<Team>, clock: Clock) -> Crew<'_> {
+        let devices = self.target.counting_devices();
+        Crew { teams, clock, devices, root: &self.options.root, stop: self.stop }
     }
 
     /// Leaves the target alone, so that its caches empty.
@@ -327,15 +263,16 @@ impl Run<'_> {
         )
     }
 
-    fn result(
-        &self,
-        workload: WorkloadRecord,
-        carrier: Carrier,
-        mut notes: Vec<String>,
-        writes_are_commits: bool,
-        finished: Finished,
-    ) -> TestResult {
-        let Finished { elapsed_s, ends, notes: more_notes, watch, counters, cpu } = finished;
+    /// The results of the tests that a crew has run at the same time.
+    fn results(&self, described: Vec<Described<'_>>, finished: Finished) -> Vec<TestResult> {
+        let Finished { teams, meanwhile } = finished;
+        let of_test = |(described, team)| self.result(described, team, &meanwhile);
+        described.into_iter().zip(teams).map(of_test).collect()
+    }
+
+    fn result(&self, described: Described<'_>, team: TeamEnd, meanwhile: &Meanwhile) -> TestResult {
+        let Described { test, record, carrier, mut notes, writes_are_commits } = described;
+        let TeamEnd { elapsed_s, ends, notes: more_notes, watch } = team;
         notes.extend(more_notes);
         let failure = ends.iter().find_map(|end| end.failure.as_ref());
         let ended = match failure {
@@ -353,10 +290,16 @@ impl Run<'_> {
             device: None,
         };
         let written_bytes = total(|end| end.written_bytes);
-        let proof = Proof { device: counters.map(|counters| device_proof(&counters, &proof, written_bytes)), ..proof };
-        let is_program = matches!(self.test.work, Work::Steps(_));
+        // Beside other tests nobody can tell whose requests a device counted.
+        let counters = meanwhile.counters.as_ref().filter(|_| record.beside.is_empty());
+        if !record.beside.is_empty() {
+            let others = record.beside.join(", ");
+            notes.push(format!("ran at the same time as {others}; the processor time is that of all of them"));
+        }
+        let proof = Proof { device: counters.map(|counters| device_proof(counters, &proof, written_bytes)), ..proof };
+        let is_program = matches!(test.work, Work::Steps(_));
         let measured = Measured {
-            workload,
+            workload: record,
             engine: carrier.name(),
             elapsed_s,
             turns: is_program.then(|| total(|end| end.turns)),
@@ -364,11 +307,11 @@ impl Run<'_> {
             histograms,
             series,
             proof,
-            cpu,
+            cpu: meanwhile.cpu,
             ended,
             notes,
         };
-        TestResult::new(&self.test.name, measured)
+        TestResult::new(&test.name, measured)
     }
 }
 

@@ -12,6 +12,10 @@ use crate::modelled;
 use crate::signals::STOP;
 use crate::write_cache::{Arranged, WriteCaches};
 
+/// Why a model gives no result of tests at the same time.
+const ONE_AT_A_TIME: &str =
+    "it runs at the same time as another test, and a model runs one at a time; run it on a directory or a device";
+
 /// A target that has been opened.
 pub enum Bench {
     /// Storage of this machine.
@@ -121,19 +125,21 @@ impl Bench {
         }
     }
 
-    /// Runs a test; `None` when the person wanted the end before anything was measured.
+    /// Runs a test, or several at the same time; an outcome for each, or `None` when the person wanted
+    /// the end before anything was measured.
     ///
     /// # Errors
     /// When nothing could be measured at all.
-    pub fn run(&mut self, test: &Test, observe: &mut dyn FnMut(&Progress)) -> anyhow::Result<Option<Outcome>> {
+    pub fn run(&mut self, tests: &[Test], observe: &mut dyn FnMut(&Progress)) -> anyhow::Result<Option<Vec<Outcome>>> {
         match self {
-            Bench::Storage(storage) => storage.run(test, observe),
+            Bench::Storage(storage) => storage.run(tests, observe),
             Bench::Model(model) => {
+                let [test] = tests else { return Ok(Some(all_skipped(tests, ONE_AT_A_TIME))) };
                 let mut look = |progress: &Progress| {
                     observe(progress);
                     !STOP.is_requested()
                 };
-                Ok(Some(simdrive::run::run(&model.machine, test, &mut look)?))
+                Ok(Some(vec![simdrive::run::run(&model.machine, test, &mut look)?]))
             }
         }
     }
@@ -167,29 +173,35 @@ impl Bench {
 }
 
 impl Storage {
-    fn run(&mut self, test: &Test, observe: &mut dyn FnMut(&Progress)) -> anyhow::Result<Option<Outcome>> {
-        let write_cache = match self.caches.arrange(test.write_cache)? {
+    fn run(&mut self, tests: &[Test], observe: &mut dyn FnMut(&Progress)) -> anyhow::Result<Option<Vec<Outcome>>> {
+        let asked = tests.first().map_or(WriteCache::Unchanged, |test| test.write_cache);
+        let write_cache = match self.caches.arrange(asked)? {
             Arranged::Run(write_cache) => write_cache,
-            Arranged::Skip(because) => {
-                return Ok(Some(Outcome::Skipped(Skipped { test: test.name.clone(), because })));
-            }
+            Arranged::Skip(because) => return Ok(Some(all_skipped(tests, &because))),
         };
-        let test = Test { write_cache, ..test.clone() };
-        let mut outcome = match engine::run(&test, &self.target, &self.options, &STOP, observe) {
+        let tests: Vec<Test> = tests.iter().map(|test| Test { write_cache, ..test.clone() }).collect();
+        let mut outcomes = match engine::run(&tests, &self.target, &self.options, &STOP, observe) {
             Err(EngineError::Interrupted) => return Ok(None),
-            outcome => outcome?,
+            outcomes => outcomes?,
         };
-        if let Outcome::Measured(result) = &mut outcome
-            && !self.caches.still(result.workload.write_cache)
-        {
-            result.workload.write_cache = WriteCache::Unchanged;
-            result.notes.push(
-                "the write cache did not stay as it was set: the drive was reset, or somebody else switched it"
-                    .to_owned(),
-            );
+        for outcome in &mut outcomes {
+            if let Outcome::Measured(result) = outcome
+                && !self.caches.still(result.workload.write_cache)
+            {
+                result.workload.write_cache = WriteCache::Unchanged;
+                result.notes.push(
+                    "the write cache did not stay as it was set: the drive was reset, or somebody else switched it"
+                        .to_owned(),
+                );
+            }
         }
-        Ok(Some(outcome))
+        Ok(Some(outcomes))
     }
+}
+
+fn all_skipped(tests: &[Test], because: &str) -> Vec<Outcome> {
+    let skipped = |test: &Test| Outcome::Skipped(Skipped { test: test.name.clone(), because: because.to_owned() });
+    tests.iter().map(skipped).collect()
 }
 
 impl Modelled {

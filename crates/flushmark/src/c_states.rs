@@ -76,14 +76,14 @@ pub fn effect(path: &Path) -> anyhow::Result<Option<CStateEffect>> {
         for held in [round % 2 == 1, round % 2 == 0] {
             let awake = held.then(Awake::hold).transpose()?;
             for (test, (before, after)) in plan.tests.iter().zip(&mut tests) {
-                let outcome = match engine::run(test, &target, &options, &STOP, &mut |_| {}) {
+                let outcomes = match engine::run(std::slice::from_ref(test), &target, &options, &STOP, &mut |_| {}) {
                     Err(EngineError::Interrupted) => break 'rounds,
-                    outcome => outcome?,
+                    outcomes => outcomes?,
                 };
                 if STOP.is_requested() {
                     break 'rounds;
                 }
-                let Outcome::Measured(result) = outcome else { continue };
+                let Some(Outcome::Measured(result)) = outcomes.into_iter().next() else { continue };
                 let Some(us) = result.headline_us() else { continue };
                 if held { after.push(us.p50) } else { before.push(us.p50) }
             }

@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
+use std::ops::Range;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use store::{Location, RunId, process};
 use web::running::{History, Phase, Running};
 use workload::Plan;
+
+use crate::progress;
 
 /// A person sees no more than that, and each time costs the observing thread some ten microseconds.
 const EVERY: Duration = Duration::from_secs(1);
@@ -72,15 +75,16 @@ impl Live {
         Live { file, told: Told { writer: process::this(), running }, at: None }
     }
 
-    /// The next test begins.
-    pub fn begin(&mut self, plan: &Plan, index: usize) {
-        let test = &plan.tests[index];
+    /// The next tests begin at the same time, most often a single one.
+    pub fn begin(&mut self, plan: &Plan, group: Range<usize>) {
+        let tests = &plan.tests[group.clone()];
         let running = &mut self.told.running;
-        running.test.clone_from(&test.name);
-        running.position = index + 1;
+        running.test = progress::names(tests);
+        running.position = group.end;
         running.tests = plan.tests.len();
         running.phase = Phase::Preparing;
-        running.expected_s = test.work.limit().time().map(|time| time.as_secs_f64());
+        let times = tests.iter().filter_map(|test| test.work.limit().time());
+        running.expected_s = times.max().map(|time| time.as_secs_f64());
         running.iops = None;
         running.commit_p99_us = None;
         running.history = History::default();
@@ -196,7 +200,7 @@ mod tests {
         let plan = workload::suites::named("quick").unwrap();
         let mut live = Live::within(Some(directory.path()), &document());
         assert!(running_in(directory.path()).is_empty());
-        live.begin(&plan, 1);
+        live.begin(&plan, 1..2);
         let mode = fs::metadata(&files(directory.path())[0]).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let running = running_in(directory.path());
@@ -211,7 +215,7 @@ mod tests {
         assert_eq!(running[0].phase, Phase::Measuring { elapsed_s: 3.2 });
         assert_eq!(running[0].history.iops, [1000.0; 3]);
         // The next test begins with nothing of the last.
-        live.begin(&plan, 2);
+        live.begin(&plan, 2..3);
         assert_eq!(running_in(directory.path())[0].history, History::default());
         drop(live);
         assert!(files(directory.path()).is_empty());
@@ -221,7 +225,7 @@ mod tests {
     fn files_of_processes_that_are_gone_are_removed_and_others_are_left() {
         let directory = tempfile::tempdir().unwrap();
         let mut live = Live::within(Some(directory.path()), &document());
-        live.begin(&workload::suites::named("quick").unwrap(), 0);
+        live.begin(&workload::suites::named("quick").unwrap(), 0..1);
         let told = fs::read_to_string(&files(directory.path())[0]).unwrap();
         let place = |name: &str| directory.path().join(name);
         // The number was given again: this process lives, but began at another time.
@@ -248,7 +252,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for place in [None, Some(directory.path().join("gone"))] {
             let mut live = Live::within(place.as_deref(), &document());
-            live.begin(&plan, 0);
+            live.begin(&plan, 0..1);
             live.see(&seen(1.0));
         }
         assert!(files(directory.path()).is_empty());

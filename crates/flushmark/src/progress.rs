@@ -1,6 +1,7 @@
 //! What a person sees on stderr while tests run: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -51,15 +52,16 @@ impl Progress {
         Progress { look: *look, display, test }
     }
 
-    /// The next test begins.
-    pub fn begin(&mut self, plan: &Plan, index: usize) {
+    /// The next tests begin at the same time, most often a single one.
+    pub fn begin(&mut self, plan: &Plan, group: Range<usize>) {
         let time = |test: &workload::Test| test.work.limit().time().map(|time| time + test.work.warm_up().0);
+        let tests = &plan.tests[group.clone()];
         self.test = Running {
-            name: plan.tests[index].name.clone(),
-            position: format!("[{}/{}]", index + 1, plan.tests.len()),
-            warm_up: plan.tests[index].work.warm_up().0,
-            expected: time(&plan.tests[index]),
-            later: plan.tests[index + 1..].iter().filter_map(time).sum(),
+            name: names(tests),
+            position: position(&group, plan.tests.len()),
+            warm_up: tests.iter().map(|test| test.work.warm_up().0).max().unwrap_or_default(),
+            expected: tests.iter().filter_map(time).max(),
+            later: plan.tests[group.end..].iter().filter_map(time).sum(),
             begun: None,
         };
         if let Display::Bar(bar) = &self.display {
@@ -112,6 +114,19 @@ impl Progress {
         if let Display::Bar(bar) = &self.display {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// What tests that run at the same time are called.
+pub fn names(tests: &[workload::Test]) -> String {
+    let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+    names.join(" + ")
+}
+
+fn position(group: &Range<usize>, tests: usize) -> String {
+    match group.len() {
+        1 => format!("[{}/{tests}]", group.end),
+        _ => format!("[{}-{}/{tests}]", group.start + 1, group.end),
     }
 }
 

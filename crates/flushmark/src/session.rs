@@ -111,31 +111,39 @@ impl Session {
     ) -> anyhow::Result<Completed> {
         let mut error = None;
         let mut failed = false;
-        for (index, test) in plan.tests.iter().enumerate() {
+        let mut begun = 0;
+        for tests in plan.groups() {
             if STOP.is_requested() || failed {
                 break;
             }
-            progress.begin(plan, index);
-            live.begin(plan, index);
+            let group = begun..begun + tests.len();
+            begun = group.end;
+            progress.begin(plan, group.clone());
+            live.begin(plan, group);
             let mut observe = |seen: &measurement::Progress| {
                 progress.live(seen);
                 live.see(seen);
             };
-            match self.bench.run(test, &mut observe) {
-                Ok(Some(Outcome::Measured(result))) => {
-                    failed = matches!(result.ended, Ended::Failed { .. });
-                    progress.measured(&result);
-                    done(&result)?;
-                    self.document.results.push(*result);
-                }
-                Ok(Some(Outcome::Skipped(skipped))) => {
-                    progress.skipped(&skipped);
-                    self.document.skipped.push(skipped);
-                }
+            let outcomes = match self.bench.run(tests, &mut observe) {
+                Ok(Some(outcomes)) => outcomes,
                 Ok(None) => break,
                 Err(cause) => {
                     error = Some(cause);
                     break;
+                }
+            };
+            for outcome in outcomes {
+                match outcome {
+                    Outcome::Measured(result) => {
+                        failed |= matches!(result.ended, Ended::Failed { .. });
+                        progress.measured(&result);
+                        done(&result)?;
+                        self.document.results.push(*result);
+                    }
+                    Outcome::Skipped(skipped) => {
+                        progress.skipped(&skipped);
+                        self.document.skipped.push(skipped);
+                    }
                 }
             }
         }
@@ -203,8 +211,10 @@ fn found_on(document: &RunDocument) -> Option<bool> {
     all.iter().all(|on| *on == first).then_some(first)
 }
 
-/// The results under the setting that the caches were found with and have again: what the storage does from now on.
+/// The results under the setting that the caches were found with and have again: what the storage does from now on. What a test measured beside
+/// others says what they left to it, and not what the storage can.
 fn standing(results: &[TestResult], found_on: Option<bool>) -> Vec<TestResult> {
     let stands = |setting: WriteCache| setting.wants_on().is_none_or(|on| Some(on) == found_on);
-    results.iter().filter(|result| stands(result.workload.write_cache)).cloned().collect()
+    let alone = |result: &&TestResult| result.workload.beside.is_empty();
+    results.iter().filter(|result| stands(result.workload.write_cache)).filter(alone).cloned().collect()
 }

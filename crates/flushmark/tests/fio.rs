@@ -235,3 +235,61 @@ fn asynchronous_engines_take_a_sync_beside_the_writes() {
         assert_eq!((&result["engine"], &result["workload"]["drain"]), (&engine.into(), &serde_json::Value::Null));
     }
 }
+
+#[test]
+fn sections_run_at_the_same_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let job = directory.path().join("two.fio");
+    let text = "[global]\nsize=4m\nruntime=2\ntime_based\n[log]\nrw=write\nfsync=1\n[pages]\nrw=randread\nnumjobs=2\n";
+    std::fs::write(&job, text).unwrap();
+    let (job, target) = (job.to_str().unwrap(), directory.path().to_str().unwrap());
+    let begun = std::time::Instant::now();
+    let both = run(&["run", job, "--target", target, "--no-store", "--format", "json"]);
+    let passed_s = begun.elapsed().as_secs_f64();
+    assert_eq!(both.code, Some(0), "{}", both.stderr);
+    assert!(both.stderr.contains("[1-2/2] log"), "{}", both.stderr);
+    let document = both.document();
+    let [log, pages] = [0, 1].map(|index| document["results"][index].clone());
+    let elapsed_s = |result: &serde_json::Value| result["elapsed_s"].as_f64().unwrap();
+    assert!(elapsed_s(&log) + elapsed_s(&pages) > passed_s, "{passed_s}");
+    assert_eq!(log["workload"]["beside"], serde_json::json!(["pages"]));
+    assert_eq!(pages["workload"]["beside"], serde_json::json!(["log"]));
+    let count = |result: &serde_json::Value, what: &str| result["proof"][what].as_u64().unwrap();
+    assert_eq!((count(&log, "reads"), count(&log, "syncs")), (0, count(&log, "writes")));
+    assert_eq!((count(&pages, "writes"), count(&pages, "reads") > 0), (0, true));
+    // What the device counted belongs to nobody, and nothing is judged by it.
+    assert_eq!(
+        (&log["proof"]["device"], &pages["proof"]["device"]),
+        (&serde_json::Value::Null, &serde_json::Value::Null)
+    );
+    assert_eq!(document["fitness"]["database-log"]["grade"], "unknown");
+    assert!(log["notes"].to_string().contains("ran at the same time as pages"), "{}", log["notes"]);
+    assert_eq!(entries(directory.path()), ["two.fio"]);
+
+    let model = run(&["run", job, "--target", "sim:consumer-nvme", "--no-store", "--smoke"]);
+    assert!(model.stderr.contains("a model runs one at a time"), "{}", model.stderr);
+}
+
+#[test]
+fn sections_share_a_file_at_the_same_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = ones(directory.path(), 4);
+    let (first, second) = (format!("--filename={file}"), "--name=b");
+    let words = ["--rw=write", "--bs=64k", "--size=1m", &first, "--name=a", "--offset=3m", second, "--offset=1m"];
+    let both = json(&["--destroy-data"], &words);
+    assert_eq!((both.code, changed(&file)), (Some(0), vec![1, 3]), "{}", both.stderr);
+    let results = both.document()["results"].clone();
+    assert_eq!((&results[0]["proof"]["writes"], &results[1]["proof"]["writes"]), (&16.into(), &16.into()));
+    // In a directory the file is made once, for both.
+    let words = ["--filename=own", "--bs=64k", "--size=1m", "--name=a", "--rw=write", second, "--rw=read"];
+    let made = Run::of(
+        flushmark()
+            .current_dir(directory.path())
+            .args(["run", "--quiet", "--format", "json", "--target", ".", "--"])
+            .args(words)
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert_eq!(made.document()["results"][1]["proof"]["reads"], 16);
+}

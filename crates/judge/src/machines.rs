@@ -117,8 +117,7 @@ impl Run {
         workload.jobs = Jobs::new(self.jobs).unwrap();
         workload.direct = self.direct;
         workload.size = workload::Area::Bytes(self.size_bytes);
-        let test =
-            Test { name: workload.title(), work: Work::Blocks(workload), write_cache: workload::WriteCache::Unchanged };
+        let test = Test::alone(workload.title(), Work::Blocks(workload));
 
         let reads = !self.pattern.writes();
         let by_call = self.sync.call().is_some();

@@ -91,6 +91,9 @@ pub struct WorkloadRecord {
     /// Whether writes carried a checksum, and were read back and checked after the measurement; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub verify: bool,
+    /// Names of the tests that ran at the same time on the same target; absent: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
     /// What was asked of a sort; its records are `size_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortRecord>,
@@ -222,6 +225,7 @@ impl WorkloadRecord {
             order: BlockOrder::Plain,
             sizes: None,
             verify: false,
+            beside: Vec::new(),
             sort: None,
         }
     }
@@ -262,6 +266,7 @@ impl WorkloadRecord {
             order: workload.order.clone(),
             sizes: workload.sizes.clone(),
             verify: workload.verify,
+            beside: Vec::new(),
             sort: None,
         }
     }

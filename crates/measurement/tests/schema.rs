@@ -56,8 +56,7 @@ fn histogram(latencies_ns: impl IntoIterator<Item = u64>) -> Histogram {
 fn document() -> RunDocument {
     let mut workload = Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap());
     workload.sync = SyncMethod::Fsync;
-    let test =
-        Test { name: workload.title(), work: Work::Blocks(workload), write_cache: workload::WriteCache::Unchanged };
+    let test = Test::alone(workload.title(), Work::Blocks(workload));
     let commits = 16_358;
     let device = DeviceProof {
         reads: 0,

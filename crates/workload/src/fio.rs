@@ -20,7 +20,8 @@ pub mod value;
 
 pub use reference::reference;
 
-use section::Section;
+use self::job::Start;
+use self::section::Section;
 
 use crate::blocks::{Layout, Room, Sharing, Workload};
 use crate::plan::{Plan, PlanError, Table, Test, Work};
@@ -34,7 +35,8 @@ const COMMAND_LINE: &str = "fio command line";
 const NULL_TARGET: &str = "null:";
 
 impl Plan {
-    /// Reads a fio job file. Each section is a test; they run one after the other, so all but the first need `stonewall`.
+    /// Reads a fio job file. Each section is a test; it begins at the same moment as the one before it,
+    /// unless it has `stonewall`.
     ///
     /// ```
     /// let plan = workload::Plan::from_fio("journal.fio", "
@@ -84,10 +86,10 @@ impl Plan {
 fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanError> {
     let (mut tests, mut notes): (Vec<Test>, Vec<String>) = (Vec::new(), Vec::new());
     let mut target: Option<String> = None;
+    // Tests that are over when this one begins.
+    let mut ended = 0;
     for (index, section) in sections.iter().enumerate() {
-        if let Some(before) = index.checked_sub(1).and_then(|index| sections.get(index)) {
-            section.follows(before)?;
-        }
+        let with_previous = section.starts(&sections[..index])? == Start::WithPrevious;
         let wanted = section.target()?;
         match (&target, wanted) {
             (_, wanted) if index == 0 => target = wanted.map(|(_, name)| name),
@@ -103,7 +105,10 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         }
         let mut workload = section.workload()?;
         section.check_accepted()?;
-        if tests.iter().any(|test| is_laid_out_by(test, &workload)) {
+        if !with_previous {
+            ended = tests.len();
+        }
+        if tests[..ended].iter().any(|test| is_laid_out_by(test, &workload)) {
             workload.layout = Layout::Overwrite;
         }
         // A name in [global] is every section's.
@@ -114,12 +119,33 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
             return Err(section.error(section.line, &message));
         };
         notes.extend(section.notes());
-        tests.push(Test { name, work: Work::Blocks(workload), write_cache: crate::WriteCache::Unchanged });
+        tests.push(Test { with_previous, ..Test::alone(name, Work::Blocks(workload)) });
     }
+    lay_out_shared(&mut tests);
     notes.sort();
     notes.dedup();
     let (name, source, answers) = (name.to_owned(), source.to_owned(), String::new());
     Ok(Plan { name, answers, source, table: Table::Tests, target, notes, tests })
+}
+
+/// fio lays a file out for all sections that share it before the first of them starts: beside one that
+/// finds it filled, all do.
+fn lay_out_shared(tests: &mut [Test]) {
+    for group in tests.chunk_by_mut(|_, next| next.with_previous) {
+        let sharing = |test: &Test| match &test.work {
+            Work::Blocks(workload) => (workload.sharing == Sharing::All).then_some(workload.layout),
+            Work::Steps(_) | Work::Sort(_) => None,
+        };
+        if group.iter().filter_map(sharing).any(|layout| layout == Layout::Overwrite) {
+            for test in group {
+                if let Work::Blocks(workload) = &mut test.work
+                    && workload.sharing == Sharing::All
+                {
+                    workload.layout = Layout::Overwrite;
+                }
+            }
+        }
+    }
 }
 
 /// Whether fio would find a shared file of at least the size already there, which it then leaves as it is.

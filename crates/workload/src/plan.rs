@@ -156,6 +156,15 @@ pub struct Test {
     pub work: Work,
     /// How the drive's volatile write cache stands meanwhile.
     pub write_cache: WriteCache,
+    /// Begins at the same moment as the test before it in the plan, on the same target.
+    pub with_previous: bool,
+}
+
+impl Test {
+    /// A test that runs alone, on a write cache that is left as it is.
+    pub const fn alone(name: String, work: Work) -> Test {
+        Test { name, work, write_cache: WriteCache::Unchanged, with_previous: false }
+    }
 }
 
 /// A list of tests and what they are for.
@@ -197,7 +206,12 @@ impl Plan {
     pub fn time_asked(&self) -> Duration {
         let time =
             |test: &Test| test.work.rest() + test.work.warm_up().0 + test.work.limit().time().unwrap_or_default();
-        self.tests.iter().map(time).sum()
+        self.groups().map(|group| group.iter().map(time).max().unwrap_or_default()).sum()
+    }
+
+    /// The tests in order, each with those that run at the same time.
+    pub fn groups(&self) -> impl Iterator<Item = &[Test]> {
+        self.tests.chunk_by(|_, next| next.with_previous)
     }
 
     /// The same tests cut down to seconds for the whole plan: shows that everything works, measures nothing that may be quoted.

@@ -170,6 +170,7 @@ impl Options {
             order: BlockOrder::Plain,
             sizes: None,
             verify: false,
+            beside: Vec::new(),
             sort: None,
         }
     }

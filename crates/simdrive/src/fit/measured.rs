@@ -149,9 +149,12 @@ fn ratio(one: f64, other: f64) -> f64 {
     (one / other).max(other / one)
 }
 
-/// `None` for what a plan could not have asked for: the document was written by hand.
+/// `None` for what a plan could not have asked for, since the document was written by hand, and for what ran beside other tests.
 fn sample(result: &TestResult) -> Option<Sample> {
     let record = &result.workload;
+    if !record.beside.is_empty() {
+        return None;
+    }
     let mut workload = Workload::new(record.pattern?, BlockBytes::new(record.block_bytes).ok()?);
     workload.read_percent = record.read_percent.unwrap_or(workload.read_percent);
     workload.depth = Depth::new(record.depth.into()).ok()?;
@@ -176,7 +179,7 @@ fn sample(result: &TestResult) -> Option<Sample> {
     let time_s = result.elapsed_s.min(TIME_MOST_S).min(OPS_MOST / result.iops);
     workload.limit = Limit::Time(Duration::try_from_secs_f64(time_s.max(0.02)).ok()?);
     workload.warm_up = WarmUp(Duration::from_millis(10));
-    let test = Test { name: result.test.clone(), work: Work::Blocks(workload), write_cache: record.write_cache };
+    let test = Test { write_cache: record.write_cache, ..Test::alone(result.test.clone(), Work::Blocks(workload)) };
     Some(Sample { test, figure: Figure::Iops(result.iops), span: (result.iops, result.iops) })
 }
 

@@ -19,27 +19,35 @@ const RANGE_SIZES_MAX: u32 = 1024;
 /// Operations offered per second by each job.
 const RATE_MAX: f64 = 10_000_000.0;
 
+/// When a section's work starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// When all sections before it have ended.
+    Alone,
+    /// At the same moment as the section before it.
+    WithPrevious,
+}
+
 impl Section {
-    /// Checks that this section runs after the one before it.
+    /// When the section starts, after those `before` it.
     ///
     /// # Errors
-    /// When fio would run both at the same time.
-    pub fn follows(&self, before: &Section) -> Result<(), PlanError> {
+    /// When it waits for one section and not for another that runs beside that.
+    pub fn starts(&self, before: &[Section]) -> Result<Start, PlanError> {
         let stonewall = self.flag("stonewall")?.unwrap_or(false);
-        match self.text("wait_for", "the name of a section")? {
-            Some(name) if name == before.name => Ok(()),
-            None if stonewall => Ok(()),
-            Some(name) => Err(self.wrong(
-                "wait_for",
-                &format!(
-                    "wait_for: flushmark runs sections one after the other; wait for {} instead of {name}",
-                    before.name
-                ),
-            )),
-            None => Err(self.error(
-                self.line,
-                "fio runs sections at the same time, flushmark one after the other; add `stonewall` to this section",
-            )),
+        let waits_for = self.text("wait_for", "the name of a section")?;
+        let [.., last] = before else { return Ok(Start::Alone) };
+        match waits_for {
+            _ if stonewall => Ok(Start::Alone),
+            None => Ok(Start::WithPrevious),
+            Some(name) if name == last.name && last.starts(&before[..before.len() - 1])? == Start::Alone => {
+                Ok(Start::Alone)
+            }
+            Some(name) => {
+                let message =
+                    format!("wait_for: a section waits for all before it, and not for {name} alone; use stonewall");
+                Err(self.wrong("wait_for", &message))
+            }
         }
     }
 

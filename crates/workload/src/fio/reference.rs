@@ -64,8 +64,9 @@ They describe what happens anyway, or have no influence on what is measured.
 const CLOSING: &str = "
 ## What differs from fio
 
-- **Sections run one after the other.** fio starts them together unless they say `stonewall` or `wait_for`; a file in which
-  a later section says neither is refused, because it would measure something else.
+- **Sections at the same time** have a result each, and begin to be measured at the same moment: when all of them are warm
+  (`ramp_time`). The counters of the device and the processor time cannot be told apart between them, and nothing is judged by
+  their results. A model runs sections only one after the other (`stonewall`).
 - **A run has one target.** Sections that name different ones, or some that name one and some that do not, are refused; so
   are several names joined by colons.
 - **One sync method a test.** `fsync`, `fdatasync` and `sync` are refused together.

@@ -101,12 +101,21 @@ impl<'a> Collector<'a> {
     /// When options were not understood: one error for all of them.
     pub fn finish(self) -> Result<Vec<Section>, PlanError> {
         let Some(first) = self.problems.first() else { return Ok(self.sections) };
-        let several = self.problems.len() > 1;
-        let numbered = |problem: &Problem| match problem.line {
-            line if several && line != first.line => format!("{} in line {line}", problem.message),
-            _ => problem.message.clone(),
+        // The error itself names the first line.
+        let mut lines_of: Vec<(&str, Vec<String>)> = Vec::new();
+        for problem in &self.problems {
+            let line = (problem.line != first.line).then(|| problem.line.to_string());
+            match lines_of.iter_mut().find(|(message, _)| *message == problem.message) {
+                Some((_, lines)) => lines.extend(line),
+                None => lines_of.push((&problem.message, line.into_iter().collect())),
+            }
+        }
+        let numbered = |(message, lines): &(&str, Vec<String>)| match lines.as_slice() {
+            [] => (*message).to_owned(),
+            [line] => format!("{message} in line {line}"),
+            [lines @ .., last] => format!("{message} in lines {} and {last}", lines.join(", ")),
         };
-        let listed: Vec<String> = self.problems.iter().map(numbered).collect();
+        let listed: Vec<String> = lines_of.iter().map(numbered).collect();
         let (what, them) = match listed.len() {
             1 => ("unsupported option".to_owned(), "it"),
             count => (format!("{count} unsupported options:"), "them"),

@@ -107,7 +107,6 @@ fn what_is_not_understood_is_refused_by_name() {
     insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is not one of 0, none, 1, sync, dsync"#);
     insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is not 0 or 1"#);
     insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, and fsync asks for another");
-    insta::assert_snapshot!(error("[a]\nsize=1m\n[b]\nsize=1m\n"), @"job.fio:3: fio runs sections at the same time, flushmark one after the other; add `stonewall` to this section");
     insta::assert_snapshot!(error("[a]\nsize=1m\n[a]\nsize=1m\nstonewall\n"), @"job.fio:3: there are two sections called a; rename one");
     insta::assert_snapshot!(error("[a]\ntime_based\nsize=1m\n"), @"job.fio:2: time_based needs a runtime");
     insta::assert_snapshot!(error("[a]\nruntime=soon\nsize=1m\n"), @r#"job.fio:2: runtime: "soon" is not a time in seconds, or with us, ms, s, m, h, d"#);
@@ -435,7 +434,34 @@ fn a_smoke_run_makes_no_large_file_for_an_offset() {
 fn sections_that_wait_for_the_one_before_need_no_stonewall() {
     let text = |name: &str| format!("[a]\nsize=1m\n[b]\nsize=1m\nwait_for={name}\n");
     assert_eq!(Plan::from_fio("j", &text("a"), &|_| None).unwrap().tests.len(), 2);
-    insta::assert_snapshot!(error(&text("c")), @"job.fio:5: wait_for: flushmark runs sections one after the other; wait for a instead of c");
+    insta::assert_snapshot!(error(&text("c")), @"job.fio:5: wait_for: a section waits for all before it, and not for c alone; use stonewall");
+    let beside = "[a]\nsize=1m\n[b]\nsize=1m\n[c]\nsize=1m\nwait_for=b\n";
+    insta::assert_snapshot!(error(beside), @"job.fio:7: wait_for: a section waits for all before it, and not for b alone; use stonewall");
+}
+
+#[test]
+fn sections_without_stonewall_run_at_the_same_time() {
+    let text = "[global]\nsize=1m\nruntime=3\ntime_based\n[a]\n[b]\n[c]\nstonewall\n[d]\nruntime=5\n";
+    let plan = Plan::from_fio("j", text, &|_| None).unwrap();
+    let groups: Vec<Vec<&str>> =
+        plan.groups().map(|group| group.iter().map(|test| test.name.as_str()).collect()).collect();
+    assert_eq!(groups, [["a", "b"], ["c", "d"]]);
+    assert_eq!(plan.time_asked(), Duration::from_secs(3 + 5));
+}
+
+#[test]
+fn a_file_that_sections_share_is_laid_out_for_all_of_them_or_for_none() {
+    let layouts = |second: &str| -> Vec<Layout> {
+        let text = format!("[global]\nfilename=x\nsize=2m\n[a]\nrw=write\n[b]\n{second}\n");
+        let plan = Plan::from_fio("j", &text, &|_| None).unwrap();
+        plan.tests
+            .iter()
+            .map(|test| if let Work::Blocks(workload) = &test.work { workload.layout } else { Layout::Append })
+            .collect()
+    };
+    assert_eq!(layouts("rw=write"), [Layout::PreallocatedOnce; 2]);
+    assert_eq!(layouts("rw=read"), [Layout::Overwrite; 2]);
+    assert_eq!(layouts("rw=write\nstonewall"), [Layout::PreallocatedOnce, Layout::Overwrite]);
 }
 
 #[test]

@@ -446,6 +446,14 @@ pub const FIELDS: &[Field] = &[
         "files = { log = { size = \"64MiB\", layout = \"append\" } }"
     ),
     field!(
+        TestOnly,
+        "with_previous",
+        Kind::Flag,
+        "false",
+        "Whether the test begins at the same moment as the one before it, and both work on the target at the same time. Both are patterns of blocks with the same `write_cache`; in a directory each has its own files.",
+        "with_previous = true"
+    ),
+    field!(
         Test,
         "sort",
         Kind::Word(|| SortKeys::ALL.map(SortKeys::name).to_vec()),

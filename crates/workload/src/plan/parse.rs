@@ -62,7 +62,7 @@ impl Plan {
             let value = Value { content: item.get_ref(), span: item.span() };
             let table = value.content.as_table().ok_or_else(|| top.wrong("test", &value))?;
             let own = Fields::of(source, table, item.span(), &[Place::Test, Place::TestOnly])?;
-            for test in own.with_defaults(&defaults).tests()? {
+            for test in own.with_defaults(&defaults).tests(tests.last())? {
                 if tests.len() == TESTS_MAX {
                     return Err(source.error(&item.span(), format!("the plan has more than {TESTS_MAX} tests")));
                 }
@@ -204,7 +204,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The tests that this one stands for: one for each combination of its matrix, and each as often as it is repeated.
-    fn tests(&self) -> Result<Vec<Test>, PlanError> {
+    fn tests(&self, previous: Option<&Test>) -> Result<Vec<Test>, PlanError> {
         let mut tests = Vec::new();
         let mut works = Vec::new();
         let mut titles: HashMap<String, usize> = HashMap::new();
@@ -238,8 +238,12 @@ impl<'a> Fields<'a> {
             }
             for run in 1..=repeat {
                 let name = if repeat > 1 { format!("{name} (run {run})") } else { name.clone() };
-                tests.push(Test { name, work: work.clone(), write_cache });
+                tests.push(Test { name, work: work.clone(), write_cache, with_previous: false });
             }
+        }
+        if self.flag("with_previous")?.unwrap_or(false) {
+            check_company(&tests, previous).map_err(|message| self.error("with_previous", message))?;
+            tests.iter_mut().for_each(|test| test.with_previous = true);
         }
         Ok(tests)
     }
@@ -611,6 +615,23 @@ impl<'a> Fields<'a> {
             open_flag,
         })
     }
+}
+
+/// Whether a test can run at the same time as the one before it.
+fn check_company(tests: &[Test], previous: Option<&Test>) -> Result<(), &'static str> {
+    let ([test], Some(previous)) = (tests, previous) else {
+        return Err(match previous {
+            None => "the first test has none before it",
+            Some(_) => "a matrix or repeat makes several tests; write each of them out",
+        });
+    };
+    if !matches!((&previous.work, &test.work), (Work::Blocks(_), Work::Blocks(_))) {
+        return Err("only patterns of blocks run at the same time");
+    }
+    if previous.write_cache != test.write_cache {
+        return Err("both tests need the same write_cache");
+    }
+    Ok(())
 }
 
 /// Fields of a pattern that a step program has as well.

@@ -218,6 +218,7 @@ fn around(field: &Field, line: &str) -> String {
             format!("[[test]]\nsteps = [\"sync f fsync\"]\n[test.files.f]\n{line}\n")
         }
         (_, "pattern" | "sort") => format!("[[test]]\n{line}\n"),
+        (_, "with_previous") => format!("{write}name = \"first\"\n{write}{line}\n"),
         (_, "memory") => format!("[[test]]\nsort = \"urls\"\n{line}\n"),
         (_, "read_percent") => format!("[[test]]\npattern = \"rw\"\n{line}\n"),
         (_, "sync_every" | "drain" | "queue_sync") => format!("{write}sync = \"fsync\"\n{line}\n"),
@@ -343,4 +344,18 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn tests_run_at_the_same_time() {
+    let text = "[[test]]\nname = \"a\"\npattern = \"read\"\n[[test]]\nname = \"b\"\npattern = \"randwrite\"\nwith_previous = true\n[[test]]\nname = \"c\"\npattern = \"read\"\n";
+    let plan = Plan::from_toml("p.toml", text).unwrap();
+    assert_eq!(plan.groups().map(<[Test]>::len).collect::<Vec<_>>(), [2, 1]);
+    let refusal = |second: &str| {
+        error(&format!("[[test]]\nname = \"a\"\npattern = \"read\"\n[[test]]\nwith_previous = true\n{second}\n"))
+    };
+    insta::assert_snapshot!(refusal("pattern = \"read\"\nrepeat = 2"), @"plan.toml:5: with_previous: a matrix or repeat makes several tests; write each of them out");
+    insta::assert_snapshot!(refusal("pattern = \"read\"\nwrite_cache = \"off\""), @"plan.toml:5: with_previous: both tests need the same write_cache");
+    insta::assert_snapshot!(refusal("sort = \"urls\""), @"plan.toml:5: with_previous: a test with a sort does not have this field");
+    insta::assert_snapshot!(error("[[test]]\nwith_previous = true\npattern = \"read\"\n"), @"plan.toml:2: with_previous: the first test has none before it");
 }

@@ -101,19 +101,22 @@ impl<'a> Collector<'a> {
     /// When options were not understood: one error for all of them.
     pub fn finish(self) -> Result<Vec<Section>, PlanError> {
         let Some(first) = self.problems.first() else { return Ok(self.sections) };
-        // The error itself names the first line.
-        let mut lines_of: Vec<(&str, Vec<String>)> = Vec::new();
+        let mut lines_of: Vec<(&str, Vec<usize>)> = Vec::new();
         for problem in &self.problems {
-            let line = (problem.line != first.line).then(|| problem.line.to_string());
             match lines_of.iter_mut().find(|(message, _)| *message == problem.message) {
-                Some((_, lines)) => lines.extend(line),
-                None => lines_of.push((&problem.message, line.into_iter().collect())),
+                Some((_, lines)) if lines.contains(&problem.line) => {}
+                Some((_, lines)) => lines.push(problem.line),
+                None => lines_of.push((&problem.message, vec![problem.line])),
             }
         }
-        let numbered = |(message, lines): &(&str, Vec<String>)| match lines.as_slice() {
-            [] => (*message).to_owned(),
-            [line] => format!("{message} in line {line}"),
-            [lines @ .., last] => format!("{message} in lines {} and {last}", lines.join(", ")),
+        let numbered = |(message, lines): &(&str, Vec<usize>)| match lines.split_last() {
+            Some((last, [])) if *last != first.line => format!("{message} in line {last}"),
+            Some((last, others)) if !others.is_empty() => {
+                let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+                format!("{message} in lines {} and {last}", others.join(", "))
+            }
+            // The error itself names the first line.
+            _ => (*message).to_owned(),
         };
         let listed: Vec<String> = lines_of.iter().map(numbered).collect();
         let (what, them) = match listed.len() {

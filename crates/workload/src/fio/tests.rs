@@ -243,6 +243,15 @@ fn all_options_that_are_not_understood_are_named_at_once() {
         error("[t]\nsize=1m\nverfy=crc32c\nthinktime=5\n[u]\nzonemode=zbd\n"),
         @"job.fio:3: 2 unsupported options: `verfy` (did you mean `verify`?), `thinktime` (give a rate instead, rate_iops) in line 4; remove them, or see docs/fio.md for what is supported"
     );
+    // An option that stands in several sections is named once.
+    insta::assert_snapshot!(
+        error("[t]\nflow=1\nsize=1m\natomic=1\n[u]\nflow=2\n[v]\nflow=3\n"),
+        @"job.fio:2: 2 unsupported options: `flow` in lines 2, 6 and 8, `atomic` in line 4; remove them, or see docs/fio.md for what is supported"
+    );
+    insta::assert_snapshot!(
+        error("[t]\nflow=1\n[u]\nflow=2\n"),
+        @"job.fio:2: unsupported option `flow` in lines 2 and 4; remove it, or see docs/fio.md for what is supported"
+    );
 }
 
 #[test]

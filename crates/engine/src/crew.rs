@@ -255,16 +255,10 @@ impl Watched {
     }
 }
 
-/// All teams at work together: their rates summed, and the slowest of their latencies.
+/// All teams at work together.
 fn look(teams: &mut [Watched]) -> Progress {
-    let seen = teams.iter_mut().filter(|team| team.working > 0).map(|team| team.watch.look());
-    let sum = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(|one, other| one + other);
-    let together = |all: Progress, one: Progress| Progress {
-        elapsed_s: all.elapsed_s.max(one.elapsed_s),
-        iops: sum(all.iops, one.iops),
-        commit_p99_us: all.commit_p99_us.into_iter().chain(one.commit_p99_us).reduce(f64::max),
-    };
-    seen.reduce(together).unwrap_or(Progress { elapsed_s: 0.0, iops: None, commit_p99_us: None })
+    let working = teams.iter_mut().filter(|team| team.working > 0);
+    Progress::together(working.map(|team| team.watch.look()))
 }
 
 /// Where jobs wait until all are warm and the observer has read its counters.

@@ -4,9 +4,7 @@ mod blocks;
 
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
-use measurement::{
-    DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, SortFigures, TestResult, WorkloadRecord,
-};
+use measurement::{DeviceProof, Ended, Headline, Outcome, Progress, Proof, SortFigures, TestResult, WorkloadRecord};
 use workload::{Content, EngineChoice, Layout, SortWork, Step, StepProgram, Test, Work, format_bytes};
 
 use std::time::{Duration, Instant};
@@ -55,14 +53,11 @@ pub fn run(
             Work::Steps(program) => run.steps(test, program, observe),
             Work::Sort(sort) => run.sort(test, sort, observe),
         },
-        several => blocks::of(several).and_then(|several| run.blocks(&several, observe)),
+        several => Test::together(several).map_err(NotRun::Skip).and_then(|several| run.blocks(&several, observe)),
     };
     match results {
         Ok(results) => Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect()),
-        Err(NotRun::Skip(because)) => {
-            let skipped = |test: &Test| Outcome::Skipped(Skipped { test: test.name.clone(), because: because.clone() });
-            Ok(tests.iter().map(skipped).collect())
-        }
+        Err(NotRun::Skip(because)) => Ok(Outcome::all_skipped(tests, &because)),
         Err(NotRun::Error(error)) => Err(error),
     }
 }

@@ -2,7 +2,7 @@
 
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
-use measurement::{Outcome, Progress, Skipped, TargetRecord};
+use measurement::{Outcome, Progress, TargetRecord};
 use simdrive::run::Machine;
 use simdrive::target::SimTarget;
 use workload::{Plan, Room, Test, WriteCache};
@@ -11,10 +11,6 @@ use crate::exit::WrongUse;
 use crate::modelled;
 use crate::signals::STOP;
 use crate::write_cache::{Arranged, WriteCaches};
-
-/// Why a model gives no result of tests at the same time.
-const ONE_AT_A_TIME: &str =
-    "it runs at the same time as another test, and a model runs one at a time; run it on a directory or a device";
 
 /// A target that has been opened.
 pub enum Bench {
@@ -134,12 +130,11 @@ impl Bench {
         match self {
             Bench::Storage(storage) => storage.run(tests, observe),
             Bench::Model(model) => {
-                let [test] = tests else { return Ok(Some(all_skipped(tests, ONE_AT_A_TIME))) };
                 let mut look = |progress: &Progress| {
                     observe(progress);
                     !STOP.is_requested()
                 };
-                Ok(Some(vec![simdrive::run::run(&model.machine, test, &mut look)?]))
+                Ok(Some(simdrive::run::run(&model.machine, tests, &mut look)?))
             }
         }
     }
@@ -177,7 +172,7 @@ impl Storage {
         let asked = tests.first().map_or(WriteCache::Unchanged, |test| test.write_cache);
         let write_cache = match self.caches.arrange(asked)? {
             Arranged::Run(write_cache) => write_cache,
-            Arranged::Skip(because) => return Ok(Some(all_skipped(tests, &because))),
+            Arranged::Skip(because) => return Ok(Some(Outcome::all_skipped(tests, &because))),
         };
         let tests: Vec<Test> = tests.iter().map(|test| Test { write_cache, ..test.clone() }).collect();
         let mut outcomes = match engine::run(&tests, &self.target, &self.options, &STOP, observe) {
@@ -197,11 +192,6 @@ impl Storage {
         }
         Ok(Some(outcomes))
     }
-}
-
-fn all_skipped(tests: &[Test], because: &str) -> Vec<Outcome> {
-    let skipped = |test: &Test| Outcome::Skipped(Skipped { test: test.name.clone(), because: because.to_owned() });
-    tests.iter().map(skipped).collect()
 }
 
 impl Modelled {

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use workload::Test;
 
 use crate::finding::{Finding, Fitness, Use};
 use crate::result::TestResult;
@@ -41,6 +42,14 @@ pub enum Outcome {
     Measured(Box<TestResult>),
     /// It cannot run on this target.
     Skipped(Skipped),
+}
+
+impl Outcome {
+    /// Tests that run at the same time or not at all.
+    pub fn all_skipped(tests: &[Test], because: &str) -> Vec<Outcome> {
+        let skipped = |test: &Test| Skipped { test: test.name.clone(), because: because.to_owned() };
+        tests.iter().map(|test| Outcome::Skipped(skipped(test))).collect()
+    }
 }
 
 /// Who measured, where it was another tool, whose output was imported.

@@ -11,6 +11,18 @@ pub struct Progress {
     pub commit_p99_us: Option<f64>,
 }
 
+impl Progress {
+    /// Of several tests that run at the same time: their rates summed, and the slowest of their latencies.
+    pub fn together(tests: impl Iterator<Item = Progress>) -> Progress {
+        let both = |all: Progress, one: Progress| Progress {
+            elapsed_s: all.elapsed_s.max(one.elapsed_s),
+            iops: all.iops.into_iter().chain(one.iops).reduce(|one, other| one + other),
+            commit_p99_us: all.commit_p99_us.into_iter().chain(one.commit_p99_us).reduce(f64::max),
+        };
+        tests.reduce(both).unwrap_or(Progress { elapsed_s: 0.0, iops: None, commit_p99_us: None })
+    }
+}
+
 /// Whose latency a person waits for in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Headline {

@@ -29,11 +29,11 @@
 //!
 //! ```
 //! use measurement::Outcome;
-//! use simdrive::run::{Machine, run};
+//! use simdrive::run::{Machine, run_alone};
 //!
 //! let machine = Machine::new(catalogue::find_model("consumer-nvme")?.clone());
 //! let journal = &workload::suites::named("journal").ok_or("no such suite")?.tests[0];
-//! let Outcome::Measured(result) = run(&machine, journal, &mut |_| true)? else { return Err("skipped".into()) };
+//! let Outcome::Measured(result) = run_alone(&machine, journal, &mut |_| true)? else { return Err("skipped".into()) };
 //! assert!((500.0..1000.0).contains(&result.iops), "a flush writes the journal of the mapping table");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use catalogue::model::{Filesystem, Model};
 use measurement::result::Measured;
-use measurement::{
-    CpuUse, DeviceProof, Ended, Headline, Outcome, Progress, Proof, Skipped, TestResult, WorkloadRecord,
+use measurement::{CpuUse, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult, WorkloadRecord};
+use workload::{
+    Layout, Limit, Parts, Room, Sharing, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes,
 };
-use workload::{JobPart, Layout, Limit, Room, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes};
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
 use crate::device::{Activity, Device};
@@ -61,24 +61,44 @@ impl From<Impossible> for NotRun {
     }
 }
 
-/// Runs a test. `look` is called every few milliseconds of real time; when it answers `false`, the run ends.
+/// Runs a test, or several at the same time; an outcome for each, in their order. `look` is called every few milliseconds of real time; when it answers
+/// `false`, the run ends.
 ///
 /// # Errors
 /// When the model is impossible.
-pub fn run(machine: &Machine, test: &Test, look: &mut dyn FnMut(&Progress) -> bool) -> Result<Outcome, Impossible> {
-    let outcome = match &test.work {
-        Work::Blocks(workload) => machine.blocks(test, workload, look),
-        Work::Steps(program) => machine.steps(test, program, look),
-        Work::Sort(_) => Err(NotRun::Skip(
-            "a sort computes between its writes and reads, for as long as this machine takes, and a model's run is the same on every machine; run it on a directory or a device"
-                .to_owned(),
-        )),
+pub fn run(
+    machine: &Machine,
+    tests: &[Test],
+    look: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Vec<Outcome>, Impossible> {
+    let results = match tests {
+        [test] => match &test.work {
+            Work::Blocks(workload) => machine.blocks(&[(test, workload)], look),
+            Work::Steps(program) => machine.steps(test, program, look),
+            Work::Sort(_) => Err(NotRun::Skip(
+                "a sort computes between its writes and reads, for as long as this machine takes, and a model's run is the same on every machine; run it on a directory or a device"
+                    .to_owned(),
+            )),
+        },
+        several => Test::together(several).map_err(NotRun::Skip).and_then(|several| machine.blocks(&several, look)),
     };
-    match outcome {
-        Ok(result) => Ok(Outcome::Measured(Box::new(result))),
-        Err(NotRun::Skip(because)) => Ok(Outcome::Skipped(Skipped { test: test.name.clone(), because })),
+    match results {
+        Ok(results) => Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect()),
+        Err(NotRun::Skip(because)) => Ok(Outcome::all_skipped(tests, &because)),
         Err(NotRun::Impossible(impossible)) => Err(impossible),
     }
+}
+
+/// Runs one test, as [`run`] does.
+///
+/// # Errors
+/// When the model is impossible.
+pub fn run_alone(
+    machine: &Machine,
+    test: &Test,
+    look: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Outcome, Impossible> {
+    run(machine, std::slice::from_ref(test), look).map(|mut outcomes| outcomes.swap_remove(0))
 }
 
 /// A phase of a run: until when its jobs go on.
@@ -90,6 +110,10 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    const fn until(deadline: Ns) -> Bounds {
+        Bounds { deadline: Some(deadline), count: None, until: Until::First }
+    }
+
     fn of(limit: Limit, start: Ns) -> Bounds {
         let until = match limit {
             Limit::TimeAndCount { until, .. } => until,
@@ -135,9 +159,25 @@ trait Job {
     fn go_on(&mut self, event: Step, world: &mut World);
     /// Whether it has nothing in flight and wants nothing more.
     fn is_done(&self) -> bool;
+    /// Where it stands among all.
+    fn place(&self) -> Place;
     /// No more operations: the person wants the end.
     fn stop(&mut self);
 }
+
+/// A job among all that run at the same time.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Among the jobs of all tests.
+    number: u32,
+    /// Its test.
+    team: usize,
+    /// Among the jobs of its test.
+    job: u32,
+}
+
+/// The team of a test that runs alone.
+const ALONE: usize = 0;
 
 /// What a job is told.
 #[derive(Debug, Clone, Copy)]
@@ -152,7 +192,8 @@ enum Step {
 struct World {
     host: Host,
     dues: Agenda<u32>,
-    tally: Tally,
+    /// A test's, each.
+    tallies: Vec<Tally>,
 }
 
 /// A call's tag: the job above, its slot below.
@@ -185,10 +226,62 @@ impl Machine {
 
     fn blocks(
         &self,
-        test: &Test,
-        workload: &Workload,
+        tests: &[(&Test, &Workload)],
         look: &mut dyn FnMut(&Progress) -> bool,
-    ) -> Result<TestResult, NotRun> {
+    ) -> Result<Vec<TestResult>, NotRun> {
+        for (_, workload) in tests {
+            self.check(workload)?;
+        }
+        let on_filesystem = self.model.host.filesystem != Filesystem::None;
+        let room = self.room()?;
+        let placed: Vec<Parts> = tests.iter().map(|(_, workload)| workload.parts(on_filesystem, room)).collect();
+        // A device is one file, which each test opens for itself; on a filesystem tests have their own, or share one.
+        let sharing = |index: &usize| tests[*index].1.sharing == Sharing::All;
+        let size = |index: usize| placed[index].files.iter().sum::<u64>();
+        let shared_bytes = (0..tests.len()).filter(sharing).map(size).max().unwrap_or(0);
+        let own_bytes: u64 = (0..tests.len()).filter(|index| !sharing(index)).map(size).sum();
+        let bytes =
+            if on_filesystem { shared_bytes + own_bytes } else { (0..tests.len()).map(size).max().unwrap_or(0) };
+        let drive = self.prepared(tests.first().map_or(WriteCache::Unchanged, |(test, _)| test.write_cache), bytes)?;
+        let (mut files, mut shared, mut base) = (Vec::new(), None, shared_bytes);
+        let (mut jobs, mut teams) = (Vec::new(), Vec::new());
+        for (index, &(test, workload)) in tests.iter().enumerate() {
+            let first_file = files.len();
+            let file = |base: u64, bytes: u64| match (on_filesystem, workload.layout) {
+                (false, _) | (true, Layout::Overwrite) => File::settled(base, bytes, workload.direct),
+                (true, Layout::Append | Layout::Empty) => File::empty(base, workload.direct),
+                (true, Layout::Preallocated | Layout::PreallocatedOnce) => File::reserved(base, bytes, workload.direct),
+            };
+            let first_file = match shared {
+                Some(shared) if on_filesystem && sharing(&index) => shared,
+                None if on_filesystem && sharing(&index) => {
+                    files.push(file(0, shared_bytes));
+                    *shared.insert(first_file)
+                }
+                _ => {
+                    for &bytes in &placed[index].files {
+                        files.push(file(if on_filesystem { base } else { 0 }, bytes));
+                        base += bytes;
+                    }
+                    first_file
+                }
+            };
+            for (job, part) in (0..).zip(&placed[index].jobs) {
+                let place = Place { number: jobs.len() as u32, team: index, job };
+                let bytes = part.start..part.start + part.bytes;
+                jobs.push(BlockJob::new(workload, self.seed, place, first_file + part.file, bytes));
+            }
+            teams.push(self.team(test, workload, &placed[index]));
+        }
+        for index in 0..teams.len() {
+            let others = tests.iter().enumerate().filter(|(other, _)| *other != index);
+            teams[index].record.beside = others.map(|(_, (test, _))| test.name.clone()).collect();
+        }
+        Ok(self.measure(teams, drive, files, jobs, look))
+    }
+
+    /// Whether the model can run a workload.
+    fn check(&self, workload: &Workload) -> Result<(), NotRun> {
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
         if workload.layout.starts_over() && !on_filesystem {
             let because = format!(
@@ -210,31 +303,22 @@ impl Machine {
                 "models do not allocate space at random places; use a layout of overwrite or preallocated-once";
             return Err(NotRun::Skip(because.to_owned()));
         }
-        let parts = workload.parts(on_filesystem, self.room()?);
-        let drive = self.prepared(test, parts.files.iter().sum())?;
-        let mut base = 0;
-        let mut files = Vec::new();
-        for &bytes in &parts.files {
-            files.push(match (on_filesystem, workload.layout) {
-                (false, _) | (true, Layout::Overwrite) => File::settled(base, bytes, workload.direct),
-                (true, Layout::Append | Layout::Empty) => File::empty(base, workload.direct),
-                (true, Layout::Preallocated | Layout::PreallocatedOnce) => File::reserved(base, bytes, workload.direct),
-            });
-            base += bytes;
-        }
-        let job = |(job, part): (u32, &JobPart)| {
-            BlockJob::new(workload, self.seed, job, part.file, part.start..part.start + part.bytes)
-        };
-        let jobs = (0..).zip(&parts.jobs).map(job).collect();
+        Ok(())
+    }
+
+    fn team<'a>(&self, test: &'a Test, workload: &Workload, parts: &Parts) -> Team<'a> {
         let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
         let commits = syncs_apart && workload.pattern.writes() && workload.syncs_commit();
-        let headline = if commits { Headline::Commits } else { Headline::Operations };
-        let writes_are_commits = !syncs_apart && workload.sync.is_durable() && workload.pattern.writes();
         let mut record = WorkloadRecord::of(test);
         record.seed = workload.seed.wrapping_add(self.seed);
         record.size_bytes = parts.span_bytes();
-        let limit = workload.limit_on(parts.jobs.iter().map(|part| part.bytes).max().unwrap_or(0));
-        Ok(self.measure(test, record, drive, files, jobs, headline, writes_are_commits, limit, look))
+        Team {
+            test,
+            record,
+            headline: if commits { Headline::Commits } else { Headline::Operations },
+            writes_are_commits: !syncs_apart && workload.sync.is_durable() && workload.pattern.writes(),
+            limit: workload.limit_on(parts.jobs.iter().map(|part| part.bytes).max().unwrap_or(0)),
+        }
     }
 
     fn steps(
@@ -242,7 +326,7 @@ impl Machine {
         test: &Test,
         program: &StepProgram,
         look: &mut dyn FnMut(&Progress) -> bool,
-    ) -> Result<TestResult, NotRun> {
+    ) -> Result<Vec<TestResult>, NotRun> {
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
         if !on_filesystem && !program.runs_without_directory() {
             let because = "this step program makes, grows or removes files: add `,filesystem=ext4` to the target";
@@ -250,12 +334,14 @@ impl Machine {
         }
         let size = steps::room_bytes(program);
         let jobs = u64::from(program.jobs.get());
-        let drive = self.prepared(test, size * jobs)?;
+        let drive = self.prepared(test.write_cache, size * jobs)?;
         let files = (0..jobs).flat_map(|job| steps::files(program, job * size)).collect();
         let jobs = (0..program.jobs.get()).map(|job| StepJob::new(program, self.seed, job)).collect();
         let mut record = WorkloadRecord::of(test);
         record.seed = program.seed.wrapping_add(self.seed);
-        Ok(self.measure(test, record, drive, files, jobs, Headline::Turns, false, program.limit, look))
+        let (headline, limit) = (Headline::Turns, program.limit);
+        let team = Team { test, record, headline, writes_are_commits: false, limit };
+        Ok(self.measure(vec![team], drive, files, jobs, look))
     }
 
     /// What tests may work on: the whole drive, or what a filesystem on it leaves free.
@@ -276,8 +362,8 @@ impl Machine {
         Ok(self.drive(false)?.identity().capacity_bytes.saturating_sub(journal))
     }
 
-    /// The drive as a test wants it: written through, its cache set.
-    fn prepared(&self, test: &Test, bytes: u64) -> Result<Box<dyn Device>, NotRun> {
+    /// The drive as tests want it: written through, its cache set.
+    fn prepared(&self, write_cache: WriteCache, bytes: u64) -> Result<Box<dyn Device>, NotRun> {
         let mut drive = self.drive(false)?;
         let identity = drive.identity();
         let room = self.room_bytes()?;
@@ -291,7 +377,7 @@ impl Machine {
             )));
         }
         drive.precondition(bytes);
-        match test.write_cache.wants_on() {
+        match write_cache.wants_on() {
             Some(true) if !identity.switchable => {
                 return Err(NotRun::Skip(format!("{} has no volatile write cache to switch on", self.target())));
             }
@@ -301,90 +387,133 @@ impl Machine {
         Ok(drive)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what the two kinds of work have in common")]
     fn measure<J: Job>(
         &self,
-        test: &Test,
-        record: WorkloadRecord,
+        teams: Vec<Team<'_>>,
         drive: Box<dyn Device>,
         files: Vec<File>,
         mut jobs: Vec<J>,
-        headline: Headline,
-        writes_are_commits: bool,
-        limit: Limit,
         look: &mut dyn FnMut(&Progress) -> bool,
-    ) -> TestResult {
+    ) -> Vec<TestResult> {
         let journal_base = drive.identity().capacity_bytes.saturating_sub(JOURNAL_BYTES);
         let block = BlockLayer::new(drive, self.model.host.request_most.0);
+        let tallies = |start: Ns| teams.iter().map(|team| Tally::starting(team.headline, start)).collect();
+        // A new drive that is left alone folds what lies in its one-bit flash.
+        let now = ns(teams.iter().map(|team| team.test.work.rest()).max().unwrap_or_default());
         let mut world = World {
             host: Host::new(&self.model.host, block, files, journal_base),
             dues: Agenda::new(),
-            tally: Tally::new(headline),
+            tallies: tallies(now),
         };
-        // A new drive that is left alone folds what lies in its one-bit flash.
-        let mut now = match &test.work {
-            Work::Blocks(workload) => ns(workload.rest),
-            Work::Steps(_) => 0,
-            Work::Sort(sort) => ns(sort.rest),
-        };
-        let mut go_on = true;
-        let warm_up = ns(test.work.warm_up().0);
-        if warm_up > 0 {
-            world.tally.start_at(now + warm_up);
-            let bounds = Bounds { deadline: Some(now + warm_up), count: None, until: Until::First };
-            (now, go_on) = phase(&mut world, &mut jobs, now, bounds, true, look);
+        let warm_up = |team: &Team<'_>| ns(team.test.work.warm_up().0);
+        let longest = teams.iter().map(warm_up).max().unwrap_or(0);
+        let (mut start, mut go_on) = (now, true);
+        if longest > 0 {
+            world.tallies.iter_mut().for_each(|tally| tally.start_at(now + longest));
+            let bounds = |team| Some(warm_up(team)).filter(|time| *time > 0).map(|time| Bounds::until(now + time));
+            let bounds: Vec<Option<Bounds>> = teams.iter().map(bounds).collect();
+            let ended = phase(&mut world, &mut jobs, now, &bounds, true, look);
+            (start, go_on) = (ended.last, ended.go_on);
         }
-        let start = now;
-        world.tally = Tally::new(headline);
-        world.tally.start_at(start);
+        world.tallies = tallies(start);
         let before = world.host.block_layer().device().activity();
+        let mut ends = vec![start; teams.len()];
         if go_on {
-            (now, go_on) = phase(&mut world, &mut jobs, start, Bounds::of(limit, start), false, look);
+            let bounds: Vec<Option<Bounds>> = teams.iter().map(|team| Some(Bounds::of(team.limit, start))).collect();
+            let ended = phase(&mut world, &mut jobs, start, &bounds, false, look);
+            (ends, go_on) = (ended.teams, ended.go_on);
         }
         let after = world.host.block_layer().device().activity();
-        let elapsed_s = (now - start) as f64 / 1e9;
-        let World { tally, .. } = world;
-        let (counts, histograms, series) = tally.finish(now, writes_are_commits);
+        let ended = if go_on { Ended::Limit } else { Ended::Interrupted };
+        let of_team = |((team, tally), end): ((Team<'_>, Tally), Ns)| {
+            team.result(tally, end, (end - start) as f64 / 1e9, (before, after), ended.clone())
+        };
+        teams.into_iter().zip(world.tallies).zip(ends).map(of_team).collect()
+    }
+}
+
+/// A test that runs, most often alone.
+struct Team<'a> {
+    test: &'a Test,
+    record: WorkloadRecord,
+    headline: Headline,
+    /// Each write is durable by itself.
+    writes_are_commits: bool,
+    limit: Limit,
+}
+
+impl Team<'_> {
+    fn result(
+        self,
+        tally: Tally,
+        end: Ns,
+        elapsed_s: f64,
+        (before, after): (Activity, Activity),
+        ended: Ended,
+    ) -> TestResult {
+        let (counts, histograms, series) = tally.finish(end, self.writes_are_commits);
         let commits = histograms.commit.as_ref().map_or(0, measurement::Histogram::count);
-        let is_program = matches!(test.work, Work::Steps(_));
+        let is_program = matches!(self.test.work, Work::Steps(_));
+        let mut proof = proof(&counts, commits, before, after);
+        let mut notes = Vec::new();
+        if !self.record.beside.is_empty() {
+            // Nobody can tell whose requests the drive counted.
+            proof.device = None;
+            notes.push(format!("ran at the same time as {}", self.record.beside.join(", ")));
+        }
         let measured = Measured {
-            workload: record,
+            workload: self.record,
             engine: "sim",
             elapsed_s,
             turns: is_program.then_some(counts.turns),
             bytes: counts.read_bytes + counts.written_bytes,
-            proof: proof(&counts, commits, before, after),
+            proof,
             histograms,
             series,
             cpu: CpuUse { user_s: 0.0, system_s: 0.0 },
-            ended: if go_on { Ended::Limit } else { Ended::Interrupted },
-            notes: Vec::new(),
+            ended,
+            notes,
         };
-        TestResult::new(&test.name, measured)
+        TestResult::new(&self.test.name, measured)
     }
 }
 
-/// Lets jobs run until each has reached the bounds and nothing of theirs is in flight; a drive may go on by itself. When that was, and whether the person
-/// let it.
+/// How a phase ended.
+struct PhaseEnd {
+    /// When each team was done.
+    teams: Vec<Ns>,
+    /// When all were.
+    last: Ns,
+    /// Whether the person let it.
+    go_on: bool,
+}
+
+/// Lets jobs run until each has reached the bounds of its team, if it has any, and nothing of theirs is in flight; a drive may go on by itself.
 fn phase<J: Job>(
     world: &mut World,
     jobs: &mut [J],
     start: Ns,
-    bounds: Bounds,
+    bounds: &[Option<Bounds>],
     warm_up: bool,
     look: &mut dyn FnMut(&Progress) -> bool,
-) -> (Ns, bool) {
+) -> PhaseEnd {
     let mut now = start;
     let mut returned: Vec<Returned> = Vec::new();
     let mut until_look = EVENTS_PER_LOOK;
     let mut go_on = true;
     // What was waited for in an earlier phase is over.
     world.dues = Agenda::new();
+    let mut running = vec![0_usize; bounds.len()];
     for job in jobs.iter_mut() {
-        job.begin(start, bounds, warm_up, world);
+        let team = job.place().team;
+        if let Some(bounds) = bounds[team] {
+            running[team] += 1;
+            job.begin(start, bounds, warm_up, world);
+        }
     }
-    let mut running = jobs.len();
-    while running > 0 {
+    let mut teams = vec![start; bounds.len()];
+    let mut at_work = running.iter().filter(|jobs| **jobs > 0).count();
+    while at_work > 0 {
         let next = match (world.host.next_event(), world.dues.next_at()) {
             (Some(one), Some(other)) => one.min(other),
             (Some(one), None) | (None, Some(one)) => one,
@@ -392,33 +521,49 @@ fn phase<J: Job>(
         };
         debug_assert!(next >= now, "virtual time runs backwards");
         now = next;
-        world.tally.advance(now);
+        for (tally, running) in world.tallies.iter_mut().zip(&running) {
+            if *running > 0 {
+                tally.advance(now);
+            }
+        }
+        let mut count_end = |job: &J| {
+            let team = job.place().team;
+            running[team] -= 1;
+            if running[team] == 0 {
+                teams[team] = now;
+                at_work -= 1;
+            }
+        };
         world.host.advance(now, &mut returned);
         for Returned { tag, at } in returned.drain(..) {
             let step = Step::Returned { slot: tag & ((1 << SLOT_BITS) - 1), at };
             let job = &mut jobs[(tag >> SLOT_BITS) as usize];
             job.go_on(step, world);
-            running -= usize::from(job.is_done());
+            if job.is_done() {
+                count_end(job);
+            }
         }
         while let Some((at, job)) = world.dues.take(now) {
             let job = &mut jobs[job as usize];
             if !job.is_done() {
                 job.go_on(Step::Due { at }, world);
-                running -= usize::from(job.is_done());
+                if job.is_done() {
+                    count_end(job);
+                }
             }
         }
         until_look -= 1;
         if until_look == 0 {
             until_look = EVENTS_PER_LOOK;
-            if go_on && !look(&world.tally.progress(now)) {
+            let working = world.tallies.iter().zip(&running).filter(|(_, running)| **running > 0);
+            if go_on && !look(&Progress::together(working.map(|(tally, _)| tally.progress(now)))) {
                 go_on = false;
                 jobs.iter_mut().for_each(J::stop);
             }
         }
     }
-    debug_assert!(jobs.iter().all(J::is_done), "nothing happens any more, and a job waits");
-    debug_assert!(running == 0, "a job ended twice");
-    (now, go_on)
+    debug_assert!(running.iter().all(|jobs| *jobs == 0), "nothing happens any more, and a job waits");
+    PhaseEnd { teams, last: now, go_on }
 }
 
 /// What the drive saw, in relation to what was asked of the kernel.

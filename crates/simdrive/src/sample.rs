@@ -6,7 +6,7 @@ use measurement::{Outcome, TestResult};
 use workload::Test;
 
 use crate::assembly::Impossible;
-use crate::run::{Machine, run};
+use crate::run::{Machine, run_alone};
 
 /// Errors above this are too large, unless repeated runs of one test differ by more.
 pub const ERROR_MOST: f64 = 0.30;
@@ -113,7 +113,7 @@ pub fn compare(machine: &Machine, samples: &[Sample]) -> Result<Vec<Comparison>,
 }
 
 fn compare_one(machine: &Machine, sample: &Sample) -> Result<Comparison, NoComparison> {
-    match run(machine, &sample.test, &mut |_| true)? {
+    match run_alone(machine, &sample.test, &mut |_| true)? {
         Outcome::Measured(result) => {
             Ok(Comparison { modelled: sample.figure.of(&result), sample: sample.clone(), result: *result })
         }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use measurement::{Outcome, TestResult};
-use simdrive::run::run;
+use simdrive::run::{run, run_alone};
 use simdrive::target::SimTarget;
 use workload::Plan;
 
@@ -12,7 +12,7 @@ fn result(target: &str, test: &str) -> TestResult {
     let plan = Plan::from_toml("test", &format!("[[test]]\n{test}")).unwrap_or_else(|error| panic!("{error}"));
     let target = SimTarget::split(target).unwrap();
     let machine = target.machine(catalogue::find_model(target.model).unwrap()).unwrap();
-    match run(&machine, &plan.tests[0], &mut |_| true).unwrap() {
+    match run_alone(&machine, &plan.tests[0], &mut |_| true).unwrap() {
         Outcome::Measured(result) => *result,
         Outcome::Skipped(skipped) => panic!("{skipped:?}"),
     }
@@ -107,6 +107,47 @@ fn a_model_in_which_nothing_takes_time_ends_all_the_same() {
     (drive.link.mb_per_s, drive.flash.channel_mb_per_s, drive.flash.read_us) = (1e9, 1e9, 0.0);
     let plan = Plan::from_toml("test", "[[test]]\npattern = \"randread\"\ntime = \"1ms\"\nwarm_up = \"0s\"").unwrap();
     let machine = simdrive::run::Machine::new(model);
-    let Outcome::Measured(result) = run(&machine, &plan.tests[0], &mut |_| true).unwrap() else { panic!("skipped") };
+    let Outcome::Measured(result) = run_alone(&machine, &plan.tests[0], &mut |_| true).unwrap() else {
+        panic!("skipped")
+    };
     assert!(result.ops > 0);
+}
+
+/// The results of all tests of a plan, at the same time.
+fn together(target: &str, text: &str) -> Vec<TestResult> {
+    let plan = Plan::from_toml("test", text).unwrap_or_else(|error| panic!("{error}"));
+    let target = SimTarget::split(target).unwrap();
+    let machine = target.machine(catalogue::find_model(target.model).unwrap()).unwrap();
+    let measured = |outcome| match outcome {
+        Outcome::Measured(result) => *result,
+        Outcome::Skipped(skipped) => panic!("{skipped:?}"),
+    };
+    run(&machine, &plan.tests, &mut |_| true).unwrap().into_iter().map(measured).collect()
+}
+
+#[test]
+fn tests_at_the_same_time_share_the_drive() {
+    const READS: &str = "[[test]]\nname = \"reads\"\npattern = \"randread\"\ndepth = 4\ntime = \"2s\"\n";
+    const COMMITS: &str = "[[test]]\nname = \"commits\"\npattern = \"randwrite\"\nsync = \"fsync\"\ntime = \"1s\"\n";
+    for target in ["sim:disk-7200rpm-cache-off", "sim:consumer-nvme,filesystem=ext4"] {
+        let [reads_alone, commits_alone] = [READS, COMMITS].map(|test| together(target, test).remove(0));
+        let both = together(target, &format!("{READS}{COMMITS}with_previous = true\n"));
+        let [reads, commits] = both.as_slice() else { panic!("{}", both.len()) };
+        assert_eq!((reads.workload.beside.as_slice(), &reads.proof.device), (&["commits".to_owned()][..], &None));
+        assert!(commits_alone.proof.device.is_some());
+        // Each does its own work for its own time, slower than alone.
+        assert_eq!((reads.proof.writes, commits.proof.reads, commits.proof.syncs), (0, 0, commits.proof.writes));
+        assert!((reads.elapsed_s - 2.0).abs() < 0.2 && (commits.elapsed_s - 1.0).abs() < 0.2);
+        assert_eq!((reads.series.iops.len(), commits.series.iops.len()), (2, 1));
+        assert!(reads.iops < reads_alone.iops, "{target}: {} and {}", reads.iops, reads_alone.iops);
+        assert!(commits.iops < commits_alone.iops, "{target}: {} and {}", commits.iops, commits_alone.iops);
+        // When the commits have ended, the reads are as fast as ever.
+        if target.contains("disk") {
+            let [beside, after] = [reads.series.iops[0], reads.series.iops[1]];
+            assert!(beside < after * 0.9, "{target}: {beside} and {after}");
+        }
+        for result in [reads, commits] {
+            assert!((result.in_flight.unwrap() - f64::from(result.workload.depth)).abs() < 0.1, "{result:?}");
+        }
+    }
 }

@@ -161,6 +161,23 @@ pub struct Test {
 }
 
 impl Test {
+    /// The workloads of tests that are to run at the same time.
+    ///
+    /// # Errors
+    /// A sentence where one of them has to run alone: only patterns of blocks run at the same time.
+    pub fn together(tests: &[Test]) -> Result<Vec<(&Test, &Workload)>, String> {
+        let blocks = |test| {
+            let Test { name, work, .. }: &Test = test;
+            match work {
+                Work::Blocks(workload) => Ok((test, workload)),
+                Work::Steps(_) | Work::Sort(_) => {
+                    Err(format!("{name} runs alone: only patterns of blocks run at the same time"))
+                }
+            }
+        };
+        tests.iter().map(blocks).collect()
+    }
+
     /// A test that runs alone, on a write cache that is left as it is.
     pub const fn alone(name: String, work: Work) -> Test {
         Test { name, work, write_cache: WriteCache::Unchanged, with_previous: false }

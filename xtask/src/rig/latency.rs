@@ -19,7 +19,7 @@ use emulate::nominal::Nominal;
 use measurement::TestResult;
 use serde_json::Value;
 use simdrive::published;
-use simdrive::run::{Machine, run as run_model};
+use simdrive::run::{Machine, run_alone as run_model};
 use simdrive::sample::{Figure, Sample};
 use workload::{SyncMethod, Test, Work, Workload};
 

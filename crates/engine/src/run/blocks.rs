@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measurement::{Headline, Progress, TestResult, WorkloadRecord};
-use workload::{Area, JobPart, Layout, Parts, Room, Sharing, Test, Work, Workload};
+use workload::{Area, JobPart, Layout, Parts, Room, Sharing, Test, Workload};
 
 use super::{Described, NotRun, Run};
 use crate::block_job::BlockJob;
@@ -14,17 +14,6 @@ use crate::error::EngineError;
 use crate::limits;
 use crate::prepare::{Part, PartSpec, Prepared};
 use crate::uring::Uring;
-
-/// The workloads of tests that are to run at the same time.
-pub fn of<'a>(tests: &'a [Test]) -> Result<Vec<(&'a Test, &'a Workload)>, NotRun> {
-    let blocks = |test: &'a Test| match &test.work {
-        Work::Blocks(workload) => Ok((test, workload)),
-        Work::Steps(_) | Work::Sort(_) => {
-            Err(NotRun::Skip(format!("{} runs alone: only patterns of blocks run at the same time", test.name)))
-        }
-    };
-    tests.iter().map(blocks).collect()
-}
 
 /// A test before its files are prepared.
 struct Asked<'a> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use workload::access::{Access, Gaps, Mix, Order, Region, Sequential, Sizes};
 use workload::{Layout, Submission, SyncMethod, SyncTiming, Workload};
 
-use super::{Bounds, Job, SLOT_BITS, Step, World};
+use super::{Bounds, Job, Place, SLOT_BITS, Step, World};
 use crate::host::file::File;
 use crate::host::{Call, Durable};
 use crate::time::Ns;
@@ -17,7 +17,7 @@ const WARM_UP_STREAM: u64 = 0x7761_726d;
 pub struct BlockJob {
     workload: Workload,
     seed: u64,
-    job: u32,
+    place: Place,
     file: usize,
     region: Region,
     depth: u32,
@@ -67,21 +67,21 @@ enum Kind {
 }
 
 impl BlockJob {
-    /// Job `job` of a workload, on its own part of `file`.
-    pub fn new(workload: &Workload, seed: u64, job: u32, file: usize, part: Range<u64>) -> BlockJob {
+    /// A job of a workload, on its own part of `file`.
+    pub fn new(workload: &Workload, seed: u64, place: Place, file: usize, part: Range<u64>) -> BlockJob {
         let block_bytes = workload.unit_bytes();
         let region = Region { start: part.start, blocks: (part.end - part.start) / block_bytes, block_bytes };
         let seed = workload.seed.wrapping_add(seed);
         let depth = workload.depth_effective();
         BlockJob {
             seed,
-            job,
+            place,
             file,
             region,
             depth,
             order: Order::Sequential(Sequential::new(region)),
             sizes: None,
-            mix: Mix::new(seed, job, 0),
+            mix: Mix::new(seed, place.job, 0),
             gaps: None,
             due: 0.0,
             bounds: Bounds { deadline: None, count: Some(0), until: workload::Until::First },
@@ -111,7 +111,7 @@ impl BlockJob {
     }
 
     const fn tag(&self, slot: u32) -> u32 {
-        self.job << SLOT_BITS | slot
+        self.place.number << SLOT_BITS | slot
     }
 
     /// Issues what may be issued at `now`.
@@ -124,7 +124,7 @@ impl BlockJob {
                 if begun > now {
                     if !self.waits_for_due {
                         self.waits_for_due = true;
-                        world.dues.enter(self.bounds.no_later(begun), self.job);
+                        world.dues.enter(self.bounds.no_later(begun), self.place.number);
                     }
                     return;
                 }
@@ -258,10 +258,10 @@ impl BlockJob {
 impl Job for BlockJob {
     fn begin(&mut self, now: Ns, bounds: Bounds, warm_up: bool, world: &mut World) {
         let seed = if warm_up { self.seed ^ WARM_UP_STREAM } else { self.seed };
-        self.order = Order::new(&self.workload, self.region, seed, self.job);
-        self.sizes = self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), seed, self.job));
-        self.mix = Mix::new(seed, self.job, self.workload.read_percent);
-        self.gaps = self.workload.rate.map(|rate| Gaps::new(seed, self.job, rate));
+        self.order = Order::new(&self.workload, self.region, seed, self.place.job);
+        self.sizes = self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), seed, self.place.job));
+        self.mix = Mix::new(seed, self.place.job, self.workload.read_percent);
+        self.gaps = self.workload.rate.map(|rate| Gaps::new(seed, self.place.job, rate));
         self.due = now as f64;
         self.bounds = bounds;
         self.free = (0..self.depth).rev().collect();
@@ -296,9 +296,9 @@ impl Job for BlockJob {
         let kind = self.slots[slot as usize].kind;
         let bytes = self.slots[slot as usize].bytes;
         match kind {
-            Kind::Read => world.tally.read(at - begun, bytes),
+            Kind::Read => world.tallies[self.place.team].read(at - begun, bytes),
             Kind::Write => {
-                world.tally.write(at - begun, bytes);
+                world.tallies[self.place.team].write(at - begun, bytes);
                 if let Some(call) = self.workload.sync.linked_call() {
                     self.slots[slot as usize].written = at;
                     self.slots[slot as usize].kind = Kind::LinkedSync;
@@ -309,13 +309,13 @@ impl Job for BlockJob {
             }
             Kind::LinkedSync => {
                 let written = self.slots[slot as usize].written;
-                world.tally.sync(at - written);
-                world.tally.commit(at - begun);
+                world.tallies[self.place.team].sync(at - written);
+                world.tallies[self.place.team].commit(at - begun);
             }
             Kind::Sync => {
-                world.tally.sync(at - begun);
+                world.tallies[self.place.team].sync(at - begun);
                 if self.workload.syncs_commit() {
-                    world.tally.commit(at - self.commit_begun);
+                    world.tallies[self.place.team].commit(at - self.commit_begun);
                 }
                 self.syncing_since = None;
                 self.unsynced = 0;
@@ -323,16 +323,16 @@ impl Job for BlockJob {
                 return;
             }
             Kind::QueuedSync => {
-                world.tally.sync(at - begun);
+                world.tallies[self.place.team].sync(at - begun);
                 if self.workload.syncs_commit() {
-                    world.tally.commit(at - self.slots[slot as usize].written);
+                    world.tallies[self.place.team].commit(at - self.slots[slot as usize].written);
                 }
                 self.free.push(slot);
                 self.next(at, world);
                 return;
             }
             Kind::EndSync => {
-                world.tally.sync(at - begun);
+                world.tallies[self.place.team].sync(at - begun);
                 self.syncing_since = None;
                 return;
             }
@@ -344,6 +344,10 @@ impl Job for BlockJob {
 
     fn is_done(&self) -> bool {
         self.ending && self.in_flight() == 0 && self.syncing_since.is_none() && !self.owes_sync
+    }
+
+    fn place(&self) -> Place {
+        self.place
     }
 
     fn stop(&mut self) {

@@ -4,7 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::access::{below, generator};
 use workload::{FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram, SyncCall};
 
-use super::{Bounds, Job, SLOT_BITS, Step, World};
+use super::{ALONE, Bounds, Job, Place, SLOT_BITS, Step, World};
 use crate::host::file::File;
 use crate::host::{Call, Durable};
 use crate::time::Ns;
@@ -153,8 +153,8 @@ impl StepJob {
     fn count(&mut self, at: Ns, world: &mut World) {
         let latency = at - self.call_begun;
         match self.program.steps[self.step] {
-            ProgramStep::Write { bytes, .. } => world.tally.write(latency, u64::from(bytes)),
-            ProgramStep::Sync { .. } | ProgramStep::SyncDir => world.tally.sync(latency),
+            ProgramStep::Write { bytes, .. } => world.tallies[ALONE].write(latency, u64::from(bytes)),
+            ProgramStep::Sync { .. } | ProgramStep::SyncDir => world.tallies[ALONE].sync(latency),
             _ => {}
         }
     }
@@ -206,8 +206,8 @@ impl Job for StepJob {
         let (Step::Returned { at, .. } | Step::Due { at }) = step;
         self.count(at, world);
         if self.advance() {
-            world.tally.commit(at - self.turn_begun);
-            world.tally.counts.turns += 1;
+            world.tallies[ALONE].commit(at - self.turn_begun);
+            world.tallies[ALONE].counts.turns += 1;
             self.turns += 1;
             if self.stopped || self.bounds.reached(at, self.turns) {
                 self.running = false;
@@ -221,6 +221,10 @@ impl Job for StepJob {
 
     fn is_done(&self) -> bool {
         !self.running
+    }
+
+    fn place(&self) -> Place {
+        Place { number: self.job, team: ALONE, job: self.job }
     }
 
     fn stop(&mut self) {

@@ -80,7 +80,8 @@ impl Recorder {
 }
 
 impl Tally {
-    pub fn new(headline: Headline) -> Tally {
+    /// Of a measurement that begins then.
+    pub fn starting(headline: Headline, start: Ns) -> Tally {
         Tally {
             counts: Counts::default(),
             headline,
@@ -89,14 +90,14 @@ impl Tally {
             sync: Recorder::default(),
             commit: Histogram::new(),
             fresh: Fresh::default(),
-            start: 0,
-            interval_end: INTERVAL_NS,
+            start,
+            interval_end: start + INTERVAL_NS,
             ops_before: 0,
             series: Series::new(),
         }
     }
 
-    /// The measurement begins then.
+    /// The measurement begins then, after what is counted and thrown away.
     pub fn start_at(&mut self, start: Ns) {
         self.start = start;
         self.interval_end = start + INTERVAL_NS;

@@ -66,7 +66,7 @@ const CLOSING: &str = "
 
 - **Sections at the same time** have a result each, and begin to be measured at the same moment: when all of them are warm
   (`ramp_time`). The counters of the device and the processor time cannot be told apart between them, and nothing is judged by
-  their results. A model runs sections only one after the other (`stonewall`).
+  their results.
 - **A run has one target.** Sections that name different ones, or some that name one and some that do not, are refused; so
   are several names joined by colons.
 - **One sync method a test.** `fsync`, `fdatasync` and `sync` are refused together.

@@ -194,6 +194,12 @@ impl WorkloadRecord {
         }
     }
 
+    /// Of a test that runs at the same time as the others of `tests`.
+    pub fn among(test: &Test, tests: &[(&Test, &Workload)]) -> WorkloadRecord {
+        let others = tests.iter().filter(|(other, _)| other.name != test.name);
+        WorkloadRecord { beside: others.map(|(other, _)| other.name.clone()).collect(), ..WorkloadRecord::of(test) }
+    }
+
     /// Work that has no pattern of blocks: one blocking call at a time.
     fn without_pattern() -> WorkloadRecord {
         WorkloadRecord {

@@ -271,11 +271,8 @@ impl Machine {
                 let bytes = part.start..part.start + part.bytes;
                 jobs.push(BlockJob::new(workload, self.seed, place, first_file + part.file, bytes));
             }
-            teams.push(self.team(test, workload, &placed[index]));
-        }
-        for index in 0..teams.len() {
-            let others = tests.iter().enumerate().filter(|(other, _)| *other != index);
-            teams[index].record.beside = others.map(|(_, (test, _))| test.name.clone()).collect();
+            let record = WorkloadRecord::among(test, tests);
+            teams.push(self.team(test, workload, record, &placed[index]));
         }
         Ok(self.measure(teams, drive, files, jobs, look))
     }
@@ -306,10 +303,9 @@ impl Machine {
         Ok(())
     }
 
-    fn team<'a>(&self, test: &'a Test, workload: &Workload, parts: &Parts) -> Team<'a> {
+    fn team<'a>(&self, test: &'a Test, workload: &Workload, mut record: WorkloadRecord, parts: &Parts) -> Team<'a> {
         let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
         let commits = syncs_apart && workload.pattern.writes() && workload.syncs_commit();
-        let mut record = WorkloadRecord::of(test);
         record.seed = workload.seed.wrapping_add(self.seed);
         record.size_bytes = parts.span_bytes();
         Team {

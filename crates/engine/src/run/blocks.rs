@@ -35,9 +35,9 @@ struct Ready<'a> {
 
 impl Run<'_> {
     /// Runs tests at the same time.
-    pub(super) fn blocks(
+    pub(super) fn blocks<'a>(
         &self,
-        tests: &[(&Test, &Workload)],
+        tests: &[(&'a Test, &'a Workload)],
         observe: &mut dyn FnMut(&Progress),
     ) -> Result<Vec<TestResult>, NotRun> {
         let workloads: Vec<&Workload> = tests.iter().map(|(_, workload)| *workload).collect();
@@ -54,12 +54,11 @@ impl Run<'_> {
         let specs = united(asked.iter().flat_map(|one| &one.specs));
         let Prepared { parts, notes } = self.prepare(&specs, workloads.first().map_or(0, |workload| workload.seed))?;
         let files: BTreeMap<&str, &Part> = parts.iter().map(|part| (part.name.as_str(), part)).collect();
-        let ready = |one| self.ready(one, &files, &notes);
-        let mut ready: Vec<Ready<'_>> = asked.into_iter().map(ready).collect::<Result<_, _>>()?;
-        for index in 0..ready.len() {
-            let others = ready.iter().enumerate().filter(|(other, _)| *other != index);
-            ready[index].described.record.beside = others.map(|(_, other)| other.described.test.name.clone()).collect();
-        }
+        let ready = |one: Asked<'a>| {
+            let record = WorkloadRecord::among(one.test, tests);
+            self.ready(one, record, &files, &notes)
+        };
+        let ready: Vec<Ready<'_>> = asked.into_iter().map(ready).collect::<Result<_, _>>()?;
         self.rest(workloads.iter().map(|workload| workload.rest).max().unwrap_or_default())?;
 
         let clock = Clock::calibrated();
@@ -113,6 +112,7 @@ impl Run<'_> {
     fn ready<'a>(
         &self,
         asked: Asked<'a>,
+        mut record: WorkloadRecord,
         files: &BTreeMap<&str, &Part>,
         notes: &[String],
     ) -> Result<Ready<'a>, NotRun> {
@@ -133,7 +133,6 @@ impl Run<'_> {
             return Err(NotRun::Skip(self.misaligned(u64::from(workload.block_bytes.get()), part.alignment_bytes)));
         }
 
-        let mut record = WorkloadRecord::of(test);
         record.direct = workload.direct && parts.iter().all(|part| part.direct);
         record.submission = carrier.submission();
         record.size_bytes = placed.span_bytes();

@@ -369,4 +369,61 @@ mod tests {
             prop_assert_eq!(condition.limit, Limit::Change(f64::from(percent) / 100.0));
         }
     }
+
+    #[test]
+    fn a_limit_itself_fails_only_where_its_sign_says_so() {
+        for (order, fails) in [
+            (Order::Below, [true, false, false]),
+            (Order::AtMost, [true, true, false]),
+            (Order::AtLeast, [false, true, true]),
+            (Order::Above, [false, false, true]),
+        ] {
+            assert_eq!([4.0, 5.0, 6.0].map(|value| order.holds(value, 5.0)), fails, "{order:?}");
+        }
+        assert_eq!(read("iops < 0").limit, Limit::Value(0.0));
+    }
+
+    #[test]
+    fn values_are_read_in_every_unit_of_their_metric() {
+        for (text, value) in [
+            ("commit_p99 > 500ns", 0.5),
+            ("commit_p99 > 500us", 500.0),
+            ("commit_p99 > 5ms", 5e3),
+            ("commit_p99 > 5s", 5e6),
+            ("sort_s > 500ms", 0.5),
+            ("sort_s > 5s", 5.0),
+            ("sort_s > 5min", 300.0),
+            ("iops < 5/s", 5.0),
+            ("mib_per_s < 5", 5.0),
+        ] {
+            let Limit::Value(limit) = read(text).limit else { panic!("{text}") };
+            assert!((limit / value - 1.0).abs() < 1e-12, "{text}: {limit}");
+        }
+    }
+
+    #[test]
+    fn a_change_whose_interval_reaches_1_is_noise() {
+        let figure = |ratio: f64, ends: Option<(f64, f64)>| MetricComparison {
+            metric: Metric::Iops,
+            unit: "1/s",
+            baseline: 100.0,
+            candidate: 100.0 * ratio,
+            ratio: Some(ratio),
+            interval: ends.map(|(low, high)| crate::comparison::Interval { low, high, chance: 0.01 }),
+            verdict: crate::comparison::Verdict::Open { because: crate::comparison::Undecided::Noise },
+        };
+        let less = read("iops < -5%");
+        assert!(less.exceeded_by(&figure(0.9, Some((0.8, 0.99)))));
+        assert!(!less.exceeded_by(&figure(0.9, Some((0.8, 1.0)))));
+        assert!(!less.exceeded_by(&figure(0.96, Some((0.95, 0.97)))));
+        let more = read("iops > +5%");
+        assert!(more.exceeded_by(&figure(1.1, Some((1.01, 1.2)))));
+        assert!(!more.exceeded_by(&figure(1.1, Some((1.0, 1.2)))));
+        assert!(more.exceeded_by(&figure(1.1, None)));
+        // A value needs no interval, and is never judged without one that it would have had.
+        let value = read("iops < 95");
+        assert!(value.exceeded_by(&figure(0.9, Some((0.8, 1.2)))));
+        let blind = |condition: &Condition, ends| condition.is_blind_to_noise(&figure(1.0, ends));
+        assert!(blind(&more, None) && !blind(&more, Some((0.9, 1.1))) && !blind(&value, None));
+    }
 }

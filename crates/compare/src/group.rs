@@ -123,3 +123,48 @@ impl<'a> GroupTest<'a> {
         self.runs.iter().map(|run| metric.seconds(run)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::{Operation, Point};
+    use crate::samples::{imported, result, run};
+
+    const FSYNC: &str = "write + fsync";
+
+    #[test]
+    fn a_group_is_recorded_by_what_its_runs_have_each_once() {
+        let of = |started_at: &str, suite: &str, merged_runs: Option<u32>| RunDocument {
+            started_at: started_at.to_owned(),
+            suite: suite.to_owned(),
+            merged_runs,
+            ..run(vec![])
+        };
+        let mut runs =
+            [of("2026-03-02", "wal", Some(4)), of("2026-03-01", "wal", None), of("2026-03-03", "slog", None)];
+        runs[1].smoke = true;
+        let record = Group { label: "nights".to_owned(), runs: runs.iter().collect() }.record();
+        assert_eq!((record.label.as_str(), record.runs, record.smoke), ("nights", 6, true));
+        assert_eq!((record.suites, record.targets.len()), (vec!["wal".to_owned(), "slog".to_owned()], 1));
+        assert_eq!((record.from.as_str(), record.until.as_str()), ("2026-03-01", "2026-03-03"));
+    }
+
+    #[test]
+    fn rates_add_up_by_time_where_distributions_do_not() {
+        let rate = |iops: f64, elapsed_s: f64, seed: u64| {
+            let sample = result(FSYNC, 1000.0, 3, seed);
+            TestResult { iops, elapsed_s, ..sample }
+        };
+        // A second one that has percentiles and no histogram.
+        let bare = imported("fio", vec![rate(200.0, 30.0, 2)]).results.remove(0);
+        let one = rate(100.0, 10.0, 1);
+        let both = GroupTest::new(vec![&one, &bare]);
+        assert!(both.not_added_up().is_some());
+        // 1000 operations and 6000 in 40 s.
+        assert_eq!(both.value(Metric::Iops), Some(175.0));
+        assert_eq!(both.value(Metric::Latency(Operation::Commit, Point::P50)), None);
+        assert_eq!(both.metrics(), [Metric::CommitsPerS, Metric::Iops, Metric::MibPerS]);
+        let [one, bare] = [one, bare].map(|run| TestResult { elapsed_s: 0.0, ..run });
+        assert_eq!(GroupTest::new(vec![&one, &bare]).value(Metric::Iops), None);
+    }
+}

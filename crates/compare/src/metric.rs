@@ -243,6 +243,74 @@ mod tests {
         assert_eq!(of(Ended::Limit, Some(figures)), Some(8.0));
         assert_eq!(of(Ended::Interrupted, Some(figures)), None);
         assert_eq!(of(Ended::Limit, None), None);
+        assert_eq!(of(Ended::Limit, Some(SortFigures { sorts: 0, ..figures })), None);
         assert!(!Metric::SortS.more_is_better());
+    }
+
+    /// A test that has these summaries, all figures of each of which differ.
+    fn with(operations: &[Operation]) -> TestResult {
+        let mut result = crate::samples::result("read", 100.0, 3, 1);
+        let summary = |of: Operation| {
+            let at = operations.iter().position(|operation| *operation == of)?;
+            let from = 10.0 * (at as f64 + 1.0);
+            let [mean, p50, p90, p99, p99_9] = [1.0, 2.0, 3.0, 4.0, 5.0].map(|figure| from + figure);
+            Some(LatencySummary { mean, min: 0.5, p50, p90, p99, p99_9, p99_99: 98.0, max: 99.0, count: 7 })
+        };
+        let [commit, write, sync, read] = Operation::ALL.map(summary);
+        (result.commit_us, result.write_us, result.sync_us, result.read_us) = (commit, write, sync, read);
+        result
+    }
+
+    #[test]
+    fn every_latency_is_its_own_figure_of_its_own_operation() {
+        let result = with(&Operation::ALL);
+        let latencies = Metric::all().filter(|metric| matches!(metric, Metric::Latency(..)));
+        let values: Vec<f64> = latencies.map(|metric| metric.of(&result).unwrap()).collect();
+        let expected: Vec<f64> =
+            [10, 20, 30, 40].into_iter().flat_map(|from| (1..=5).map(move |at| f64::from(from + at))).collect();
+        assert_eq!(values, expected);
+        assert_eq!(Metric::Latency(Operation::Sync, Point::P50).of(&with(&[Operation::Read])), None);
+    }
+
+    #[test]
+    fn units_are_those_of_rates_and_times() {
+        let p99 = Metric::Latency(Operation::Commit, Point::P99);
+        let units = [Metric::MibPerS, Metric::Iops, Metric::CommitsPerS, Metric::SortS, p99].map(Metric::unit);
+        assert_eq!(units, ["MiB/s", "1/s", "1/s", "s", "us"]);
+        assert!(Metric::Iops.more_is_better() && !p99.more_is_better());
+    }
+
+    #[test]
+    fn a_series_is_of_what_the_application_waits_for() {
+        use Operation::{Commit, Read, Sync, Write};
+        for (operations, of) in [
+            (&[Commit, Write, Sync][..], Some(Commit)),
+            (&[Commit, Write, Read], Some(Commit)),
+            (&[Write], Some(Write)),
+            (&[Read], Some(Read)),
+            (&[Write, Read], None),
+            (&[], None),
+        ] {
+            let result = with(operations);
+            assert_eq!(waited_for(&result), of, "{operations:?}");
+            for operation in Operation::ALL {
+                for point in [Point::P50, Point::P99] {
+                    let seconds = Metric::Latency(operation, point).seconds(&result);
+                    assert_eq!(seconds.is_some(), Some(operation) == of, "{operations:?}: {operation:?}");
+                }
+                assert_eq!(Metric::Latency(operation, Point::Mean).seconds(&result), None);
+            }
+        }
+    }
+
+    #[test]
+    fn seconds_without_a_latency_are_left_out() {
+        let mut result = with(&[Operation::Read]);
+        result.series.commit_p50_us = vec![Some(2.0), None, Some(0.0), Some(3.0)];
+        result.series.commit_p99_us = vec![Some(4.0), None];
+        let seconds = |point: Point| Metric::Latency(Operation::Read, point).seconds(&result);
+        assert_eq!(seconds(Point::P50), Some(Seconds::Percentiles(vec![2.0, 3.0])));
+        assert_eq!(seconds(Point::P99), Some(Seconds::Percentiles(vec![4.0])));
+        assert_eq!(Metric::SortS.seconds(&result), None);
     }
 }

@@ -125,3 +125,57 @@ fn difference(difference: &FieldDifference) -> String {
     let FieldDifference { field, ours, theirs } = difference;
     format!("{field}: {ours} and {theirs}")
 }
+
+#[cfg(test)]
+mod tests {
+    use measurement::RunDocument;
+
+    use super::*;
+    use crate::samples::{result, run};
+
+    fn named(name: &str, us: f64, seed: u64) -> TestResult {
+        TestResult { test: name.to_owned(), ..result("write + fsync", us, 3, seed) }
+    }
+
+    fn group(runs: &[RunDocument]) -> Group<'_> {
+        Group { label: String::new(), runs: runs.iter().collect() }
+    }
+
+    /// The name and the number of runs of each test of a group.
+    fn tests_of(runs: &[RunDocument]) -> Vec<(String, usize)> {
+        tests(&group(runs)).iter().map(|test| (test.first().test.clone(), test.runs.len())).collect()
+    }
+
+    #[test]
+    fn tests_of_several_runs_go_together_by_name_and_work_in_order() {
+        let of = |tests: &[(&str, usize)]| -> Vec<(String, usize)> {
+            tests.iter().map(|&(name, runs)| (name.to_owned(), runs)).collect()
+        };
+        let pair =
+            |seed: u64| run(vec![named("a", 1000.0, seed), named("a", 1000.0, seed + 1), named("b", 1000.0, seed)]);
+        // Two tests of one run are two, however alike; of another run each takes its own.
+        assert_eq!(tests_of(&[pair(1)]), of(&[("a", 1), ("a", 1), ("b", 1)]));
+        assert_eq!(tests_of(&[pair(1), pair(3)]), of(&[("a", 2), ("a", 2), ("b", 2)]));
+        let mut deeper = pair(5);
+        deeper.results[2].workload.depth = 4;
+        assert_eq!(tests_of(&[pair(1), deeper]), of(&[("a", 2), ("a", 2), ("b", 1), ("b", 1)]));
+    }
+
+    #[test]
+    fn the_seed_and_how_much_was_worked_on_may_differ_under_one_name() {
+        let mut other = named("a", 1000.0, 2);
+        (other.workload.seed, other.workload.size_bytes) = (99, 4096);
+        let mut renamed = other.clone();
+        renamed.test = "b".to_owned();
+        let pairs = |candidate: TestResult| {
+            let [ours, theirs] = [[run(vec![named("a", 1000.0, 1)])], [run(vec![candidate])]];
+            let (pairs, unpaired) = pair(&group(&ours), &group(&theirs));
+            (pairs.len(), unpaired.len())
+        };
+        assert_eq!(pairs(other), (1, 0));
+        // Under another name the size tells it from the other rows of its suite.
+        assert_eq!(pairs(renamed.clone()), (0, 2));
+        renamed.workload.size_bytes = named("a", 1000.0, 1).workload.size_bytes;
+        assert_eq!(pairs(renamed), (1, 0));
+    }
+}

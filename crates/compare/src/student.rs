@@ -27,7 +27,7 @@ pub fn two_sided(t: f64, freedom: f64) -> f64 {
 /// The distance from 0 beyond which only `share` of all values lie, both sides together.
 pub fn beyond(share: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    while two_sided(high, freedom) > share && high < 1e9 {
+    while two_sided(high, freedom) > share {
         high *= 2.0;
     }
     for _ in 0..60 {
@@ -122,5 +122,40 @@ mod tests {
     fn edges() {
         assert!((two_sided(0.0, 4.0) - 1.0).abs() < 1e-12);
         assert!(two_sided(f64::INFINITY, 4.0) < 1e-12);
+    }
+
+    #[test]
+    fn factorials_and_the_root_of_pi() {
+        let factorial = |n: u32| (1..=n).map(f64::from).product::<f64>();
+        for n in [1, 2, 5, 10, 11, 20] {
+            let exact = factorial(n - 1).ln();
+            assert!((ln_gamma(f64::from(n)) - exact).abs() < 4e-12, "{n}");
+        }
+        assert!((ln_gamma(0.5) - std::f64::consts::PI.sqrt().ln()).abs() < 4e-12);
+    }
+
+    #[test]
+    fn whole_numbers_make_the_beta_function_a_sum_of_binomial_chances() {
+        // I_x(a, b) is the chance of a or more successes in a + b - 1 trials of chance x.
+        let choose = |n: u32, k: u32| (0..k).fold(1.0, |product, at| product * f64::from(n - at) / f64::from(at + 1));
+        for (a, b) in [(1, 1), (1, 4), (2, 3), (5, 2), (9, 9), (3, 20)] {
+            for x in [0.0, 0.01, 0.3, 0.5, 0.77, 0.99, 1.0_f64] {
+                let trials = a + b - 1;
+                let chance = |k: u32| choose(trials, k) * x.powi(k as i32) * (1.0 - x).powi((trials - k) as i32);
+                let exact: f64 = (a..=trials).map(chance).sum();
+                let found = incomplete_beta(x, f64::from(a), f64::from(b));
+                assert!((found - exact).abs() < 1e-10, "I_{x}({a}, {b}): {found} for {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_lies_beyond_the_distance_of_a_share_is_that_share() {
+        for freedom in [1.0, 2.5, 17.0, 1e4] {
+            for share in [0.5, 0.05, 1e-4] {
+                let found = two_sided(beyond(share, freedom), freedom);
+                assert!((found / share - 1.0).abs() < 1e-6, "{share} with {freedom}: {found}");
+            }
+        }
     }
 }

@@ -263,11 +263,7 @@ fn is_one_at_a_time(result: &TestResult) -> bool {
 fn is_measured_write(result: &TestResult, sync: SyncMethod) -> bool {
     let work = &result.workload;
     let each_synced = work.sync_every == 1 || sync.is_per_write() || !sync.is_durable();
-    let measured = if sync.is_durable() {
-        result.commit_us.is_some_and(|commits| commits.count > 0)
-    } else {
-        result.write_us.is_some()
-    };
+    let measured = if sync.is_durable() { result.commit_us.is_some() } else { result.write_us.is_some() };
     work.sync == Some(sync)
         && matches!(work.pattern, Some(Pattern::Write | Pattern::RandWrite))
         && work.depth == 1

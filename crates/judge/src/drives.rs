@@ -333,6 +333,18 @@ mod tests {
     }
 
     #[test]
+    fn what_protection_would_make_harmless_is_doubted() {
+        let mut overridden = record(true, WriteCache::WriteThrough);
+        overridden.cache.drive = Answer::NeedsRoot;
+        overridden.cache.kernel.cache_type = Some("write back".to_owned());
+        for one in [record(true, WriteCache::WriteThrough), overridden] {
+            let doubt = drives(&[one]).remove(0).doubt.unwrap();
+            assert!(doubt.starts_with("A drive with power-loss protection loses nothing"), "{doubt}");
+        }
+        assert_eq!(drives(&[record(false, WriteCache::WriteBack)]).remove(0).doubt, None);
+    }
+
+    #[test]
     fn health_is_told_from_where_it_matters_on() {
         let mut sick = record(true, WriteCache::WriteBack);
         let health = Health {

@@ -259,3 +259,250 @@ fn stand_in(case: &Case<'_>, rows: &[&Row]) -> Option<StandIn> {
         strides: f64::from(strides(result, row)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use drive::HostFacts;
+    use workload::SyncMethod::{Fdatasync, Fsync, LinkedFdatasync, LinkedFsync, None as NoSync, ODsync, OSync};
+
+    use super::*;
+    use crate::machines::{read, write};
+
+    type Change = fn(&mut TestResult);
+
+    /// A published test like those of `machines`: one random 4 KiB write at a time.
+    fn row(sync: PublishedSync) -> Row {
+        let sync_every = sync.is_durable().then_some(1);
+        Row {
+            workload: "table".to_owned(),
+            pattern: Pattern::RandWrite,
+            block_bytes: 4096,
+            depth: 1,
+            jobs: 1,
+            sync,
+            sync_every,
+            write_cache: WriteCache::Default,
+            iops: Some(1000.0),
+            mib_per_s: None,
+            write_us: None,
+            sync_us: None,
+        }
+    }
+
+    fn by(sync: SyncMethod) -> Row {
+        row(PublishedSync::Method(sync))
+    }
+
+    fn changed(result: &TestResult, change: impl FnOnce(&mut TestResult)) -> TestResult {
+        let mut result = result.clone();
+        change(&mut result);
+        result
+    }
+
+    #[test]
+    fn only_what_did_the_same_is_compared() {
+        let far = |result: &TestResult, row: &Row| strangeness(result, row, false);
+        let fsync = write(Fsync, 10.0, 20.0).result();
+        assert_eq!(far(&fsync, &by(Fsync)), Some(0));
+        assert_eq!(far(&fsync, &by(NoSync)), None);
+        let others: [Change; 6] = [
+            |result| result.workload.block_bytes = 8192,
+            |result| result.workload.depth = 2,
+            |result| result.workload.jobs = 2,
+            |result| result.workload.pattern = Some(Pattern::RandRead),
+            |result| result.workload.order = workload::BlockOrder::SkipBytes(4096),
+            |result| {
+                let arrivals = workload::Arrivals::Constant;
+                result.workload.rate = Some(measurement::result::RateRecord { per_second: 1.0, arrivals });
+            },
+        ];
+        for change in others {
+            let other = changed(&fsync, change);
+            assert_eq!(far(&other, &by(Fsync)), None, "{:?}", other.workload);
+        }
+        // Where a synced write went is of little weight at depth 1, and of all weight elsewhere.
+        let in_a_row = changed(&fsync, |result| result.workload.pattern = Some(Pattern::Write));
+        assert_eq!(far(&in_a_row, &by(Fsync)), Some(4));
+        for (depth, jobs) in [(2, 1), (1, 2)] {
+            let deep = changed(&in_a_row, |result| (result.workload.depth, result.workload.jobs) = (depth, jobs));
+            assert_eq!(far(&deep, &Row { depth, jobs, ..by(Fsync) }), None);
+        }
+        let unsynced = write(NoSync, 10.0, 0.0).result();
+        assert_eq!(far(&unsynced, &by(NoSync)), Some(0));
+        let in_a_row = changed(&unsynced, |result| result.workload.pattern = Some(Pattern::Write));
+        assert_eq!(far(&in_a_row, &by(NoSync)), None);
+        let reading = Row { pattern: Pattern::RandRead, ..by(NoSync) };
+        assert_eq!(far(&read(80.0).result(), &reading), Some(0));
+        assert_eq!(far(&read(80.0).result(), &Row { pattern: Pattern::Read, ..reading.clone() }), None);
+        // A mixed test reads and writes.
+        assert_eq!(far(&read(80.0).result(), &Row { pattern: Pattern::RandRw, ..reading }), None);
+        // Through the page cache, only what is synced tells of the storage.
+        let cached = |result: &TestResult| changed(result, |result| result.workload.direct = false);
+        assert_eq!(far(&cached(&fsync), &by(Fsync)), Some(0));
+        assert_eq!(far(&cached(&unsynced), &by(NoSync)), None);
+    }
+
+    #[test]
+    fn a_blocking_write_with_a_flag_is_another_thing_on_a_raw_device() {
+        let blocking = write(ODsync, 30.0, 0.0).result();
+        assert_eq!(strangeness(&blocking, &by(ODsync), false), Some(1));
+        assert_eq!(strangeness(&blocking, &by(ODsync), true), None);
+        assert_eq!(strangeness(&blocking, &by(OSync), false), Some(2), "by another flag, and blocking");
+        let asynchronous = changed(&blocking, |result| result.workload.submission = Some(Submission::Asynchronous));
+        assert_eq!(strangeness(&asynchronous, &by(ODsync), true), Some(0));
+        let deep = changed(&blocking, |result| result.workload.depth = 2);
+        assert_eq!(strangeness(&deep, &Row { depth: 2, ..by(ODsync) }, true), Some(1));
+        let in_a_row = changed(&blocking, |result| result.workload.pattern = Some(Pattern::Write));
+        assert_eq!(strangeness(&in_a_row, &by(ODsync), false), Some(5));
+    }
+
+    #[test]
+    fn methods_stand_in_for_one_another_by_what_they_send() {
+        for (published, ours, far) in [
+            (by(Fsync), Fsync, Some(0)),
+            (by(Fsync), LinkedFsync, Some(1)),
+            (by(Fsync), Fdatasync, None),
+            (by(Fdatasync), LinkedFdatasync, Some(1)),
+            (by(Fdatasync), LinkedFsync, None),
+            (by(OSync), ODsync, Some(1)),
+            (by(ODsync), Fsync, None),
+            (row(PublishedSync::Flush), Fdatasync, Some(0)),
+            (row(PublishedSync::Flush), Fsync, Some(1)),
+            (row(PublishedSync::Flush), LinkedFdatasync, Some(2)),
+            (row(PublishedSync::Flush), LinkedFsync, Some(2)),
+            (row(PublishedSync::Flush), ODsync, None),
+            (by(NoSync), NoSync, Some(0)),
+        ] {
+            assert_eq!(sync_strangeness(ours, 1, &published), far, "{ours:?} for {:?}", published.sync);
+        }
+        // Every second write is not every write, except where each write syncs itself or none does.
+        assert_eq!(sync_strangeness(Fsync, 2, &by(Fsync)), None);
+        assert_eq!(sync_strangeness(ODsync, 2, &by(ODsync)), Some(0));
+        assert_eq!(sync_strangeness(NoSync, 2, &by(NoSync)), Some(0));
+    }
+
+    #[test]
+    fn commits_are_compared_by_their_time_and_all_else_by_its_rate() {
+        let fsync = write(Fsync, 10.0, 20.0).result();
+        let (ours, published, unit, is_commit) = figures(&fsync, &by(Fsync)).unwrap();
+        assert!((ours / 30.0 - 1.0).abs() < 0.01 && (published - 1000.0).abs() < 1e-9, "{ours} {published}");
+        assert_eq!((unit, is_commit), ("us", true));
+        let mut unsynced = write(NoSync, 10.0, 0.0).result();
+        (unsynced.iops, unsynced.mib_per_s) = (500.0, 2.0);
+        assert_eq!(figures(&unsynced, &by(NoSync)), Some((500.0, 1000.0, "iops", false)));
+        let by_bytes = Row { iops: None, mib_per_s: Some(4.0), ..by(NoSync) };
+        assert_eq!(figures(&unsynced, &by_bytes), Some((2.0, 4.0, "MiB/s", false)));
+        // What is not above 0 is no figure.
+        for nothing in [0.0, f64::INFINITY] {
+            (unsynced.iops, unsynced.mib_per_s) = (nothing, 2.0);
+            assert_eq!(figures(&unsynced, &Row { mib_per_s: Some(4.0), ..by(NoSync) }), figures(&unsynced, &by_bytes));
+            unsynced.mib_per_s = nothing;
+            assert_eq!(figures(&unsynced, &by_bytes), None);
+        }
+    }
+
+    #[test]
+    fn a_commit_s_time_is_that_of_one_at_a_time() {
+        let fsync = write(Fsync, 10.0, 20.0).result();
+        assert!(commit_us(&fsync).is_some());
+        let others: [Change; 7] = [
+            |result| result.workload.depth = 2,
+            |result| result.workload.jobs = 2,
+            |result| result.workload.sync_every = 2,
+            |result| result.workload.sync = Some(NoSync),
+            |result| result.workload.pattern = Some(Pattern::RandRw),
+            |result| result.commit_us = None,
+            |result| result.commit_us.as_mut().unwrap().mean = 0.0,
+        ];
+        for change in others {
+            let other = changed(&fsync, change);
+            assert_eq!(commit_us(&other), None, "{:?}", other.workload);
+        }
+        assert_eq!(commit_us(&changed(&fsync, |result| result.commit_us.as_mut().unwrap().mean = f64::NAN)), None);
+        let flagged = changed(&write(ODsync, 10.0, 0.0).result(), |result| result.workload.sync_every = 2);
+        assert!(commit_us(&flagged).is_some());
+    }
+
+    fn drive(rows: Vec<Row>) -> &'static Drive {
+        let template = catalogue::drives().first().unwrap().clone();
+        Box::leak(Box::new(Drive { rows, ..template }))
+    }
+
+    fn compared(results: &[TestResult], drive: &'static Drive, setting: WriteCache) -> Option<(f64, Nearest)> {
+        compare(&Case::new(results, None, &HostFacts::default()), drive, setting, true)
+    }
+
+    /// A test whose every operation takes so many microseconds.
+    fn exactly(mut result: TestResult, us: f64) -> TestResult {
+        result.iops = 1e6 / us;
+        if let Some(commits) = &mut result.commit_us {
+            commits.mean = us;
+        }
+        result
+    }
+
+    #[test]
+    fn a_commit_weighs_four_times_as_much_as_a_read() {
+        let results = [exactly(write(Fsync, 10.0, 20.0).result(), 2000.0), exactly(read(80.0).result(), 100.0)];
+        let reads = Row { pattern: Pattern::RandRead, iops: Some(10_000.0), ..by(NoSync) };
+        // Twice as long a commit, and a read as long: ln 2 · 4/5.
+        let (distance, near) = compared(&results, drive(vec![reads.clone(), by(Fsync)]), WriteCache::Default).unwrap();
+        assert!((distance - 0.8 * 2.0_f64.ln()).abs() < 1e-9 && (near.factor - 2.0_f64.powf(0.8)).abs() < 1e-9);
+        assert_eq!(near.compared.iter().map(|test| test.is_commit).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(near.note, None);
+        // Half as long is as far.
+        let results = [exactly(write(Fsync, 10.0, 20.0).result(), 500.0), exactly(read(80.0).result(), 100.0)];
+        let (halved, _) = compared(&results, drive(vec![reads, by(Fsync)]), WriteCache::Default).unwrap();
+        assert!((halved - distance).abs() < 1e-9);
+    }
+
+    #[test]
+    fn runs_of_one_test_count_once_by_their_geometric_mean_and_settings_apart() {
+        let results = [exactly(write(Fsync, 10.0, 20.0).result(), 200.0)];
+        let of = |iops: f64, write_cache: WriteCache| Row { iops: Some(iops), write_cache, ..by(Fsync) };
+        // 100 and 400 us: a geometric mean of 200.
+        let runs = drive(vec![of(10_000.0, WriteCache::On), of(2500.0, WriteCache::On), of(1.0, WriteCache::Off)]);
+        let (distance, near) = compared(&results, runs, WriteCache::On).unwrap();
+        assert!(distance.abs() < 1e-9 && near.compared.len() == 1, "{near:?}");
+        assert_eq!(settings(runs), [WriteCache::On, WriteCache::Off]);
+        let (_, off) = compared(&results, runs, WriteCache::Off).unwrap();
+        assert!((off.factor - 5000.0).abs() < 1e-6 && off.note.unwrap().contains("Nothing published"));
+        assert_eq!(settings(drive(vec![by(Fsync)])), [WriteCache::Default]);
+    }
+
+    #[test]
+    fn one_of_our_tests_that_meets_two_published_ones_counts_once() {
+        let results = [exactly(write(Fsync, 10.0, 20.0).result(), 200.0)];
+        let in_a_row = Row { pattern: Pattern::Write, ..by(Fsync) };
+        let (_, near) = compared(&results, drive(vec![by(Fsync), in_a_row]), WriteCache::Default).unwrap();
+        assert_eq!(near.compared.len(), 1);
+        let (_, near) =
+            compared(&results, drive(vec![by(Fsync), Row { jobs: 8, ..by(Fsync) }]), WriteCache::Default).unwrap();
+        assert_eq!(near.compared.len(), 1, "nobody measured eight jobs here");
+        let eight = exactly(write(Fsync, 10.0, 20.0).jobs(8).result(), 20.0);
+        let both = [results[0].clone(), eight];
+        let rows = vec![by(Fsync), Row { jobs: 8, ..by(Fsync) }];
+        assert_eq!(compared(&both, drive(rows), WriteCache::Default).unwrap().1.compared.len(), 2);
+    }
+
+    #[test]
+    fn a_stand_in_is_the_further_away_the_more_it_differs() {
+        let results = [exactly(write(Fsync, 10.0, 20.0).result(), 1000.0)];
+        let far = |row: Row| compared(&results, drive(vec![row]), WriteCache::Default).map(|(distance, _)| distance);
+        let strides = |row: Row| (far(row).unwrap() / STAND_IN_FACTOR.ln()).round();
+        // Two doublings, and one more for a flush that is not fsync's; three for what has nothing in common.
+        let of = |row: Row, block_bytes: u64| Row { block_bytes, ..row };
+        assert!((strides(of(by(Fsync), 16384)) - 2.0).abs() < 1e-9);
+        assert!((strides(of(row(PublishedSync::Flush), 16384)) - 3.0).abs() < 1e-9);
+        assert!((strides(of(by(ODsync), 2048)) - 4.0).abs() < 1e-9);
+        assert!(far(of(by(Fsync), 64 << 10)).is_some() && far(of(by(Fsync), 128 << 10)).is_none());
+        let (_, near) = compared(&results, drive(vec![of(by(Fsync), 16384)]), WriteCache::Default).unwrap();
+        assert_eq!(near.note.unwrap(), "Compared with its 16 KiB write + fsync, the nearest that was published.");
+        // The nearer of two.
+        let rows = vec![of(by(Fsync), 65536), of(by(Fsync), 8192)];
+        let (distance, _) = compared(&results, drive(rows), WriteCache::Default).unwrap();
+        assert!((distance - STAND_IN_FACTOR.ln()).abs() < 1e-9);
+        let large = changed(&results[0], |result| result.workload.block_bytes = 128 << 10);
+        assert!(!is_stand_in_size(&large) && is_stand_in_size(&results[0]));
+    }
+}

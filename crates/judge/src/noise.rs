@@ -166,4 +166,76 @@ mod tests {
         }
         assert_eq!(two_modes(&broad), None);
     }
+
+    /// A distribution of so many latencies in each of these quarters of an octave.
+    fn binned(counts: &[(u32, u64)]) -> Histogram {
+        let mut histogram = Histogram::new();
+        for &(bin, count) in counts {
+            // Within the bin, off its edges.
+            histogram.record_n((2f64.powf((f64::from(bin) + 0.5) / BINS_PER_DOUBLING)) as u64, count);
+        }
+        histogram
+    }
+
+    #[test]
+    fn groups_are_two_where_each_is_large_and_the_valley_deep_and_they_lie_apart() {
+        let is_two = |counts: &[(u32, u64)]| two_modes(&binned(counts)).is_some();
+        // A tenth of all is enough, and so are 500 of them.
+        assert!(is_two(&[(64, 900), (70, 100)]) && !is_two(&[(64, 901), (70, 99)]));
+        assert!(is_two(&[(64, 100), (70, 900)]) && !is_two(&[(64, 99), (70, 901)]));
+        assert!(is_two(&[(64, 250), (70, 250)]) && !is_two(&[(64, 250), (70, 249)]));
+        // Three quarters of an octave are less than twice as slow, five are more.
+        assert!(!is_two(&[(64, 500), (67, 500)]) && is_two(&[(64, 500), (69, 500)]));
+        // The valley holds at most a fifth of the lower peak.
+        let valley = |depth: u64| [(64, 600), (65, depth), (66, depth), (67, depth), (68, depth), (69, 400)];
+        assert!(is_two(&valley(80)) && !is_two(&valley(81)));
+    }
+
+    #[test]
+    fn the_deepest_valley_parts_the_groups() {
+        let counts = [(64, 400), (65, 20), (66, 20), (67, 20), (68, 20), (69, 20), (70, 400), (76, 200)];
+        let modes = two_modes(&binned(&counts)).unwrap();
+        assert!((modes.slow_share - 200.0 / 1100.0).abs() < 1e-9, "{modes:?}");
+        let us = |bin: f64| 2f64.powf((bin + 0.5) / 4.0) / 1e3;
+        assert!((modes.slow_us - us(76.0)).abs() < 1e-9, "{modes:?}");
+    }
+
+    #[test]
+    fn a_long_tail_is_beyond_fifty_medians_of_enough_operations() {
+        use crate::machines::write;
+        let symptoms = |count: u64, p99_9: f64| {
+            let mut result = write(workload::SyncMethod::Fsync, 10.0, 20.0).result();
+            result.histograms = measurement::Histograms::default();
+            result.steady_state = None;
+            let commits = result.commit_us.as_mut().unwrap();
+            (commits.count, commits.p50, commits.p99_9) = (count, 10.0, p99_9);
+            symptoms_of(&result)
+        };
+        let [symptom] = &symptoms(2000, 510.0)[..] else { panic!("one symptom") };
+        assert_eq!(symptom.what, "one in a thousand of `4 KiB write + fsync` takes 510 µs or more");
+        assert_eq!(symptom.evidence.value, 51.0);
+        assert!(symptoms(2000, 500.0).is_empty() && symptoms(1999, 510.0).is_empty());
+    }
+
+    #[test]
+    fn noise_takes_confidence_down_a_step_and_adds_to_the_doubt() {
+        let symptom = Symptom { what: "it hums".to_owned(), evidence: Evidence::fact("what was heard", "a hum") };
+        let lowered = |confidence: Confidence, doubt: Option<&str>| {
+            let mut finding = Finding {
+                id: String::new(),
+                title: String::new(),
+                evidence: Vec::new(),
+                confidence,
+                doubt: doubt.map(str::to_owned),
+                advice: String::new(),
+            };
+            lower(&mut finding, &symptom);
+            (finding.confidence, finding.doubt.unwrap())
+        };
+        let noise = "The numbers are noisy: it hums.".to_owned();
+        assert_eq!(lowered(Confidence::High, None), (Confidence::Medium, noise.clone()));
+        assert_eq!(lowered(Confidence::Medium, None), (Confidence::Low, noise));
+        let both = "It may rain. The numbers are noisy: it hums.".to_owned();
+        assert_eq!(lowered(Confidence::Low, Some("It may rain.")), (Confidence::Low, both));
+    }
 }

@@ -157,4 +157,60 @@ mod tests {
             assert_eq!(number(value), text);
         }
     }
+
+    #[test]
+    fn a_thousand_is_one_of_the_next_unit() {
+        assert_eq!([999.4, 999.5, 999_499.0, 999_500.0].map(latency), ["999 µs", "1 ms", "999 ms", "1 s"]);
+        assert_eq!([9.99, 12.34, 99.9, 100.0].map(number), ["9.99", "12.3", "99.9", "100"]);
+        assert_eq!([999.4, 1000.0, 12_345.0, 123_456.0].map(number), ["999", "1,000", "12,345", "123,456"]);
+        let two_decimals_or_one = [0.126, 99.126, 100.26, 1234.56].map(rounded);
+        assert_eq!(two_decimals_or_one.map(|value| value.to_string()), ["0.13", "99.13", "100.3", "1234.6"]);
+    }
+
+    #[test]
+    fn what_is_pasted_into_a_shell_stays_one_word() {
+        assert_eq!(shell_word("/dev/disk/by-id/a_b.c:d,e=f@g%h+i"), "/dev/disk/by-id/a_b.c:d,e=f@g%h+i");
+        assert_eq!(["", "a b", "a;b", "it's"].map(shell_word), ["''", "'a b'", "'a;b'", "'it'\\''s'"]);
+        assert_eq!(switch_cache("off", "/dev/sda"), "`flushmark cache off /dev/sda`");
+        assert_eq!(switch_cache("off", "sim:a-drive"), "`--target sim:a-drive,write-cache=off`");
+    }
+
+    #[test]
+    fn every_option_that_stops_flushes_has_one_that_lets_them_through() {
+        let options = ["nobarrier", "barrier=0", "barrier=none", "barrier=off", "fsync_mode=nobarrier", "volatile"];
+        let back = ["barrier", "barrier", "barrier=flush", "barrier=flush", "fsync_mode=posix"].map(Some);
+        assert_eq!(options.map(flushes_again)[..5], back);
+        assert_eq!(flushes_again("volatile"), None);
+    }
+
+    #[test]
+    fn what_a_test_did_is_said_in_few_words() {
+        use workload::Pattern;
+
+        use crate::machines::{read, write};
+        let of = |change: fn(&mut TestResult)| {
+            let mut result = write(SyncMethod::ODsync, 10.0, 0.0).result();
+            change(&mut result);
+            did(&result)
+        };
+        assert_eq!(of(|_| ()), "4 KiB write + O_DSYNC");
+        let asynchronous = |result: &mut TestResult| result.workload.submission = Some(Submission::Asynchronous);
+        assert_eq!(of(asynchronous), "4 KiB write + O_DSYNC, asynchronous");
+        assert_eq!(
+            of(|result| {
+                result.workload.submission = Some(Submission::Asynchronous);
+                (result.workload.depth, result.workload.jobs) = (8, 2);
+            }),
+            "4 KiB write + O_DSYNC, 2 jobs"
+        );
+        assert_eq!(of(|result| result.workload.pattern = None), "a turn of 4 KiB");
+        assert_eq!(of(|result| result.workload.pattern = Some(Pattern::RandRead)), "4 KiB read");
+        assert_eq!(of(|result| result.workload.sync = Some(SyncMethod::None)), "4 KiB write");
+        assert_eq!(did(&read(80.0).jobs(4).result()), "4 KiB read, 4 jobs");
+        for pattern in Pattern::ALL.into_iter().filter(|pattern| pattern.trims()) {
+            let mut discarding = read(80.0).result();
+            discarding.workload.pattern = Some(pattern);
+            assert_eq!(did(&discarding), "4 KiB discard", "{pattern:?}");
+        }
+    }
 }

@@ -192,12 +192,33 @@ mod tests {
     }
 
     #[test]
+    fn the_part_tested_is_from_the_smallest_to_the_largest_of_any_test() {
+        let kept = include_str!("../tests/documents/run-1-model.json");
+        let mut document = RunDocument::from_json(kept).unwrap();
+        let result = document.results[0].clone();
+        document.results = [8192, 4096, 16384]
+            .map(|size_bytes| {
+                let mut result = result.clone();
+                result.workload.size_bytes = size_bytes;
+                result
+            })
+            .to_vec();
+        assert_eq!(document.tested_bytes(), Some(4096..=16384));
+        document.results.clear();
+        assert_eq!(document.tested_bytes(), None);
+    }
+
+    #[test]
     fn what_is_no_document_is_named() {
         insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", \"flu"), @"this is no result document: it does not read as JSON (EOF while parsing a string at line 1 column 34)");
         insta::assert_snapshot!(refusal("[]"), @r#"this is no result document of check or run: it does not say `"schema": "flushmark/run/1"`"#);
         insta::assert_snapshot!(refusal("{\"fio version\": \"fio-3.33\"}"), @r#"this is no result document of check or run: it does not say `"schema": "flushmark/run/1"`"#);
         insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/verify/1\"}"), @"this is a document `flushmark/verify/1`, not a result of check or run (`flushmark/run/1`)");
         insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/2\"}"), @"this is a document `flushmark/run/2` of a newer flushmark; this one reads up to `flushmark/run/1`. Use that version, or a later one");
+        for unknown in ["flushmark/run/0", "flushmark/run/one"] {
+            let refused = refusal(&format!("{{\"schema\": \"{unknown}\"}}"));
+            assert!(refused.starts_with(&format!("this is a document `{unknown}`, not a result")), "{refused}");
+        }
         insta::assert_snapshot!(refusal("{\"schema\": \"flushmark/run/1\", \"suite\": 7}"), @"this says that it is a `flushmark/run/1` document, and does not read as one: invalid type: integer `7`, expected a string at line 1 column 40");
     }
 }

@@ -136,3 +136,22 @@ pub struct Fitness {
     /// Why, in one sentence with the deciding number.
     pub because: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_document_and_labels_differ() {
+        for used in Use::ALL {
+            assert_eq!(serde_json::to_value(used).unwrap(), used.name());
+        }
+        let grades = [Grade::Unknown, Grade::Unfit, Grade::Poor, Grade::Fair, Grade::Good, Grade::Excellent];
+        for grade in grades {
+            assert_eq!(serde_json::to_value(grade).unwrap(), grade.name());
+        }
+        assert_eq!(Use::ALL.map(Use::label).into_iter().collect::<BTreeSet<_>>().len(), Use::ALL.len());
+    }
+}

@@ -337,7 +337,53 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_histogram_has_no_summary() {
-        assert_eq!(Histogram::new().summary(), None);
+    fn an_empty_histogram_has_no_latency_and_no_summary() {
+        let none = Histogram::new();
+        assert!(none.is_empty() && none.summary().is_none());
+        assert_eq!((none.mean_ns(), none.quantile_ns(0.5), none.share_at_or_below(0)), (0.0, 0, 1.0));
+    }
+
+    /// Two of 1000 ns, one of 1200 ns and one of 2000 ns.
+    fn four() -> Histogram {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1000, 2);
+        histogram.record(1200);
+        histogram.record(2000);
+        histogram
+    }
+
+    #[test]
+    fn four_latencies_by_hand() {
+        let four = four();
+        assert_eq!(four.count(), 4);
+        assert_eq!(four.buckets().collect::<Vec<_>>(), [(1000, 2), (1200, 1), (2000, 1)]);
+        assert_eq!([0.5, 0.51, 0.76].map(|quantile| four.quantile_ns(quantile)), [1000, 1200, 2000]);
+        assert!((four.mean_ns() - 1300.0).abs() < 1e-9);
+        for (latency_ns, share) in [(999, 0.0), (1000, 0.5), (1999, 0.75), (2000, 1.0)] {
+            assert!((four.share_at_or_below(latency_ns) - share).abs() < 1e-12, "{latency_ns}");
+        }
+        let LatencySummary { mean, min, p50, p90, p99_99, max, count, .. } = four.summary().unwrap();
+        assert!((mean - 1.3).abs() < 1e-9);
+        assert_eq!(([min, p50, p90, p99_99, max], count), ([1.0, 1.0, 2.0, 2.0, 2.0], 4));
+    }
+
+    #[test]
+    fn histograms_are_equal_by_their_counts() {
+        let (same, mut more) = (four(), four());
+        more.record(1000);
+        assert!(four() == same && four() != more && four() != Histogram::new());
+    }
+
+    #[test]
+    fn a_histogram_of_other_bounds_is_read_into_ours() {
+        let mut finer = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST_NS, 5).unwrap();
+        let mut ours = Histogram::new();
+        for latency_ns in [1500, 1_234_567, 7_654_321_000] {
+            finer.record(latency_ns).unwrap();
+            ours.record(latency_ns);
+        }
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(&finer, &mut bytes).unwrap();
+        assert_eq!(Histogram::from_text(&BASE64.encode(bytes)).unwrap(), ours);
     }
 }

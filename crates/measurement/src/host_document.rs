@@ -57,3 +57,17 @@ impl Effect {
 pub fn json_schema() -> schemars::Schema {
     crate::json_schema::of::<HostDocument>("host", SCHEMA)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_effect_is_how_many_times_as_long_it_takes_as_the_host_is_set() {
+        let ratio = |before_us: f64, after_us: f64| Effect { test: String::new(), before_us, after_us }.ratio();
+        assert!((ratio(30.0, 20.0) - 1.5).abs() < 1e-12);
+        assert!((ratio(20.0, 40.0) - 0.5).abs() < 1e-12);
+        // A latency of nothing compares with nothing.
+        assert!((ratio(30.0, 0.0) - 1.0).abs() < 1e-12);
+    }
+}

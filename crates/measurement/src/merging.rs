@@ -238,7 +238,7 @@ fn joined(parts: &[&TestResult]) -> Result<Series, NotOfOneKind> {
     let mut joined = Series { interval_s, ..Series::new() };
     for part in with_series() {
         let series = &part.series;
-        if (series.interval_s - interval_s).abs() > f64::EPSILON {
+        if series.interval_s.total_cmp(&interval_s).is_ne() {
             let (first_s, other_s) = (interval_s, series.interval_s);
             return Err(NotOfOneKind::Interval { test: part.test.clone(), first_s, other_s });
         }

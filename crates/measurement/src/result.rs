@@ -466,3 +466,6 @@ impl TestResult {
         self.commit_us.or(self.write_us).or(self.read_us)
     }
 }
+
+#[cfg(test)]
+mod tests;

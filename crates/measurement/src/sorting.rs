@@ -169,6 +169,11 @@ mod tests {
             reading_cpu_s: 0.5,
             first_row_s: Some(8.0),
         };
+        let thrice = serde_json::to_value(SortFigures::sum([one; 3]).unwrap()).unwrap();
+        for (figure, once) in serde_json::to_value(one).unwrap().as_object().unwrap() {
+            let times = if figure == "first_row_s" { 1.0 } else { 3.0 };
+            assert_eq!(thrice[figure].as_f64(), once.as_f64().map(|once| times * once), "{figure}");
+        }
         let three = SortFigures::sum([one, one, SortFigures { first_row_s: Some(2.0), ..one }]).unwrap();
         assert_eq!((three.sorts, three.records, three.runs), (3, 30, 6));
         assert_eq!((three.own_s(), three.kernel_s(), three.drive_s()), (18.0, 4.5, 22.5));
@@ -177,6 +182,9 @@ mod tests {
         let parts_s: f64 = three.parts().iter().map(|(_, part_s)| part_s).sum();
         assert!((parts_s - three.total_s()).abs() < 1e-9, "{three:?}");
         assert_eq!(three.first_row_s, Some(6.0));
+        let late = SortFigures { first_row_s: Some(2.0), ..one };
+        let pair = SortFigures::sum([one, late]).unwrap();
+        assert_eq!(SortFigures::sum([one, pair]).unwrap().first_row_s, Some(6.0), "each sort weighs the same");
         let cut_off = SortFigures { first_row_s: None, ..one };
         assert_eq!(SortFigures::sum([one, cut_off]).unwrap().first_row_s, None);
         assert_eq!(SortFigures::sum([]), None);

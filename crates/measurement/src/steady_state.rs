@@ -56,12 +56,10 @@ impl Window {
         let largest = rounds.iter().copied().fold(f64::MIN, f64::max);
         let smallest = rounds.iter().copied().fold(f64::MAX, f64::min);
         let middle = (count - 1.0) / 2.0;
-        let (mut covariance, mut variance) = (0.0, 0.0);
-        for (index, value) in rounds.iter().enumerate() {
-            let offset = index as f64 - middle;
-            covariance += offset * (value - average);
-            variance += offset * offset;
-        }
+        // They add up to 0, so that the average need not be taken off the values.
+        let offsets = || (0..rounds.len()).map(|index| index as f64 - middle);
+        let covariance: f64 = offsets().zip(rounds).map(|(offset, value)| offset * value).sum();
+        let variance: f64 = offsets().map(|offset| offset * offset).sum();
         let excursion = (covariance / variance).abs() * (count - 1.0);
         Some(Window {
             average,
@@ -168,5 +166,43 @@ mod tests {
     fn a_long_run_is_cut_into_at_most_25_rounds() {
         let steady = SteadyState::of(&series(&[100.0; 120])).unwrap();
         assert!((steady.round_s - 5.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn either_limit_alone_is_enough_to_fail_and_at_the_limit_it_holds() {
+        let holds = |rounds: [f64; 5]| Window::over(&rounds).unwrap().holds();
+        // An average of 100 and, by symmetry, no slope: the range decides.
+        assert!(holds([90.0, 110.0, 100.0, 110.0, 90.0]));
+        assert!(!holds([89.9, 110.1, 100.0, 110.1, 89.9]));
+        // A straight line: what it falls by is both, and the slope's limit is the lower one.
+        assert!(holds([105.0, 102.5, 100.0, 97.5, 95.0]));
+        assert!(!holds([105.1, 102.55, 100.0, 97.45, 94.9]));
+    }
+
+    #[test]
+    fn a_run_without_operations_has_a_window_of_nothing_and_is_not_steady() {
+        let steady = SteadyState::of(&series(&[0.0; 5])).unwrap();
+        assert!(!steady.reached);
+        assert_eq!(steady.iops, Window { average: 0.0, range_percent: 0.0, slope_percent: 0.0 });
+        assert_eq!((steady.since_s, steady.commit), (None, None));
+    }
+
+    #[test]
+    fn rounds_are_means_of_their_intervals_and_count_in_seconds() {
+        // 50 intervals make 25 rounds of two. The first five rise; after them every second
+        // interval is 20 % off its neighbour and no round is off any other.
+        let iops = |at: usize| if at < 10 { 500.0 + 100.0 * at as f64 } else { 90.0 + 20.0 * (at % 2) as f64 };
+        let series = Series { interval_s: 2.0, ..series(&(0..50).map(iops).collect::<Vec<_>>()) };
+        let steady = SteadyState::of(&series).unwrap();
+        assert!(steady.reached);
+        assert_eq!((steady.round_s, steady.since_s), (4.0, Some(20.0)));
+        assert_eq!(steady.iops, Window { average: 100.0, range_percent: 0.0, slope_percent: 0.0 });
+    }
+
+    #[test]
+    fn latency_has_to_settle_as_well() {
+        let mut series = series(&[100.0; 5]);
+        series.commit_p50_us = [50.0, 100.0, 150.0, 200.0, 250.0].map(Some).to_vec();
+        assert!(!SteadyState::of(&series).unwrap().reached);
     }
 }

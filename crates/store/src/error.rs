@@ -110,3 +110,15 @@ impl StoreError {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_name_is_wrong_use_and_a_full_disk_is_not() {
+        let is_wrong = |problem: Problem| StoreError { store: String::new(), problem }.is_wrong_use();
+        assert!(is_wrong(Problem::Absent) && is_wrong(Problem::NoRun(RunId(7))));
+        assert!(!is_wrong(Problem::Full) && !is_wrong(Problem::Gone(String::new())));
+    }
+}

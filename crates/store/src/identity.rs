@@ -60,3 +60,41 @@ fn is_half(kept: &RunDocument, document: &RunDocument) -> bool {
     };
     *kept == begun && document.results.starts_with(&kept.results)
 }
+
+#[cfg(test)]
+mod tests {
+    use measurement::{Confidence, Evidence, Finding, Fitness, Grade, Skipped, Use};
+
+    use super::*;
+
+    #[test]
+    fn a_half_is_the_same_run_without_its_end() {
+        let text = include_str!("../../measurement/tests/documents/run-1-check.json");
+        let mut whole = RunDocument::from_json(text).unwrap();
+        whole.skipped = vec![Skipped { test: "512 B".to_owned(), because: "no such blocks".to_owned() }];
+        whole.findings = vec![Finding {
+            id: "x".to_owned(),
+            title: "X.".to_owned(),
+            evidence: vec![Evidence::fact("a", "b")],
+            confidence: Confidence::Low,
+            doubt: None,
+            advice: String::new(),
+        }];
+        whole.fitness.insert(Use::General, Fitness { grade: Grade::Good, because: "it is".to_owned() });
+        let half = |tests: usize| RunDocument {
+            results: whole.results[..tests].to_vec(),
+            skipped: Vec::new(),
+            findings: Vec::new(),
+            fitness: std::collections::BTreeMap::new(),
+            ..whole.clone()
+        };
+        for tests in [0, 2, whole.results.len()] {
+            assert!(is_half(&half(tests), &whole), "{tests}");
+        }
+        let mut other_test = half(2);
+        other_test.results[1].ops += 1;
+        assert!(!is_half(&other_test, &whole));
+        assert!(!is_half(&RunDocument { smoke: true, ..half(2) }, &whole));
+        assert!(!is_half(&whole, &whole), "it has its end");
+    }
+}

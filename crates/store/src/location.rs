@@ -118,4 +118,12 @@ mod tests {
         assert_eq!(of("d", "/h"), Some(Location::Sqlite("/h/.local/share/flushmark/results.db".into())));
         assert_eq!(of("", ""), None);
     }
+
+    #[test]
+    fn what_could_be_no_scheme_is_a_files_name() {
+        for name in ["a b://c", "://c", "/srv/x://y"] {
+            assert_eq!(name.parse(), Ok(Location::Sqlite(name.into())));
+        }
+        assert_eq!("git+ssh://h".parse::<Location>(), Err(NoLocation::Scheme("git+ssh".to_owned())));
+    }
 }

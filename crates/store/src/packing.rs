@@ -99,4 +99,10 @@ mod tests {
         assert_eq!(digest(&RunDocument::from_json(&pretty).unwrap()).unwrap(), digest(&document()).unwrap());
         assert_ne!(digest(&RunDocument { smoke: true, ..document() }).unwrap(), digest(&document()).unwrap());
     }
+
+    #[test]
+    fn a_header_has_no_tests() {
+        let header: RunDocument = unpack(&pack_header(&document()).unwrap()).unwrap();
+        assert!(header == RunDocument { results: Vec::new(), ..document() });
+    }
 }

@@ -20,7 +20,7 @@ use crate::migrations::Migration;
 /// The key of the lock under which the schema is changed; `FLSM`.
 const MIGRATION_KEY: i64 = 0x464C_534D;
 /// The key of the lock under which documents are looked for and kept; one more.
-const INSERT_KEY: i64 = MIGRATION_KEY + 1;
+const INSERT_KEY: i64 = 0x464C_534E;
 /// The first half of the keys of runs' locks; the second is the run's number.
 const RUN_KEY: i32 = 0x464C_534D;
 
@@ -146,7 +146,6 @@ fn value(row: &postgres::Row, column: usize) -> Result<Value, postgres::Error> {
         Type::INT4 => {
             row.try_get::<_, Option<i32>>(column)?.map_or(Value::Null, |number| Value::Integer(number.into()))
         }
-        Type::BOOL => row.try_get::<_, Option<bool>>(column)?.map_or(Value::Null, |yes| Value::Integer(yes.into())),
         Type::FLOAT8 => row.try_get::<_, Option<f64>>(column)?.map_or(Value::Null, Value::Real),
         Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(column)?.map_or(Value::Null, Value::Blob),
         _ => row.try_get::<_, Option<String>>(column)?.map_or(Value::Null, Value::Text),
@@ -218,5 +217,72 @@ impl Engine for Postgres {
             &[i64::from(RUN_KEY).into(), i64::from(run as u32).into()],
         )?;
         Ok(held.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use postgresql::Server;
+
+    use super::*;
+
+    const WAIT: Duration = Duration::from_secs(3);
+
+    #[test]
+    fn what_a_server_refuses_has_its_cause() {
+        let Some(server) = Server::start("what_a_server_refuses_has_its_cause") else { return };
+        let mut engine = Postgres::open(&server.database("causes"), WAIT).unwrap_or_else(|problem| panic!("{problem}"));
+        let mut raised = |code: &str| {
+            let sql = format!("DO $$ BEGIN RAISE EXCEPTION 'why' USING ERRCODE = '{code}'; END $$");
+            engine.batch(&sql).unwrap_err()
+        };
+        assert!(matches!(raised("55P03"), Problem::Locked(WAIT)));
+        assert!(matches!(raised("53100"), Problem::Full));
+        for code in ["57P01", "57P02", "57P03"] {
+            assert!(matches!(raised(code), Problem::Gone(said) if said == "why"), "{code}");
+        }
+        for code in ["XX001", "XX002"] {
+            assert!(matches!(raised(code), Problem::Damaged(said) if said == "why"), "{code}");
+        }
+        assert!(matches!(raised("22012"), Problem::Refused(said) if said == "why"));
+    }
+
+    #[test]
+    fn every_type_that_is_asked_for_is_read() {
+        let Some(server) = Server::start("every_type_that_is_asked_for_is_read") else { return };
+        let mut engine = Postgres::open(&server.database("types"), WAIT).unwrap_or_else(|problem| panic!("{problem}"));
+        let sql = "SELECT 1::bigint, 2, 1.5::float8, 'text', '\\x0708'::bytea, NULL::bigint";
+        let Row(cells) = engine.one(sql, &[]).unwrap().unwrap();
+        let text = Value::Text("text".to_owned());
+        let blob = Value::Blob(vec![7, 8]);
+        assert_eq!(cells, [Value::Integer(1), Value::Integer(2), Value::Real(1.5), text, blob, Value::Null]);
+    }
+
+    #[test]
+    fn a_run_is_held_until_it_is_released_or_its_connection_ends() {
+        let Some(server) = Server::start("a_run_is_held_until_it_is_released_or_its_connection_ends") else { return };
+        let url = server.database("locks");
+        let open = || Postgres::open(&url, WAIT).unwrap_or_else(|problem| panic!("{problem}"));
+        let (mut here, mut there) = (open(), open());
+        here.hold(7).unwrap();
+        assert!(there.is_held(7, "").unwrap() && !there.is_held(8, "").unwrap());
+        here.release(7).unwrap();
+        assert!(!there.is_held(7, "").unwrap());
+
+        // One inserts and one migrates, but no two do the same.
+        here.begin_insert().unwrap();
+        there.begin_migration().unwrap();
+        there.batch("ROLLBACK; SET lock_timeout = 200").unwrap();
+        assert!(matches!(there.begin_insert().unwrap_err(), Problem::Locked(_)));
+        there.batch("ROLLBACK").unwrap();
+        here.batch("ROLLBACK").unwrap();
+        here.begin_migration().unwrap();
+        assert!(matches!(there.begin_migration().unwrap_err(), Problem::Locked(_)));
+        here.batch("ROLLBACK").unwrap();
+        there.batch("ROLLBACK").unwrap();
+
+        // Who reads cannot write.
+        here.begin_reading().unwrap();
+        assert!(matches!(here.batch("CREATE TABLE public.x (y int)").unwrap_err(), Problem::Refused(_)));
     }
 }

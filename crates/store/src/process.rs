@@ -47,6 +47,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_boot_and_the_namespace_have_names() {
+        assert_eq!(boot().len(), "01234567-89ab-cdef-0123-456789abcdef".len(), "{}", boot());
+        assert!(namespace().starts_with("pid:["), "{}", namespace());
+    }
+
+    #[test]
     fn this_one_lives_and_a_dead_one_does_not() {
         assert!(lives(&this()));
         let mut child = std::process::Command::new("true").spawn().unwrap();

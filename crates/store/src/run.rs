@@ -256,4 +256,61 @@ mod tests {
             assert!(wrong.parse::<Tag>().is_err(), "{wrong}");
         }
     }
+
+    fn modelled() -> RunDocument {
+        RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-model.json")).unwrap()
+    }
+
+    #[test]
+    fn each_drive_is_named_once_and_only_if_it_has_a_name() {
+        let imported = |drive: &str| {
+            let source = measurement::Source { tool: "fio".to_owned(), version: None, drive: Some(drive.to_owned()) };
+            RunDocument { source: Some(source), ..modelled() }
+        };
+        let models = |document: &RunDocument| -> Vec<Option<String>> {
+            DriveName::of(document).into_iter().map(|drive| drive.model).collect()
+        };
+        let [first, other] = ["Samsung 980 1 TB", "another"].map(|model| Some(model.to_owned()));
+        assert_eq!(models(&modelled()), std::slice::from_ref(&first));
+        assert_eq!(models(&imported("Samsung 980 1 TB")), std::slice::from_ref(&first));
+        assert_eq!(models(&imported("another")), [first, other.clone()]);
+        assert_eq!(models(&RunDocument { drive: None, ..imported("another") }), [other]);
+        assert_eq!(DriveName::of(&RunDocument { drive: None, ..modelled() }), []);
+    }
+
+    #[test]
+    fn programs_read_numbers_words_and_times_as_text() {
+        let uuid = Uuid::from_u128(7);
+        let summary = Summary {
+            id: RunId(12),
+            uuid,
+            at: "2026-11-20T10:00:00Z".parse().unwrap(),
+            host: None,
+            drives: Vec::new(),
+            suite: "quick".to_owned(),
+            target: "/srv".to_owned(),
+            tool: "fio".to_owned(),
+            tests: 1,
+            headline: None,
+            tags: vec!["fleet".parse().unwrap()],
+            note: String::new(),
+            state: State::Complete,
+        };
+        let value = serde_json::to_value(&summary).unwrap();
+        assert_eq!((&value["id"], &value["tags"][0]), (&12.into(), &"fleet".into()));
+        assert_eq!((&value["uuid"], &value["at"]), (&uuid.to_string().into(), &"2026-11-20T10:00:00Z".into()));
+        assert_eq!((summary.id.number(), summary.id.to_string()), (12, "12".to_owned()));
+        assert_eq!((summary.tags[0].as_str(), summary.tags[0].to_string()), ("fleet", "fleet".to_owned()));
+        for state in [State::Running, State::Complete, State::Interrupted] {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+        }
+    }
+
+    #[test]
+    fn a_run_is_whole_if_each_test_came_to_its_limit() {
+        let mut document = modelled();
+        assert_eq!(State::from(End::of(&document)), State::Complete);
+        document.results.last_mut().unwrap().ended = Ended::Interrupted;
+        assert_eq!(State::from(End::of(&document)), State::Interrupted);
+    }
 }

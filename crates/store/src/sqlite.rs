@@ -39,13 +39,13 @@ impl Sqlite {
                 because.map_or_else(|| Problem::Io(error.to_string()), Problem::Unwritable)
             })?;
         }
-        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
         // SQLite knows names that mean no file, such as `:memory:` and `file:...`; none of them begins like this.
         match Sqlite::over(&Path::new(".").join(path), path, flags, wait) {
             // A log cannot be shared in a directory that is read-only. A file that nobody can be writing to needs none.
             Err(Problem::Unwritable(_) | Problem::ReadOnly | Problem::Io(_)) if path.exists() && !has_log(path) => {
-                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
                 Sqlite::over(&unchanging(path), path, flags, wait)
             }
             opened => opened,
@@ -217,5 +217,68 @@ impl Engine for Sqlite {
 
     fn is_held(&mut self, _run: i64, writer: &str) -> Result<bool, Problem> {
         Ok(process::lives(writer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn each_code_has_its_cause() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("results.db");
+        let wait = Duration::from_secs(3);
+        let of =
+            |code: i32, path: &Path| problem(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None), path, wait);
+        assert!(matches!(of(ffi::SQLITE_NOTADB, &path), Problem::NotADatabase));
+        assert!(matches!(of(ffi::SQLITE_CORRUPT, &path), Problem::Damaged(_)));
+        for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED] {
+            assert!(matches!(of(code, &path), Problem::Locked(waited) if waited == wait));
+        }
+        // Nothing keeps anybody from writing there, so that it is as SQLite says.
+        assert!(matches!(of(ffi::SQLITE_READONLY, &path), Problem::ReadOnly));
+        assert!(matches!(of(ffi::SQLITE_FULL, &path), Problem::Full));
+        for code in [ffi::SQLITE_CANTOPEN, ffi::SQLITE_PERM, ffi::SQLITE_IOERR] {
+            assert!(matches!(of(code, &path), Problem::Io(_)));
+        }
+        assert!(matches!(problem(&rusqlite::Error::InvalidQuery, &path, wait), Problem::Damaged(_)));
+        // Nobody makes a file in /sys, whatever SQLite says of it.
+        let sys = Path::new("/sys/results.db");
+        for code in [ffi::SQLITE_READONLY, ffi::SQLITE_FULL, ffi::SQLITE_CANTOPEN, ffi::SQLITE_PERM] {
+            assert!(matches!(of(code, sys), Problem::Unwritable(_)), "{code}");
+        }
+        assert!(matches!(of(ffi::SQLITE_IOERR, sys), Problem::Io(_)));
+    }
+
+    #[test]
+    fn a_log_counts_if_something_is_in_it() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, log) = (place.path().join("results.db"), place.path().join("results.db-wal"));
+        assert!(!has_log(&path));
+        std::fs::write(&log, "").unwrap();
+        assert!(!has_log(&path));
+        std::fs::write(&log, "x").unwrap();
+        assert!(has_log(&path));
+    }
+
+    #[test]
+    fn a_path_stays_itself_in_a_uri() {
+        assert_eq!(unchanging(Path::new("/a b/50%?#.db")), Path::new("file:/a b/50%25%3f%23.db?immutable=1"));
+    }
+
+    #[test]
+    fn a_store_is_known_by_its_mark_and_a_new_one_by_having_nothing() {
+        let is_taken = |sql: &str| {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("results.db");
+            Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+            Sqlite::open(&path, true, Duration::from_secs(3)).is_ok()
+        };
+        let ours = format!("PRAGMA application_id = {APPLICATION_ID};");
+        assert!(is_taken("") && is_taken(&ours) && is_taken(&format!("{ours} CREATE TABLE x (y)")));
+        assert!(!is_taken("PRAGMA application_id = 7") && !is_taken("CREATE TABLE x (y)"));
     }
 }

@@ -151,3 +151,49 @@ pub(crate) fn tag(engine: &mut dyn Engine, id: RunId, tag: &Tag) -> Result<(), P
     let sql = "INSERT INTO tags (run, tag) VALUES ($1, $2) ON CONFLICT (run, tag) DO NOTHING";
     engine.execute(sql, &[id.0.into(), tag.as_str().into()]).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked() -> RunDocument {
+        RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
+    }
+
+    #[test]
+    fn the_epoch_is_a_time_that_nobody_knows() {
+        let of = |started_at: &str| RunDocument { started_at: started_at.to_owned(), ..checked() };
+        assert_eq!(said_at(&of("1970-01-01T00:00:00Z")), None);
+        assert_eq!(said_at(&of("1970-01-01T00:00:01Z")), Timestamp::from_second(1).ok());
+        assert_eq!(said_at(&of("yesterday")), None);
+        let before = Timestamp::now().as_second();
+        let kept = at(&of("1970-01-01T00:00:00Z"));
+        assert!((before..=Timestamp::now().as_second()).contains(&kept.as_second()), "{kept}");
+        assert_eq!(kept.subsec_nanosecond(), 0);
+    }
+
+    #[test]
+    fn who_measured_is_named_with_a_version_that_is_known() {
+        let by = |version: Option<&str>| {
+            let version = version.map(str::to_owned);
+            let source = measurement::Source { tool: "fio".to_owned(), version, drive: None };
+            tool(&RunDocument { source: Some(source), ..checked() })
+        };
+        assert_eq!([by(Some("3.33")), by(None)], ["fio 3.33", "fio"]);
+        let own = RunDocument { source: None, flushmark: "0.1.0".to_owned(), ..checked() };
+        assert_eq!(tool(&own), "flushmark 0.1.0");
+    }
+
+    #[test]
+    fn a_directory_or_file_is_known_by_its_whole_path() {
+        let of = |kind: &str| {
+            let mut document = checked();
+            document.target = measurement::TargetRecord { given: "here".to_owned(), kind: kind.to_owned() };
+            document.drive.as_mut().unwrap().path = "/srv/here".into();
+            target(&document)
+        };
+        assert_eq!(["directory", "file", "block-device"].map(of), ["/srv/here", "/srv/here", "here"]);
+        let nowhere = RunDocument { drive: None, ..checked() };
+        assert_eq!(target(&nowhere), nowhere.target.given);
+    }
+}

@@ -99,6 +99,10 @@ fn a_server_says_no_or_goes_away() {
         text.replace(&server.directory().display().to_string().replace('/', "%2F"), "SOCKET")
     };
     insta::assert_snapshot!(shown(&server, refusal(&server.url_with("wrong", "postgres"))), @r#"the store postgres://postgres@SOCKET/postgres does not let this user in: password authentication failed for user "postgres". A password is taken from PGPASSWORD, from the file that PGPASSFILE names or ~/.pgpass, or from the URL"#);
+    // No password at all, which the client finds out by itself.
+    let silent = server.url_with("", "postgres").replace(":@", "@");
+    let silent = refusal(&format!("{silent}?passfile=%2Fnowhere"));
+    assert!(silent.contains("does not let this user in: password missing"), "{silent}");
     insta::assert_snapshot!(shown(&server, refusal(&server.url("absent"))), @r#"the store postgres://postgres@SOCKET/absent is not there: database "absent" does not exist. Make it with `createdb`"#);
 
     let location = Location::Postgres(server.database("fleet"));

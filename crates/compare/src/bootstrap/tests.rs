@@ -158,6 +158,107 @@ fn percentiles_are_compared_by_their_geometric_mean() {
     assert!((spread.ratio - 0.5).abs() < 1e-12);
 }
 
+/// 16 seconds around 10, 2 off it, two by two: of the 15 neighbours 8 are alike and 7 opposite.
+const PAIRS: [f64; 16] = [12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0, 12.0, 12.0, 8.0, 8.0];
+
+#[test]
+fn what_blocks_forget_is_that_of_an_autoregression_of_the_memory_found() {
+    // Squares add up to 16 · 4, products of neighbours to 4. The estimate of the memory, its bias taken
+    // off, is (4/64 · 16 + 1) / (16 - 3) = 2/13. Of the variance of a long mean, (1 + 2/13) / (1 - 2/13)
+    // = 15/11 of a second's, blocks of 3 keep 1 + 2 · 2/3 · 2/13 + 2 · 1/3 · 4/169 = 619/507.
+    let forgotten = Run::new(&PAIRS).forgotten();
+    assert!((forgotten - (15.0 / 11.0 * 507.0 / 619.0_f64).sqrt()).abs() < 1e-12, "{forgotten}");
+    assert!(Run::new(&PAIRS[..15]).forgotten() > 1.0);
+    // Fewer seconds tell of no memory, and neither do equal ones or those that alternate.
+    assert!((Run::new(&PAIRS[..14]).forgotten() - 1.0).abs() < 1e-12);
+    assert!((Run::new(&[10.0; 20]).forgotten() - 1.0).abs() < 1e-12);
+    assert!((Run::new(&[8.0, 12.0].repeat(10)).forgotten() - 1.0).abs() < 1e-12);
+    // However much seconds resemble each other, the memory is at most 0.9.
+    let climb = Run::new(&(1..=20).map(f64::from).collect::<Vec<_>>()).forgotten();
+    // Blocks of 3 keep 1 + 4/3 · 0.9 + 2/3 · 0.81 = 2.74 of 19.
+    assert!((climb - (19.0 / 2.74_f64).sqrt()).abs() < 1e-9, "{climb}");
+}
+
+/// Runs of equal seconds: as many as given, each at e to its level.
+fn runs_at(levels: &[i32], seconds: usize) -> Vec<Seconds> {
+    levels.iter().map(|&level| Seconds::Percentiles(vec![f64::from(level).exp(); seconds])).collect()
+}
+
+#[test]
+fn runs_lend_how_far_they_lie_apart() {
+    let side = |levels: &[i32], seconds: usize| Side::new(&runs_at(levels, seconds)).unwrap();
+    // Levels of 1, 2 and 6 lie 2, 1 and 3 off their mean: a variance of 14 / 2.
+    let several = side(&[1, 2, 6], 10);
+    assert!((several.between() - 7.0_f64.sqrt()).abs() < 1e-9);
+    assert!((several.pieces() - 3.0).abs() < 1e-12 && (side(&[1], 16).pieces() - 16.0 / 3.0).abs() < 1e-12);
+    let mixed = [runs_at(&[1], 10), runs_at(&[1], 20)].concat();
+    assert!((Side::new(&mixed).unwrap().length() - 15.0).abs() < 1e-12);
+    // A run of a quarter of their length varies at most twice as much; a longer one as much as they.
+    let lent = |own: &Side| lent_by(&several, own).unwrap();
+    assert!((lent(&side(&[1], 10)) - 7.0_f64.sqrt()).abs() < 1e-9);
+    assert!((lent(&side(&[1], 40)) - 7.0_f64.sqrt()).abs() < 1e-9);
+    let long = side(&[1, 2, 6], 40);
+    assert!((lent_by(&long, &side(&[1], 10)).unwrap() - 28.0_f64.sqrt()).abs() < 1e-9);
+    // Several need nothing, and a single one has nothing to lend.
+    assert_eq!(lent_by(&several, &long), None);
+    assert_eq!(lent_by(&side(&[1], 10), &side(&[1], 10)), None);
+}
+
+#[test]
+fn the_error_of_several_runs_is_that_of_their_mean() {
+    // Levels of -1, 1, -1 and 1 have a variance of 4/3, and their mean has 1/3; -2, 0 and 2 have 4, and
+    // their mean 4/3.
+    let spread = spread(&runs_at(&[-1, 1, -1, 1], 5), &runs_at(&[-2, 0, 2], 5)).unwrap();
+    let (first, second) = (1.0 / 3.0, 4.0 / 3.0);
+    assert!((spread.error.powi(2) / (first + second) - 1.0).abs() < 0.1, "{spread:?}");
+    // Welch: (1/3 + 4/3)² / ((1/3)² / 3 + (4/3)² / 2) = 2.7.
+    let welch = (first + second).powi(2) / (first.powi(2) / 3.0 + second.powi(2) / 2.0);
+    assert!((spread.freedom / welch - 1.0).abs() < 0.1, "{spread:?}");
+    // Both ends lie about as far off as Student's distribution says.
+    let student = student::beyond(MISSES, spread.freedom) * spread.error;
+    for end in [-spread.low.ln(), spread.high.ln()] {
+        assert!((end / student - 1.0).abs() < 0.25, "{spread:?}: {end} for {student}");
+    }
+    assert!((spread.ratio - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_run_without_noise_borrows_that_of_the_others() {
+    // The mean of five runs varies by a fifth of what runs vary by; a single one by all of it.
+    let levels = [-2, -1, 0, 1, 2];
+    let spread = spread(&runs_at(&levels, 10), &runs_at(&[0], 10)).unwrap();
+    assert!((spread.error.powi(2) / (2.5 * 1.2) - 1.0).abs() < 0.1, "{spread:?}");
+    assert!((spread.freedom - 4.0).abs() < 1e-12, "{spread:?}");
+}
+
+#[test]
+fn draws_are_even_and_normal() {
+    let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(7));
+    let mut counts = [0; 3];
+    (0..30_000).for_each(|_| counts[draw.below(3)] += 1);
+    assert!(counts.iter().all(|count| (9_700..10_300).contains(count)), "{counts:?}");
+    let uniform: Vec<f64> = (0..30_000).map(|_| draw.uniform()).collect();
+    assert!(uniform.iter().all(|value| (0.0..1.0).contains(value)));
+    assert!((variance(&uniform) * 12.0 - 1.0).abs() < 0.03);
+    let normal: Vec<f64> = (0..30_000).map(|_| draw.normal()).collect();
+    let mean = normal.iter().sum::<f64>() / 30_000.0;
+    let outside = normal.iter().filter(|value| value.abs() > NORMAL).count();
+    assert!(mean.abs() < 0.02 && (variance(&normal) - 1.0).abs() < 0.03, "{mean}");
+    assert!((1_350..1_650).contains(&outside), "{outside} of 30000 for 1500");
+}
+
+#[test]
+fn small_sums_by_hand() {
+    assert!((variance(&[1.0, 2.0, 3.0, 4.0]) - 5.0 / 3.0).abs() < 1e-12);
+    assert!([0.5, 1.0].into_iter().all(|pieces| widened(pieces).abs() < 1e-12));
+    assert!((widened(2.0) - 2.0_f64.sqrt()).abs() < 1e-12 && (widened(5.0) - 1.25_f64.sqrt()).abs() < 1e-12);
+    // From any table: 5 % lie beyond 2.571 errors with 5 degrees of freedom.
+    let spread = Spread { ratio: 1.0, low: 0.9, high: 1.1, error: 0.1, freedom: 5.0 };
+    for logarithm in [0.2571_f64, -0.2571] {
+        assert!((spread.chance_of(logarithm.exp()) - 0.05).abs() < 1e-4);
+    }
+}
+
 #[test]
 fn blocks_are_cube_roots_rounded_up() {
     assert_eq!([1, 8, 15, 27, 28, 64, 120].map(block_length), [1, 2, 3, 3, 4, 4, 5]);
@@ -167,6 +268,7 @@ fn blocks_are_cube_roots_rounded_up() {
 fn no_interval_where_nothing_speaks_for_one() {
     let rates = |count: usize| Seconds::Rates(vec![100.0; count]);
     assert_eq!(spread(&[rates(12)], &[rates(30)]), Err(NoInterval::TooShort { seconds: 12, least: 15 }));
+    assert_eq!(spread(&[rates(12)], &[rates(20)]), Err(NoInterval::TooShort { seconds: 12, least: 15 }));
     assert_eq!(spread(&[rates(30)], &[rates(0)]), Err(NoInterval::NoSeries));
     assert_eq!(spread(&[rates(30)], &[]), Err(NoInterval::NoSeries));
     assert_eq!(spread(&[rates(30)], &[Seconds::Rates(vec![0.0; 30])]), Err(NoInterval::Stalled));

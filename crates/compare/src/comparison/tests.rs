@@ -311,3 +311,137 @@ fn the_document_holds_to_its_schema_s_name_and_reads_as_json() {
     assert_eq!(value["candidates"][0]["tests"][0]["metrics"][0]["metric"], "iops");
     assert_eq!(value["candidates"][0]["tests"][0]["metrics"][0]["verdict"]["is"], "open");
 }
+
+/// A figure whose ratio is `ratio` and whose seconds' ratio is `seconds`, between 0.9 and 1.1 times it.
+fn judged(baseline: f64, candidate: f64, seconds: f64) -> MetricComparison {
+    let spread = Spread { ratio: seconds, low: 0.9, high: 1.1, error: 0.05, freedom: 10.0 };
+    MetricComparison::of(Metric::Iops, baseline, candidate, Ok(spread))
+}
+
+#[test]
+fn an_interval_speaks_for_a_figure_that_moved_as_its_seconds_did() {
+    // The interval is 1.8 to 2.2, and a hundredth of each end is taken to be the series' own.
+    for (seconds, speaks) in [(1.77, false), (1.79, true), (2.0, true), (2.21, true), (2.23, false)] {
+        let figure = judged(100.0, 200.0, seconds);
+        assert_eq!(figure.interval.is_some(), speaks, "{seconds}");
+        let expected = if speaks {
+            Verdict::Different { direction: Direction::Better }
+        } else {
+            Verdict::Open { because: Undecided::FewSecondsDecide }
+        };
+        assert_eq!(figure.verdict, expected, "{seconds}");
+    }
+    let figure = judged(100.0, 200.0, 2.0);
+    let Interval { low, high, .. } = figure.interval.unwrap();
+    assert!((low - 1.8).abs() < 1e-12 && (high - 2.2).abs() < 1e-12);
+    assert!((figure.change().unwrap() - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_ratio_needs_two_figures_above_0() {
+    let zero = Verdict::Open { because: Undecided::Zero };
+    let nothing_before = judged(0.0, 100.0, 1.0);
+    assert_eq!((nothing_before.ratio, nothing_before.change(), nothing_before.verdict), (None, None, zero));
+    let nothing_left = judged(100.0, 0.0, 1.0);
+    assert_eq!((nothing_left.ratio, nothing_left.change(), nothing_left.verdict), (Some(0.0), Some(-1.0), zero));
+}
+
+/// Tests whose rates are all called different, each by so much chance; and which of them stay so.
+fn guarded(chances: &[f64]) -> Vec<bool> {
+    let baseline = [run(vec![result(FSYNC, 1000.0, 30, 1)])];
+    let candidate = [run(vec![result(FSYNC, 500.0, 30, 2)])];
+    let test = against(&baseline, &candidate).tests.remove(0);
+    let of = |&chance: &f64| {
+        let mut test = test.clone();
+        for figure in &mut test.metrics {
+            if let Some(interval) = &mut figure.interval {
+                interval.chance = chance;
+            }
+        }
+        test
+    };
+    let mut tests: Vec<TestComparison> = chances.iter().map(of).collect();
+    guard_against_chance(&mut tests, Metric::Iops);
+    let different = |test: &TestComparison, metric: Metric| {
+        matches!(test.metric(metric).unwrap().verdict, Verdict::Different { .. })
+    };
+    assert!(tests.iter().all(|test| different(test, P50)), "another metric is another family");
+    tests.iter().map(|test| different(test, Metric::Iops)).collect()
+}
+
+#[test]
+fn as_many_are_called_different_as_keeps_false_ones_at_5_percent() {
+    // Of four, the first may have a chance of 1.25 %, two of 2.5 %, three of 3.75 %, all of 5 %.
+    assert_eq!(guarded(&[0.04, 0.001, 0.5, 0.02]), [false, true, false, true]);
+    assert_eq!(guarded(&[0.04, 0.013, 0.045, 0.03]), [true; 4], "all of them below 5 %");
+    assert_eq!(guarded(&[0.013, 0.06, 0.07, 0.08]), [false; 4]);
+    // One alone is picked from nothing, and its interval has said enough.
+    assert_eq!(guarded(&[0.2]), [true]);
+    assert_eq!(guarded(&[0.2, 0.2]), [false; 2]);
+}
+
+#[test]
+fn noise_is_what_was_looked_at_and_found_too_little() {
+    assert!(Undecided::Noise.is_noise() && Undecided::Chance { tests: 2 }.is_noise());
+    assert!(!Undecided::Zero.is_noise() && !Undecided::NoSeries.is_noise());
+}
+
+#[test]
+fn half_of_the_longest_run_is_enough_of_an_interrupted_one() {
+    let of = |seconds: usize, ended: Ended| {
+        let mut result = result(FSYNC, 1000.0, seconds, seconds as u64);
+        result.ended = ended;
+        [run(vec![result])]
+    };
+    let broken_off = |longest: usize, seconds: usize| {
+        against(&of(longest, Ended::Limit), &of(seconds, Ended::Interrupted)).tests[0].broken_off
+    };
+    assert!(!broken_off(40, 20) && broken_off(40, 19));
+    // Of two short ones, the interrupted one has to have what an interval takes.
+    assert!(!broken_off(15, 15) && broken_off(15, 14));
+}
+
+#[test]
+fn of_several_runs_those_that_had_not_settled_are_counted() {
+    let settled = |reached: bool, seed: u64| {
+        let mut result = result(FSYNC, 500.0, 30, seed);
+        result.steady_state.as_mut().unwrap().reached = reached;
+        run(vec![result])
+    };
+    let three = [settled(true, 1), settled(false, 2), settled(false, 3)];
+    let notes = |candidate: &[RunDocument]| against(&three[..1], candidate).tests[0].notes.clone();
+    assert_eq!(notes(&three), ["2 of 3 runs of the candidate had not reached a steady state"]);
+    assert_eq!(notes(&three[1..2]), ["the candidate had not reached a steady state"]);
+    assert_eq!(notes(&three[..1]), Vec::<String>::new());
+}
+
+#[test]
+fn a_limit_on_values_is_held_against_a_baseline_of_0() {
+    let mut dead = result(FSYNC, 1000.0, 30, 1);
+    dead.commit_us.as_mut().unwrap().p99 = 0.0;
+    let comparison = compared(&[run(vec![dead])], &[run(vec![result(FSYNC, 1000.0, 30, 2)])]);
+    let failures = |text: &str| {
+        let condition: Condition = text.parse().unwrap();
+        condition.failures(&comparison).map(|failures| failures.len())
+    };
+    assert_eq!(
+        (failures("commit_p99 > 1s"), failures("commit_p99 > 1ns"), failures("commit_p99 > 1%")),
+        (Ok(0), Ok(1), Ok(1))
+    );
+}
+
+#[test]
+fn what_a_drive_says_of_itself_is_among_the_facts() {
+    let one = run(vec![result(FSYNC, 500.0, 30, 2)]);
+    let mut other = one.clone();
+    let drive::Backing::BlockDevice(device) = &mut other.drive.as_mut().unwrap().backing else { panic!() };
+    device.model = Some("another".to_owned());
+    device.queue.write_cache = Some(drive::WriteCache::WriteThrough);
+    let differences = against(&[one], &[other]).differences;
+    let said: Vec<String> =
+        differences.iter().map(|it| format!("{}: {:?} {:?}", it.fact, it.baseline, it.candidate)).collect();
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    drive: ["Samsung 980 1 TB"] ["another"]
+    kernel's view of the cache: ["write-back"] ["write-through"]
+    "#);
+}

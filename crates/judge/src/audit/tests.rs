@@ -252,3 +252,318 @@ fn a_command_can_be_pasted_whatever_a_mount_point_is_called() {
     let barriers = audit(&host).into_iter().find(|line| line.command.is_some() && line.id == "barriers").unwrap();
     assert_eq!(barriers.command.unwrap(), "mount -o remount,barrier '/media/My Disk;reboot'");
 }
+
+#[test]
+fn arrays_that_resynchronise_want_a_bitmap() {
+    let wants = |level: &str, policy: &str, bitmap: &str| {
+        let array = Array {
+            name: "md5".to_owned(),
+            level: Some(level.to_owned()),
+            members: vec!["sda1".to_owned(), "sdb1".to_owned()],
+            degraded: None,
+            consistency_policy: Some(policy.to_owned()),
+            bitmap: Some(bitmap.to_owned()),
+            sync_action: Some("frozen".to_owned()),
+        };
+        let host = HostFacts { arrays: vec![array], ..HostFacts::default() };
+        assert_eq!(grade(&host, "array-busy"), None);
+        grade(&host, "array-bitmap").is_some()
+    };
+    for level in ["raid1", "raid10", "raid6"] {
+        assert!(wants(level, "resync", "none") && !wants(level, "bitmap", "internal"), "{level}");
+        assert!(!wants(level, "journal", "none"), "{level}");
+    }
+    assert!(!wants("raid5", "resync", "none") && !wants("raid0", "resync", "none"));
+}
+
+#[test]
+fn what_closes_the_write_hole_depends_on_the_level() {
+    let hole = |level: &str, policy: &str, members: &[&str]| {
+        let array = Array {
+            name: "md5".to_owned(),
+            level: Some(level.to_owned()),
+            members: members.iter().map(|&member| member.to_owned()).collect(),
+            degraded: Some(0),
+            consistency_policy: Some(policy.to_owned()),
+            bitmap: None,
+            sync_action: None,
+        };
+        let lines = audit(&HostFacts { arrays: vec![array], ..HostFacts::default() });
+        lines.into_iter().find(|line| line.id == "write-hole").unwrap()
+    };
+    let three = ["sda1", "sdb1", "sdc1"];
+    assert!(hole("raid5", "bitmap", &three).advice.contains("takes the place of the bitmap"));
+    assert!(hole("raid5", "resync", &three).command.is_some());
+    for policy in ["bitmap", "resync"] {
+        let six = hole("raid6", policy, &three);
+        assert!(six.advice.contains("raid6 has no partial parity log") && six.command.is_none(), "{six:?}");
+    }
+    assert!(
+        hole("raid5", "resync", &[]).why.contains("A write to one disk changes the parity of its stripe on another")
+    );
+}
+
+#[test]
+fn a_controller_is_listed_for_its_disks_or_for_hiding_them() {
+    let lines = |class: u32, disks: &[&str]| {
+        let controller = Controller {
+            address: "0000:03:00.0".to_owned(),
+            class,
+            vendor_id: 0x1000,
+            device_id: 0x0073,
+            driver: None,
+            numa_node: None,
+            disks: disks.iter().map(|&disk| disk.to_owned()).collect(),
+        };
+        audit(&HostFacts { controllers: vec![controller], ..HostFacts::default() })
+    };
+    assert_eq!(lines(0x01_0700, &[]), []);
+    assert_eq!(lines(0x01_0400, &[])[0].subject, "RAID controller before no disk");
+    let adapter = &lines(0x01_0700, &["sda", "sdb"])[0];
+    assert_eq!((adapter.id.as_str(), adapter.subject.as_str()), ("controller", "Controller before sda, sdb"));
+    assert_eq!(adapter.found, "1000:0073 at 0000:03:00.0, driver no driver");
+}
+
+#[test]
+fn a_governor_is_judged_with_its_driver_and_preference() {
+    let line = |governor: &str, driver: &str, preference: Option<&str>| {
+        let [driver, governor] = [driver, governor].map(|text| Some(text.to_owned()));
+        let preference = preference.map(str::to_owned);
+        let policy = drive::host::FrequencyPolicy { cpus: "0-7".to_owned(), driver, governor, preference };
+        let mut host = HostFacts::default();
+        host.cpu.frequency = vec![policy];
+        audit(&host).remove(0)
+    };
+    let grade = |governor, driver, preference| line(governor, driver, preference).grade;
+    assert_eq!(grade("performance", "acpi-cpufreq", None), HostGrade::Good);
+    assert_eq!(grade("powersave", "intel_pstate", Some("balance_performance")), HostGrade::Good);
+    assert_eq!(grade("powersave", "another", Some("performance")), HostGrade::Good);
+    assert_eq!(grade("powersave", "intel_pstate", Some("power")), HostGrade::CostsLatency);
+    assert_eq!(grade("schedutil", "acpi-cpufreq", None), HostGrade::CostsLatency);
+    let lowest = |governor, driver, preference| line(governor, driver, preference).why.contains("lowest frequency");
+    assert!(lowest("powersave", "acpi-cpufreq", None));
+    assert!(!lowest("powersave", "amd-pstate-epp", None) && !lowest("powersave", "another", Some("power")));
+    assert!(!lowest("ondemand", "acpi-cpufreq", None));
+}
+
+#[test]
+fn mitigations_are_counted_and_the_costly_ones_named() {
+    let found = |all: &[(&str, &str)]| {
+        let mut host = HostFacts::default();
+        let of =
+            |&(name, state): &(&str, &str)| drive::host::Mitigation { name: name.to_owned(), state: state.to_owned() };
+        host.cpu.mitigations = all.iter().map(of).collect();
+        audit(&host).first().map(|line| line.found.clone())
+    };
+    let all = [("meltdown", "Mitigation: PTI"), ("mds", "Not affected"), ("srbds", "Mitigation: Microcode")];
+    let told = "3 of this processor's weaknesses, 2 of them mitigated; meltdown cost time in system calls";
+    assert_eq!(found(&all).as_deref(), Some(told));
+    let cheap = "2 of this processor's weaknesses, 1 of them mitigated";
+    assert_eq!(found(&all[1..]).as_deref(), Some(cheap));
+    assert_eq!(found(&[]), None);
+}
+
+#[test]
+fn a_filesystem_is_full_beyond_nine_tenths() {
+    let line = |total_bytes: u64, free_bytes: u64| {
+        let filesystem = drive::host::FilesystemFacts {
+            mount_point: "/srv".into(),
+            fs_type: "ext4".to_owned(),
+            device: None,
+            flushes_disabled_by: None,
+            discard: false,
+            space: Some(drive::Space { total_bytes, free_bytes, available_bytes: free_bytes }),
+        };
+        let host = HostFacts { filesystems: vec![filesystem], ..HostFacts::default() };
+        audit(&host).into_iter().find(|line| line.id == "fill")
+    };
+    let fair = line(1000, 100).unwrap();
+    assert_eq!((fair.grade, fair.found.as_str(), fair.command), (HostGrade::Good, "90 % full", None));
+    let full = line(1000, 89).unwrap();
+    assert_eq!((full.grade, full.found.as_str()), (HostGrade::CostsLatency, "91 % full"));
+    assert_eq!(full.command.as_deref(), Some("fstrim /srv"));
+    assert!(full.advice.starts_with("Free some of it"));
+    assert_eq!(line(0, 0), None);
+}
+
+#[test]
+fn kernels_change_at_5_0_and_5_15() {
+    let why = |release: &str| {
+        let kernel = HostFacts { kernel_release: Some(release.to_owned()), ..HostFacts::default() };
+        audit(&kernel).remove(0).why
+    };
+    assert!(why("4.20.17").starts_with("Before 5.0"));
+    assert!(why("5.0.0-1").contains("kernels from 5.15 on") && why("5.14").contains("kernels from 5.15 on"));
+    assert!(why("5.15.0").starts_with("The multi-queue block layer (blk-mq)"));
+}
+
+#[test]
+fn every_kind_of_machine_and_disk_has_a_name_of_its_own() {
+    use drive::Virtualisation::{AmazonEc2, GoogleCompute, HyperV, Kvm, Parallels, Unnamed, VirtualBox, VmWare, Xen};
+    let machines = [AmazonEc2, GoogleCompute, HyperV, Kvm, Parallels, Unnamed, VirtualBox, VmWare, Xen];
+    let machine = |kind| audit(&HostFacts { virtualisation: Some(kind), ..HostFacts::default() }).remove(0).found;
+    let names: std::collections::BTreeSet<String> = machines.map(machine).into_iter().collect();
+    assert_eq!(names.len(), machines.len(), "{names:?}");
+    let kinds = [
+        VirtualDisk::VirtioBlk,
+        VirtualDisk::VirtioScsi,
+        VirtualDisk::EmulatedAta,
+        VirtualDisk::EmulatedScsi,
+        VirtualDisk::Nvme,
+        VirtualDisk::PvScsi,
+        VirtualDisk::HyperV,
+        VirtualDisk::Xen,
+    ];
+    let kind = |kind| {
+        let disk = DiskSettings { virtual_disk: Some(kind), scheduler: None, ..disk("vda") };
+        let lines = audit(&HostFacts { disks: vec![disk], ..HostFacts::default() });
+        lines.into_iter().find(|line| line.id == "virtual-disk").unwrap().found
+    };
+    let names: std::collections::BTreeSet<String> = kinds.map(kind).into_iter().collect();
+    assert!(names.len() == kinds.len() && !names.contains("a virtual disk"), "{names:?}");
+}
+
+#[test]
+fn dirty_memory_counts_from_a_gibibyte_on_where_there_is_a_drive() {
+    const GIB: u64 = 1 << 30;
+    let host = |dirty_bytes: u64, disks: &[&str]| {
+        let mut host = HostFacts { memory_bytes: Some(100 * GIB), ..HostFacts::default() };
+        (host.memory.dirty_bytes, host.memory.dirty_percent) = (Some(dirty_bytes), Some(20));
+        host.disks = disks.iter().map(|name| DiskSettings { scheduler: None, ..disk(name) }).collect();
+        host
+    };
+    assert_eq!(grade(&host(GIB, &["sda"]), "dirty-memory"), Some(HostGrade::Good));
+    assert_eq!(grade(&host(GIB + 1, &["sda"]), "dirty-memory"), Some(HostGrade::CostsLatency));
+    assert_eq!(grade(&host(GIB + 1, &[]), "dirty-memory"), Some(HostGrade::Unknown));
+    let mut mounted = captured("raid-card-homelab");
+    mounted.disks.clear();
+    (mounted.memory_bytes, mounted.memory.dirty_bytes) = (None, Some(2 * GIB));
+    assert_eq!(grade(&mounted, "dirty-memory"), Some(HostGrade::CostsLatency));
+    // No bytes are set where the share is.
+    let line = audit(&host(0, &["sda"])).into_iter().find(|line| line.id == "dirty-memory").unwrap();
+    assert_eq!(line.found, "up to 20.0 GiB of dirty memory (vm.dirty_ratio is 20 %)");
+    let line = audit(&host(3 * GIB / 2, &["sda"])).into_iter().find(|line| line.id == "dirty-memory").unwrap();
+    assert_eq!(line.found, "up to 1.5 GiB of dirty memory (vm.dirty_bytes)");
+}
+
+#[test]
+fn write_back_laptop_mode_and_huge_pages() {
+    let host = |writeback_ms: u64, laptop_mode: u64, pages: &str| {
+        let mut host = HostFacts::default();
+        (host.memory.dirty_writeback_ms, host.memory.laptop_mode) = (Some(writeback_ms), Some(laptop_mode));
+        host.memory.transparent_huge_pages = Some(pages.to_owned());
+        ["dirty-writeback", "laptop-mode", "huge-pages"].map(|id| grade(&host, id))
+    };
+    assert_eq!(host(5000, 0, "madvise"), [None, Some(HostGrade::Good), Some(HostGrade::Good)]);
+    let bad = [HostGrade::Dangerous, HostGrade::CostsLatency, HostGrade::CostsLatency].map(Some);
+    assert_eq!(host(0, 5, "always"), bad);
+}
+
+#[test]
+fn what_sleeps_is_judged_by_how_long_it_takes_to_wake() {
+    let nvme = |longest_us: u64| {
+        let mut host = HostFacts { disks: vec![disk("nvme12n1")], ..HostFacts::default() };
+        host.power.nvme_ps_max_latency_us = Some(longest_us);
+        host
+    };
+    assert_eq!(grade(&nvme(100), "nvme-power-states"), Some(HostGrade::Good));
+    let sleepy = audit(&nvme(101)).into_iter().find(|line| line.id == "nvme-power-states").unwrap();
+    let command = "echo 0 > /sys/class/nvme/nvme12/power/pm_qos_latency_tolerance_us";
+    assert_eq!((sleepy.grade, sleepy.command.as_deref()), (HostGrade::CostsLatency, Some(command)));
+    let mut sata = nvme(101);
+    sata.disks[0].transport = Transport::Sata;
+    assert_eq!(grade(&sata, "nvme-power-states"), None);
+    for (policy, expected) in [
+        ("default", HostGrade::Good),
+        ("powersave", HostGrade::CostsLatency),
+        ("powersupersave", HostGrade::CostsLatency),
+    ] {
+        sata.power.pcie_aspm_policy = Some(policy.to_owned());
+        assert_eq!(grade(&sata, "pcie-aspm"), Some(expected), "{policy}");
+    }
+    assert_eq!(grade(&sata, "sata-link-power"), None);
+    let mut links = |policies: &[&str]| {
+        let link = |policy: &&str| drive::host::SataLink { host: "host0".to_owned(), policy: (*policy).to_owned() };
+        sata.power.sata_links = policies.iter().map(link).collect();
+        grade(&sata, "sata-link-power")
+    };
+    assert_eq!(links(&["max_performance", "keep_firmware_settings"]), Some(HostGrade::Good));
+    assert_eq!(links(&["max_performance", "min_power"]), Some(HostGrade::CostsLatency));
+}
+
+#[test]
+fn a_scheduler_that_only_costs_a_little_is_said_to() {
+    let why = |scheduler: &str| {
+        let disk = DiskSettings { scheduler: Some(scheduler.to_owned()), ..disk("sda") };
+        let lines = audit(&HostFacts { disks: vec![disk], ..HostFacts::default() });
+        lines.into_iter().find(|line| line.id == "scheduler").unwrap().why
+    };
+    assert!(why("kyber").contains("a microsecond or two") && why("mq-deadline").contains("a microsecond or two"));
+    assert_eq!(why("none"), "It suits the medium.");
+}
+
+#[test]
+fn interrupts_are_told_by_queue_and_cpu() {
+    let line = |nodes: &[&str], interrupts: &[(&str, &str)], logical_cpus: u32| {
+        let interrupt = |(number, (name, cpus)): (usize, &(&str, &str))| Interrupt {
+            number: 40 + number as u32,
+            name: (*name).to_owned(),
+            cpus: Some((*cpus).to_owned()),
+        };
+        let host = HostFacts {
+            logical_cpus: Some(logical_cpus),
+            numa_nodes: (0..).zip(nodes).map(|(node, cpus)| NumaNode { node, cpus: (*cpus).to_owned() }).collect(),
+            disks: vec![DiskSettings {
+                interrupts: interrupts.iter().enumerate().map(interrupt).collect(),
+                ..disk("nvme0n1")
+            }],
+            ..HostFacts::default()
+        };
+        audit(&host).into_iter().find(|line| line.id == "interrupts").unwrap()
+    };
+    let two = ["0-3", "4-7"];
+    let good = line(&two, &[("nvme0q0", "0"), ("nvme0q1", "4"), ("nvme0q2", "6")], 8);
+    assert_eq!((good.grade, good.found.as_str()), (HostGrade::Good, "2 of its queues, on CPUs 4, 6"));
+    let remote = line(&two, &[("nvme0q1", "0"), ("nvme0q2", "1")], 8);
+    assert_eq!(remote.command.as_deref(), Some("echo 4-7 > /proc/irq/40/smp_affinity_list"));
+    // With one node nothing is remote, and one that holds a part of them is not either.
+    assert_eq!(line(&["0-7"], &[("nvme0q1", "0"), ("nvme0q2", "1")], 8).grade, HostGrade::Good);
+    assert_eq!(line(&two, &[("nvme0q1", "0"), ("nvme0q2", "5")], 8).grade, HostGrade::Good);
+    // A node without CPUs is memory alone, and leaves one.
+    assert_eq!(line(&["0-7", ""], &[("nvme0q1", "0"), ("nvme0q2", "1")], 8).grade, HostGrade::Good);
+    let crowded = line(&["0-7"], &[("nvme0q1", "5"), ("nvme0q2", "5")], 8);
+    assert_eq!((crowded.grade, crowded.found.as_str()), (HostGrade::CostsLatency, "2 of its queues, on CPU 5"));
+    for (interrupts, cpus) in [
+        (&[("nvme0q1", "5"), ("nvme0q2", "5")][..], 1),
+        (&[("ahci", "5"), ("ahci", "5")], 8),
+        (&[("nvme0q1", "5")], 8),
+        (&[("nvme0q1", "5-6"), ("nvme0q2", "5")], 8),
+    ] {
+        assert_eq!(line(&["0-7"], interrupts, cpus).grade, HostGrade::Good, "{interrupts:?}");
+    }
+    assert_eq!(line(&["0-63"], &[("nvme0q1", "0-12")], 64).found, "1 of its queues, on CPUs 0 to 12");
+    assert!(line(&["0-63"], &[("nvme0q1", "0-11")], 64).found.ends_with("10, 11"));
+    // Names of other devices' parts: what ends like a virtio disk's configuration, or like an admin queue of none.
+    assert_eq!(
+        line(&["0-7"], &[("virtio0-config", "1"), ("virtio0-req.0", "2")], 8).found,
+        "1 of its queues, on CPU 2"
+    );
+    assert_eq!(line(&["0-7"], &[("blkq0", "3")], 8).found, "1 of its queues, on CPU 3");
+}
+
+#[test]
+fn a_drive_s_node_is_told_where_there_are_several() {
+    let line = |nodes: u32| {
+        let node = |node: u32| NumaNode { node, cpus: format!("{}-{}", 4 * node, 4 * node + 3) };
+        let host = HostFacts {
+            numa_nodes: (0..nodes).map(node).collect(),
+            disks: vec![disk("nvme0n1")],
+            ..HostFacts::default()
+        };
+        audit(&host).into_iter().find(|line| line.id == "numa")
+    };
+    let two = line(2).unwrap();
+    assert_eq!(two.found, "node 1 of 2, which has CPUs 4-7");
+    assert_eq!(two.command.as_deref(), Some("numactl --cpunodebind=1 --membind=1 COMMAND"));
+    assert_eq!(line(1), None);
+}

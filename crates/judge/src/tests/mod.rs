@@ -6,7 +6,10 @@ use crate::machines::Machine;
 use crate::{findings, fitness, nearest};
 
 mod any_case;
+mod lookups;
+mod marks;
 mod neighbours;
+mod probes;
 mod rules;
 mod whole_machines;
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use workload::Test;
 
 use super::*;
-use crate::document::RunDocument;
+use crate::document::{RunDocument, Skipped, Source};
 use crate::result::Measured;
 
 fn test() -> Test {
@@ -80,6 +80,8 @@ proptest! {
         prop_assert!(close(merged.iops, pooled.len() as f64 / elapsed_s));
         prop_assert!(close(merged.mib_per_s, merged.iops / 256.0));
         prop_assert!(close(merged.commits_per_s.unwrap(), merged.iops));
+        let busy_s = |result: &TestResult| result.in_flight.unwrap() * result.elapsed_s;
+        prop_assert!(close(busy_s(&merged), busy_s(&whole)));
     }
 
     #[test]
@@ -137,6 +139,61 @@ fn percentiles_without_their_distribution_and_unequal_intervals_are_refused() {
     let mut coarse = one.clone();
     coarse.series.interval_s = 5.0;
     insta::assert_snapshot!(TestResult::merged(&[&one, &coarse]).unwrap_err(), @"the series of `write + fsync` are of intervals of 1 s and of 5 s");
+}
+
+#[test]
+fn what_a_device_counted_adds_up_and_its_means_weigh_what_they_are_means_of() {
+    let (mut one, other) = (run(&[1000; 100]), run(&[1000; 300]));
+    one.proof.device.as_mut().unwrap().bytes_per_byte = Some(6.0);
+    let merged = TestResult::merged(&[&one, &other]).unwrap();
+    let proof = &merged.proof;
+    assert_eq!((proof.reads, proof.writes, proof.syncs, proof.commits), (0, 400, 400, 400));
+    let device = proof.device.unwrap();
+    assert_eq!((device.reads, device.writes, device.bytes_written), (2, 800, 8192 * 400));
+    assert_eq!((device.flushes, device.flushes_per_commit), (Some(400), Some(1.0)));
+    // 100 flushes of 100 us and 300 of 300 us; of the bytes a quarter became six times as many and
+    // the rest twice as many.
+    assert!(close(device.flush_mean_us.unwrap(), 250.0) && close(device.bytes_per_byte.unwrap(), 3.0));
+    assert_eq!((merged.cpu.user_s, merged.cpu.system_s), (1.0, 0.5));
+}
+
+#[test]
+fn runs_that_came_to_nothing_add_up_to_nothing() {
+    let mut idle = run(&[]);
+    idle.elapsed_s = 0.0;
+    let merged = TestResult::merged(&[&idle, &idle]).unwrap();
+    assert_eq!((merged.iops, merged.mib_per_s, merged.commits_per_s), (0.0, 0.0, Some(0.0)));
+    let device = merged.proof.device.unwrap();
+    assert_eq!((device.flush_mean_us, device.flushes_per_commit, device.bytes_per_byte), (None, None, None));
+    // One that did none of an operation adds nothing to the distribution of those that did.
+    idle.histograms = Histograms::default();
+    let busy = run(&[1000; 100]);
+    assert_eq!(TestResult::merged(&[&busy, &idle]).unwrap().histograms, busy.histograms);
+}
+
+#[test]
+fn the_worst_end_and_every_remark_are_kept_once() {
+    let calm = run(&[1000; 600]);
+    let mut restless = calm.clone();
+    restless.steady_state.as_mut().unwrap().reached = false;
+    restless.notes = vec!["the file was new".to_owned()];
+    restless.ended = Ended::Interrupted;
+    let mut failed = calm.clone();
+    failed.ended = Ended::Failed { error: "the drive is gone".to_owned() };
+    let merged = TestResult::merged(&[&calm, &restless, &restless]).unwrap();
+    assert_eq!(merged.ended, Ended::Interrupted);
+    let notes = ["the file was new", "a run that was merged had not reached a steady state"];
+    assert_eq!(merged.notes, notes);
+    let again = TestResult::merged(&[&merged, &restless, &failed]).unwrap();
+    assert_eq!((again.ended, again.notes.as_slice()), (failed.ended, &notes.map(str::to_owned)[..]));
+}
+
+#[test]
+fn series_of_one_interval_keep_it() {
+    let mut coarse = run(&[1000; 100]);
+    coarse.series.interval_s = 5.0;
+    let joined = TestResult::merged(&[&coarse, &coarse]).unwrap().series;
+    assert_eq!((joined.interval_s, joined.iops.len()), (5.0, 2));
 }
 
 /// A run as a tool tells it that counts commits and does not time them.
@@ -252,6 +309,41 @@ fn one_storage_is_one_by_its_drives_its_filesystem_and_without_serial_numbers_by
     assert!(!with(&|run| device(run).model = Some("another".to_owned())));
     assert!(!with(&|run| device(run).serial = Some("S1".to_owned())));
     assert!(!with(&|run| run.host.memory_bytes = Some(1)));
+    let numbered = |machine: u64, name: &str, kernel_name: &str| {
+        let mut run = one.clone();
+        run.host.memory_bytes = Some(machine);
+        let device = device(&mut run);
+        (device.serial, device.name) = (Some(name.to_owned()), kernel_name.to_owned());
+        run
+    };
+    let drive = numbered(1, "S1", "sda");
+    assert!(RunDocument::of_one_storage(&[drive.clone(), numbered(2, "S1", "sdb")]), "moved to another machine");
+    assert!(!RunDocument::of_one_storage(&[drive, numbered(1, "S2", "sda")]));
     let mount = drive::MountTable::parse(b"1 0 0:0 / / rw,relatime - ext4 /dev/vda rw\n").unwrap().mounts()[0].clone();
     assert!(!with(&|run| run.drive.as_mut().unwrap().mount = Some(mount.clone())));
+}
+
+#[test]
+fn imported_runs_keep_of_their_source_what_all_say() {
+    let imported = |version: &str, drive: &str| {
+        let mut run = document(vec![run(&[1000])]);
+        let [version, drive] = [version, drive].map(|text| Some(text.to_owned()));
+        run.source = Some(Source { tool: "fio".to_owned(), version, drive });
+        run
+    };
+    let runs = [imported("3.33", "a drive"), imported("3.36", "a drive")];
+    let source = RunDocument::merged(&runs).unwrap().source.unwrap();
+    assert_eq!(source, Source { tool: "fio".to_owned(), version: None, drive: Some("a drive".to_owned()) });
+}
+
+#[test]
+fn tests_that_could_not_run_are_listed_once_each() {
+    let skipped = |tests: &[&str]| {
+        let skip = |test: &&str| Skipped { test: (*test).to_owned(), because: "no room".to_owned() };
+        let mut run = document(vec![run(&[1000])]);
+        run.skipped = tests.iter().map(skip).collect();
+        run
+    };
+    let merged = RunDocument::merged(&[skipped(&["a", "b"]), skipped(&["b", "c"])]).unwrap();
+    assert_eq!(merged.skipped, skipped(&["a", "b", "c"]).skipped);
 }

@@ -16,7 +16,7 @@ pub struct Place {
 
 type Check = fn(&Place);
 
-pub const CHECKS: [(&str, Check); 17] = [
+pub const CHECKS: [(&str, Check); 18] = [
     ("reading makes no store", reading_makes_no_store),
     ("the last run is one's own", the_last_run_is_ones_own),
     ("runs before one measured the same", runs_before_one_measured_the_same),
@@ -25,6 +25,7 @@ pub const CHECKS: [(&str, Check); 17] = [
     ("a run whose process is gone was interrupted", a_run_whose_process_is_gone_was_interrupted),
     ("a run without a test is taken away", a_run_without_a_test_is_taken_away),
     ("the same document is kept once", the_same_document_is_kept_once),
+    ("several documents are kept together", several_documents_are_kept_together),
     ("a document completes what an interrupted run left", a_document_completes_what_an_interrupted_run_left),
     ("a document that is kept by many is kept once", a_document_that_is_kept_by_many_is_kept_once),
     ("filters narrow", filters_narrow),
@@ -93,6 +94,8 @@ fn a_document_comes_back_equal(place: &Place) {
         assert_eq!(kept.summary.tests as usize, document.results.len());
         assert_eq!(kept.summary.state, State::Complete);
     }
+    assert_eq!(store.location(), &place.here);
+    assert_eq!(format!("{store:?}"), format!("Store({:?})", place.here.to_string()));
     // And from another connection.
     assert_eq!(open(&place.here).list(&Filter::default()).unwrap().len(), 3);
 }
@@ -177,6 +180,19 @@ fn the_same_document_is_kept_once(place: &Place) {
     // What differs in one digit is another one.
     let other = RunDocument { started_at: "2026-11-20T10:00:01Z".to_owned(), ..later };
     assert!(matches!(store.insert(&other, &Origin::default()).unwrap(), Inserted::New(_)));
+}
+
+fn several_documents_are_kept_together(place: &Place) {
+    let mut store = open(&place.here);
+    let (one, other) = (checked(), at(checked(), "2026-02-02T00:00:00Z", "wal"));
+    let inserted = store.insert_all(&[&one, &other, &one], &from("db1")).unwrap();
+    let [Inserted::New(first), Inserted::New(second), Inserted::Already(again)] = inserted[..] else {
+        panic!("{inserted:?}")
+    };
+    assert_eq!(again, first);
+    same(&store.get(second).unwrap().document, &other);
+    assert_eq!(found(&mut store, &Filter::default()).len(), 2);
+    assert_eq!(store.insert_all(&[], &from("db1")).unwrap(), []);
 }
 
 /// What a run leaves whose store went away: the document as it was begun, and so many tests.
@@ -298,6 +314,11 @@ fn filters_narrow(place: &Place) {
         (headline.test.as_str(), headline.p50_us, headline.p99_us),
         ("Randwrite 4 KiB", latency.p50, latency.p99)
     );
+    assert_eq!(headline.is_commit, fast.results[0].commit_us.is_some());
+    // Of several tests it is the first that commits.
+    let committing = slow.results.iter().find(|result| result.commit_us.is_some()).unwrap();
+    let headline = store.get(b).unwrap().summary.headline.unwrap();
+    assert_eq!((headline.test.as_str(), headline.is_commit), (committing.test.as_str(), true));
 }
 
 fn signs_of_patterns_stand_for_themselves(place: &Place) {
@@ -456,6 +477,12 @@ fn stores_are_copied_by_identity(place: &Place) {
     assert_eq!((again.new.len(), again.already), (0, 2));
     let back = there.copy_from(&mut here).unwrap();
     assert_eq!((back.new.len(), back.already), (1, 2));
+    // One that both have imported is known by what it says.
+    let imported = at(checked(), "2026-04-04T00:00:00Z", "wal");
+    keep(&mut here, &imported, &from("db1"));
+    keep(&mut there, &imported, &from("db1"));
+    let known = here.copy_from(&mut there).unwrap();
+    assert_eq!((known.new.len(), known.already), (0, 4));
     // One that is measured right now is left out.
     let running = there.begin(&RunDocument { results: Vec::new(), ..checked() }, &Origin::default()).unwrap();
     assert_eq!(here.copy_from(&mut there).unwrap().running, 1);

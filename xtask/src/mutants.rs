@@ -110,7 +110,10 @@ fn try_crate(name: &str, sample: usize) -> anyhow::Result<Tally> {
     ]
     .concat();
     eprintln!("$ cargo {}", args.join(" "));
-    let status = command("cargo", &args).status().context("cannot start cargo mutants")?;
+    // What all crates depend on is compiled once for all of them.
+    let target = root().join("target/mutants/build");
+    let status = command("cargo", &args).env("CARGO_TARGET_DIR", target).status();
+    let status = status.context("cannot start cargo mutants")?;
     // 2 and 3 say that some mutants were missed, or timed out.
     ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo mutants of {name} ended with {status}");
     read(&directory.join("mutants.out/outcomes.json"))

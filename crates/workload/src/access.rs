@@ -195,7 +195,7 @@ pub struct Popular {
 enum Popularity {
     /// Rejection from a step that covers the curve 1/x^theta (Hoermann and Derflinger 1996): exact, without a sum over all blocks.
     Zipf { theta: f64, area: f64 },
-    /// A uniform number to the power that puts a share `h` of the draws below a share `1 - h` of the ranks.
+    /// A uniform number to the power that puts a share `1 - h` of the draws below a share `h` of the ranks.
     Pareto { power: f64 },
 }
 

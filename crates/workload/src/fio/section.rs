@@ -101,9 +101,8 @@ impl<'a> Collector<'a> {
     /// When options were not understood: one error for all of them.
     pub fn finish(self) -> Result<Vec<Section>, PlanError> {
         let Some(first) = self.problems.first() else { return Ok(self.sections) };
-        let several = self.problems.len() > 1;
         let numbered = |problem: &Problem| match problem.line {
-            line if several && line != first.line => format!("{} in line {line}", problem.message),
+            line if line != first.line => format!("{} in line {line}", problem.message),
             _ => problem.message.clone(),
         };
         let listed: Vec<String> = self.problems.iter().map(numbered).collect();

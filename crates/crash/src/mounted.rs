@@ -152,6 +152,12 @@ mod tests {
     }
 
     #[test]
+    fn nobody_claims_what_is_not_there() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!is_claimed(&directory.path().join("gone")) && !is_claimed(directory.path()));
+    }
+
+    #[test]
     fn only_content_speaks_against_a_state() {
         let is_content = |errno| matches!(NotMounted::by(errno), NotMounted::Content(_));
         for errno in [Errno::UCLEAN, Errno::BADMSG, Errno::INVAL, Errno::IO, Errno::STALE, Errno::FBIG] {

@@ -105,6 +105,7 @@ mod tests {
             assert!(wrong.parse::<State>().is_err(), "{wrong}");
         }
         assert_eq!("3-0..1000000".parse::<State>().unwrap().lost.len(), 1_000_001);
+        assert_eq!("3-1000000..1000001".parse::<State>().unwrap().lost.len(), 2);
         assert!("3-0..1000001".parse::<State>().is_err());
     }
 

@@ -157,6 +157,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_verdict_is_the_checks_exit_code_and_its_words() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("drive"), "content").unwrap();
+        let place = Place::new(path("drive"), path("mounted"), path("printed"), false).unwrap();
+        let verdict = |command: &str, expect: Option<&str>, timeout_s| {
+            let (command, expect) = (command.to_owned(), expect.map(str::to_owned));
+            let check = Check { command, expect, filesystem: None, timeout_s };
+            place.check(&check, &State::whole(3), b"one\ntwo\n").unwrap()
+        };
+        let failed = |why: &str| Verdict::Failed(why.to_owned());
+        assert_eq!(verdict("echo fine; echo careful >&2", None, 60), Verdict::Passed);
+        assert_eq!(verdict("cat $CRASH_DRIVE", Some("content"), 60), Verdict::Passed);
+        assert_eq!(verdict("cat $CRASH_DRIVE", Some("contents"), 60), failed("it said: content"));
+        assert_eq!(verdict("echo $CRASH_STATE; cat $CRASH_PRINTED; exit 2", None, 60), failed("3\none\ntwo"));
+        assert_eq!(verdict("echo fine; echo ' lost ' >&2; exit 2", None, 60), failed("lost"));
+        assert_eq!(verdict("exit 2", Some(""), 60), failed("exit status: 2"));
+        assert_eq!(verdict("sleep 60", None, 1), failed("it took more than 1 s"));
+        // In pieces, so that the limit is not that of a single read.
+        let much = "head -c 3000 /dev/zero | tr '\\0' x; sleep 0.3; head -c 3000 /dev/zero | tr '\\0' y; exit 1";
+        assert_eq!(verdict(much, None, 60), failed(&("x".repeat(3000) + &"y".repeat(WORDS_BYTES_MOST - 3000))));
+    }
+
+    #[test]
     fn what_the_machine_cannot_do_is_no_verdict() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);

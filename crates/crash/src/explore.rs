@@ -286,29 +286,164 @@ mod tests {
     use super::*;
     use crate::check::Check;
     use crate::recorded::Recorded;
+    use crate::session::Session;
+
+    const CAPACITY: u64 = 1 << 20;
+
+    fn plan(command: &str) -> Plan {
+        Plan {
+            command: Vec::new(),
+            capacity_bytes: CAPACITY,
+            filesystem: None,
+            log_bytes: 0,
+            log_entries: 0,
+            check: Check { command: command.to_owned(), expect: None, filesystem: None, timeout_s: 60 },
+            samples: 1000,
+            seed: 1,
+            atomic_bytes: 4096,
+        }
+    }
+
+    /// Three writes to a drive of zeros: `Aa`, one letter a block; `B`, two blocks; and zeros.
+    fn recording(flushed: bool) -> Arc<Recording> {
+        let base = tempfile::tempfile().unwrap();
+        base.set_len(CAPACITY).unwrap();
+        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY);
+        recorded.begin().unwrap();
+        recorded.write(8192, &[[b'A'; 4096], [b'a'; 4096]].concat()).unwrap();
+        recorded.write(16384, &[b'B'; 8192]).unwrap();
+        recorded.zero(32768, 512).unwrap();
+        recorded.printed(b"done").unwrap();
+        if flushed {
+            recorded.flush().unwrap();
+        }
+        Arc::new(Recording::new(recorded.end().unwrap().unwrap()))
+    }
+
+    /// Writes down each state that it sees; fails those that have `B` without all of `Aa`, or half of that.
+    fn check(directory: &Path) -> String {
+        let seen = directory.join("seen").display().to_string();
+        let letters = r#"tr -d '\0' < "$CRASH_DRIVE" | tr -s AaB"#;
+        format!("echo $CRASH_STATE >> {seen}; case $({letters}) in B|A|AB) exit 1;; esac; grep -q done $CRASH_PRINTED")
+    }
+
+    fn seen(directory: &Path) -> usize {
+        std::fs::read_to_string(directory.join("seen")).unwrap_or_default().lines().count()
+    }
+
+    fn explorer(test: &str, jobs: usize, directory: &Path) -> Option<Explorer> {
+        let explorer = Explorer::new(recording(true), plan(&check(directory)), jobs, &directory.join("work"));
+        explorer.inspect_err(|error| eprintln!("skipped: {test}: {error}")).ok()
+    }
+
+    fn named(names: &[&str]) -> Vec<State> {
+        names.iter().map(|name| name.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_end_of_an_epoch_is_tried_once() {
+        let tried = |recording: &Recording| -> Vec<String> {
+            states(recording, &plan("")).iter().map(State::to_string).collect()
+        };
+        // After a flush comes another epoch, if only an empty one, whose boundary has all of the first.
+        let flushed = recording(true);
+        let mut states = tried(&flushed);
+        assert_eq!(states[..2], ["0-0..2", "1"]);
+        states.sort();
+        assert_eq!(states, ["0-0", "0-0,2", "0-0..1", "0-0..2", "0-1", "0-1..2", "0-2", "0~0.8", "0~1.8", "1"]);
+        // Two writes are there, gone or torn, zeros are there or gone; all of it is the next epoch's beginning.
+        assert!((possible_log2(&flushed, &plan("")).exp2() - (3.0 * 3.0 * 2.0 - 1.0 + 1.0)).abs() < 1e-9);
+        let open = tried(&recording(false));
+        assert_eq!((open.len(), open[0].as_str()), (10, "0-0..2"));
+        assert!(open.contains(&"0".to_owned()));
+    }
+
+    #[test]
+    fn each_state_has_a_verdict_and_each_content_is_checked_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let (jobs, test) = (1, "each_state_has_a_verdict_and_each_content_is_checked_once");
+        let Some(explorer) = explorer(test, jobs, directory.path()) else { return };
+        let session = Session::create(&directory.path().join("session")).unwrap();
+        let mut log = session.log_results().unwrap();
+        let states = states(&explorer.recording, &explorer.plan);
+        let told = Mutex::new(Vec::new());
+        let tell = |progress| {
+            told.lock().unwrap().push(progress);
+            true
+        };
+        let results = explorer.run(&states, &BTreeMap::new(), &mut log, false, &tell).unwrap();
+        let failed = results.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Failed(_)));
+        assert_eq!(failed.map(|(state, _)| state.to_string()).collect::<Vec<_>>(), ["0~0.8", "0-0", "0-0,2"]);
+        assert!(results.keys().eq(&states.iter().cloned().collect::<BTreeSet<_>>()));
+        // Without the zeros, three contents are those of other states.
+        assert_eq!(seen(directory.path()), 10 - 3);
+        let last = Progress { done: 10, failed: 3, of: 10 };
+        let told_before = std::mem::take(&mut *told.lock().unwrap());
+        assert_eq!((told_before.len(), told_before.last()), (10, Some(&last)));
+        let logged = || session.results().unwrap();
+        assert_eq!(logged().into_iter().collect::<BTreeMap<_, _>>(), results);
+        // What is known is neither checked nor written down again.
+        assert_eq!(explorer.run(&states, &results, &mut log, false, &tell).unwrap(), results);
+        assert_eq!((seen(directory.path()), logged().len(), told.lock().unwrap().last()), (7, 10, Some(&last)));
+    }
+
+    #[test]
+    fn states_are_checked_until_someone_has_had_enough() {
+        let directory = tempfile::tempdir().unwrap();
+        let test = "states_are_checked_until_someone_has_had_enough";
+        let Some(explorer) = explorer(test, 1, directory.path()) else { return };
+        let session = Session::create(&directory.path().join("session")).unwrap();
+        let states = named(&["0-1", "0-0", "0-2"]);
+        let done = |stop_at_first, go_on: bool| {
+            let mut log = session.log_results().unwrap();
+            explorer.run(&states, &BTreeMap::new(), &mut log, stop_at_first, &|_| go_on).unwrap().len()
+        };
+        assert_eq!((done(false, true), done(true, true), done(false, false)), (3, 2, 1));
+    }
+
+    #[test]
+    fn a_failure_is_made_small_and_its_writes_are_listed() {
+        let directory = tempfile::tempdir().unwrap();
+        let test = "a_failure_is_made_small_and_its_writes_are_listed";
+        let Some(explorer) = explorer(test, 2, directory.path()) else { return };
+        // The tear in `B` changes nothing; that in `Aa` is what fails.
+        for (found, smallest) in [("0-0,2", "0-0"), ("0-0~1.8", "0-0"), ("0-1~0.8", "0~0.8")] {
+            let found: State = found.parse().unwrap();
+            assert_eq!(explorer.smallest(&found, &|| false).unwrap().to_string(), smallest);
+            assert!(matches!(explorer.smallest(&found, &|| true), Err(CrashError::Stopped)));
+        }
+        let state: State = "0-1~0.8".parse().unwrap();
+        let lost = |write, offset, torn| Lost { write, offset, bytes: 8192, torn, owners: None };
+        assert_eq!(explorer.lost(&state).unwrap(), [lost(1, 16384, false), lost(0, 8192, true)]);
+        let look = |drive: &Path, mounted: Option<&Path>| (std::fs::read(drive).unwrap(), mounted.is_none());
+        let (held, unmounted) = explorer.with_state(&state, None, look).unwrap();
+        assert!(unmounted && held.len() as u64 == CAPACITY);
+        assert_eq!([8192, 12287, 12288, 16384].map(|at: usize| held[at]), [b'A', b'A', 0, 0]);
+    }
+
+    #[test]
+    fn several_jobs_come_to_the_same_verdicts() {
+        let directory = tempfile::tempdir().unwrap();
+        let Some(explorer) = explorer("several_jobs_come_to_the_same_verdicts", 3, directory.path()) else { return };
+        let session = Session::create(&directory.path().join("session")).unwrap();
+        let states = states(&explorer.recording, &explorer.plan);
+        let mut log = session.log_results().unwrap();
+        let results = explorer.run(&states, &BTreeMap::new(), &mut log, false, &|_| true).unwrap();
+        let failed = results.values().filter(|verdict| matches!(verdict, Verdict::Failed(_)));
+        assert_eq!((results.len(), failed.count()), (10, 3));
+    }
 
     #[test]
     fn a_recording_that_cannot_be_read_is_no_verdict() {
         let directory = tempfile::tempdir().unwrap();
         let base = tempfile::tempfile().unwrap();
-        base.set_len(1 << 20).unwrap();
+        base.set_len(CAPACITY).unwrap();
         let shortened = base.try_clone().unwrap();
-        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), 1 << 20);
+        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY);
         recorded.begin().unwrap();
         let recording = Arc::new(Recording::new(recorded.end().unwrap().unwrap()));
         // It sees the error, and is content.
-        let command = "cat \"$CRASH_DRIVE\" > /dev/null 2>&1; true".to_owned();
-        let plan = Plan {
-            command: Vec::new(),
-            capacity_bytes: 1 << 20,
-            filesystem: None,
-            log_bytes: 0,
-            log_entries: 0,
-            check: Check { command, expect: None, filesystem: None, timeout_s: 60 },
-            samples: 0,
-            seed: 1,
-            atomic_bytes: 4096,
-        };
+        let plan = plan("cat \"$CRASH_DRIVE\" > /dev/null 2>&1; true");
         let explorer = match Explorer::new(recording, plan, 1, directory.path()) {
             Ok(explorer) => explorer,
             Err(error) => return eprintln!("skipped: a_recording_that_cannot_be_read_is_no_verdict: {error}"),
@@ -318,7 +453,7 @@ mod tests {
         shortened.set_len(4096).unwrap();
         let checked = explorer.check_one(&state);
         assert!(matches!(checked, Err(CrashError::System { what: "reading the recording", .. })), "{checked:?}");
-        shortened.set_len(1 << 20).unwrap();
+        shortened.set_len(CAPACITY).unwrap();
         assert_eq!(explorer.check_one(&state).unwrap(), Verdict::Passed, "the place is as good as before");
     }
 }

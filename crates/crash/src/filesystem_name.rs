@@ -16,3 +16,25 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
         other => Err(serde::de::Error::custom(format!("`{other}` is no filesystem"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    struct On(#[serde(with = "super")] Option<Filesystem>);
+
+    #[test]
+    fn a_filesystem_reads_back_by_its_name() {
+        for (on, text) in [
+            (On(None), r#""none""#),
+            (On(Some(Filesystem::Ext4)), r#""ext4""#),
+            (On(Some(Filesystem::Xfs)), r#""xfs""#),
+        ] {
+            assert_eq!(serde_json::to_string(&on).unwrap(), text);
+            assert_eq!(serde_json::from_str::<On>(text).unwrap(), on);
+        }
+        let unknown = serde_json::from_str::<On>(r#""zfs""#).unwrap_err().to_string();
+        assert!(unknown.starts_with("`zfs` is no filesystem"), "{unknown}");
+    }
+}

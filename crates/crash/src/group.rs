@@ -6,8 +6,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open, waitid,
 };
@@ -52,7 +51,7 @@ impl Group {
         // Whoever inherited the pipe may keep it open for ever: nobody waits for its end.
         let pipes = [group.said.as_ref().map(AsFd::as_fd), group.complained.as_ref().map(AsFd::as_fd)];
         for pipe in pipes.into_iter().flatten() {
-            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+            ioctl_fionbio(pipe, true)?;
         }
         Ok(group)
     }

@@ -220,13 +220,22 @@ mod tests {
         let mut data = [0; 512];
         file.read_exact_at(&mut data, data_at).unwrap();
         assert_eq!((data, bytes), ([9; 512], 512));
-        let length = file.metadata().unwrap().len();
-        for cut in [1, 100, 512, 520, 540] {
-            file.set_len(length - cut).unwrap();
-            assert!(read(&file).unwrap().len() < 5);
+        // Wherever it is cut off, the entries that end before are there.
+        let whole = std::fs::read(&path).unwrap();
+        let ends = entries.iter().scan(0, |end, entry| {
+            *end += entry.log_bytes();
+            Some(*end)
+        });
+        let ends: Vec<u64> = ends.collect();
+        for length in (0..=whole.len() as u64).rev() {
+            file.set_len(length).unwrap();
+            let there = ends.iter().filter(|end| **end <= length).count();
+            assert_eq!(read(&file).unwrap(), entries[..there], "{length}");
         }
-        file.write_all_at(&[99], 0).unwrap();
-        assert!(read(&file).is_err());
+        file.write_all_at(&whole, 0).unwrap();
+        file.write_all_at(&[99], ends[1]).unwrap();
+        let error = read(&file).unwrap_err().to_string();
+        assert_eq!(error, "the log has an entry of the kind 99 at byte 1058, which does not exist");
     }
 
     /// What stands behind a part of an entry would be taken for its rest.

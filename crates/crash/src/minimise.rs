@@ -65,5 +65,21 @@ mod tests {
             prop_assert_eq!(found, Ok(culprits));
             prop_assert!(tries < 400, "{}", tries);
         }
+
+        /// Whatever fails besides: without any one of what remains, it does not fail.
+        #[test]
+        fn what_remains_needs_each_of_its_members(
+            count in 1usize..9,
+            failing in prop::collection::vec(prop::collection::btree_set(0usize..8, 1..8), 0..40),
+        ) {
+            let lost: BTreeSet<usize> = (0..count).collect();
+            let fails = |set: &BTreeSet<usize>| *set == lost || failing.contains(set);
+            let found = minimise(&lost, |set| Ok::<bool, Infallible>(fails(set))).unwrap();
+            prop_assert!(fails(&found));
+            for member in &found {
+                let less: BTreeSet<usize> = found.iter().copied().filter(|other| other != member).collect();
+                prop_assert!(!fails(&less), "{:?}", less);
+            }
+        }
     }
 }

@@ -135,6 +135,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn patience_ends_with_the_cause_or_after_a_while() {
+        let mut left = 3;
+        let done = patiently(Duration::from_mins(1), || {
+            left -= 1;
+            left > 0
+        });
+        assert!(done && left == 0);
+        let (begun, most) = (Instant::now(), Duration::from_millis(20));
+        assert!(!patiently(most, || true) && begun.elapsed() >= most);
+        let mut tries = 0;
+        assert!(unmounted_by(|| {
+            tries += 1;
+            tries == 2
+        }));
+    }
+
+    #[test]
+    fn nobody_claims_what_is_not_there() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!is_claimed(&directory.path().join("gone")) && !is_claimed(directory.path()));
+    }
+
+    #[test]
     fn only_content_speaks_against_a_state() {
         let is_content = |errno| matches!(NotMounted::by(errno), NotMounted::Content(_));
         for errno in [Errno::UCLEAN, Errno::BADMSG, Errno::INVAL, Errno::IO, Errno::STALE, Errno::FBIG] {

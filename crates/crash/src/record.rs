@@ -164,7 +164,143 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
     use super::*;
+    use crate::check::{Check, Verdict};
+    use crate::explore::{Explorer, Lost};
+    use crate::log::Entry;
+    use crate::session::Plan;
+    use crate::state::State;
+    use crate::view::View;
+
+    fn scene(command: &str, prepare: Option<&str>) -> Scene {
+        Scene {
+            command: ["/bin/sh", "-c", command].map(str::to_owned).to_vec(),
+            prepare: prepare.map(str::to_owned),
+            filesystem: None,
+            capacity_bytes: 1 << 20,
+            settle: Duration::ZERO,
+        }
+    }
+
+    /// `None` where the machine cannot put the drive up.
+    fn recorded(test: &str, scene: &Scene, stop: bool) -> Option<Result<Outcome, CrashError>> {
+        let directory = tempfile::tempdir().unwrap();
+        let session = Session::create(&directory.path().join("session")).unwrap();
+        match record(scene, &session, &directory.path().join("work"), &|| stop) {
+            Err(error @ (CrashError::Mount(_) | CrashError::Chain(_) | CrashError::Root)) => {
+                eprintln!("skipped: {test}: {error}");
+                None
+            }
+            outcome => Some(outcome),
+        }
+    }
+
+    #[test]
+    fn what_a_command_writes_and_prints_is_recorded_in_its_order() {
+        let put = |text: &str, at: u64, sync: &str| {
+            format!("printf {text} | dd of=$CRASH_DRIVE bs=512 seek={at} conv=notrunc{sync} status=none")
+        };
+        // The last line has no end.
+        let command = format!("{}; echo one; {}; printf two; exit 3", put("x", 2, ",fsync"), put("y", 4, ""));
+        let prepare = format!("{}; echo unheard >&2", put("before", 0, ",fsync"));
+        let test = "what_a_command_writes_and_prints_is_recorded_in_its_order";
+        let Some(outcome) = recorded(test, &scene(&command, Some(&prepare)), false) else { return };
+        let Outcome { recording, status } = outcome.unwrap();
+        assert_eq!(status.code(), Some(3));
+        let entry = |entry: &Entry| match entry {
+            Entry::Write { offset, bytes, .. } => format!("{bytes} B at {offset}"),
+            Entry::Zeros { .. } => "zeros".to_owned(),
+            Entry::Flush => "flush".to_owned(),
+            Entry::Printed(line) => String::from_utf8(line.clone()).unwrap(),
+        };
+        let entries: Vec<String> = recording.entries().iter().map(entry).collect();
+        assert_eq!(entries, ["512 B at 1024", "flush", "one", "512 B at 2048", "two"]);
+        let printed = |number: usize| recording.printed_by(&recording.epochs()[number]);
+        assert_eq!((printed(0), printed(1)), (Vec::new(), b"one\ntwo\n".to_vec()));
+        // What was there before the command is in each state.
+        let mut held = [0; 2560];
+        View::new(Arc::new(recording), &State::boundary(1, 1)).read(0, &mut held).unwrap();
+        assert_eq!((&held[..7], held[1024], held[2048]), (&b"before\0"[..], b'x', 0));
+    }
+
+    #[test]
+    fn a_recording_that_does_not_come_about_says_why() {
+        let test = "a_recording_that_does_not_come_about_says_why";
+        let error = |scene: &Scene, stop| recorded(test, scene, stop).map(Result::unwrap_err);
+        let Some(unprepared) = error(&scene("true", Some("exit 3")), false) else { return };
+        insta::assert_snapshot!(unprepared, @"`exit 3` ended with exit status: 3; nothing was recorded");
+        let unknown = Scene { command: vec!["/not/there".to_owned(), "-x".to_owned()], ..scene("", None) };
+        insta::assert_snapshot!(error(&unknown, false).unwrap(), @"`/not/there -x` cannot be run");
+        let empty = Scene { command: Vec::new(), ..scene("", None) };
+        assert!(matches!(error(&empty, false), Some(CrashError::Command { .. })));
+        for prepare in [None, Some("sleep 60")] {
+            assert!(matches!(error(&scene("sleep 60", prepare), true), Some(CrashError::Stopped)), "{prepare:?}");
+        }
+    }
+
+    #[test]
+    fn what_ext4_synced_is_in_each_state_after_its_line_and_what_is_lost_has_owners() {
+        let test = "what_ext4_synced_is_in_each_state_after_its_line_and_what_is_lost_has_owners";
+        let filesystem = Some(Filesystem::Ext4);
+        let command = "seq 3001 5000 | dd of=file conv=notrunc status=none; mkdir new; sync file; echo kept";
+        let scene = Scene {
+            filesystem,
+            capacity_bytes: 16 << 20,
+            settle: Duration::from_secs(2),
+            ..scene(command, Some("seq 1001 3000 > file"))
+        };
+        let begun = Instant::now();
+        let directory = tempfile::tempdir().unwrap();
+        let session = Session::create(&directory.path().join("session")).unwrap();
+        let recording = match record(&scene, &session, &directory.path().join("work"), &|| false) {
+            Err(error @ (CrashError::Mount(_) | CrashError::Chain(_) | CrashError::Root)) => {
+                return eprintln!("skipped: {test}: {error}");
+            }
+            outcome => Arc::new(outcome.unwrap().recording),
+        };
+        assert!(begun.elapsed() >= scene.settle, "the kernel writes out by and by");
+        let rule = "case $(head -n 1 file) in 3001) exit 0;; 1001) test ! -s $CRASH_PRINTED;; *) exit 1;; esac";
+        let plan = Plan {
+            command: Vec::new(),
+            capacity_bytes: scene.capacity_bytes,
+            filesystem,
+            log_bytes: 0,
+            log_entries: 0,
+            check: Check { command: rule.to_owned(), expect: None, filesystem, timeout_s: 60 },
+            samples: 0,
+            seed: 1,
+            atomic_bytes: 4096,
+        };
+        let explorer = Explorer::new(Arc::clone(&recording), plan, 1, &directory.path().join("states")).unwrap();
+        let mut owners = BTreeSet::new();
+        for (number, epoch) in recording.epochs().iter().enumerate() {
+            let state = State::boundary(number, epoch.writes.len());
+            assert_eq!(explorer.check_one(&state).unwrap(), Verdict::Passed, "{state}");
+            let lost: Vec<Lost> = explorer.lost(&state).unwrap();
+            owners.extend(lost.into_iter().flat_map(|lost| lost.owners.unwrap_or_default()));
+        }
+        for owner in ["file", "the journal", "the superblock"] {
+            assert!(owners.contains(owner), "{owners:?}");
+        }
+        let last = State::whole(recording.epochs().len() - 1);
+        let mut left = None;
+        let looked = explorer.with_state(&last, filesystem, |_, mounted| {
+            left = Some(Command::new("sleep").arg("60").current_dir(mounted.unwrap()).spawn().unwrap());
+        });
+        let mut left = left.unwrap();
+        let expected = format!("`sleep` (process {})", left.id());
+        left.kill().unwrap();
+        left.wait().unwrap();
+        match looked.unwrap_err() {
+            CrashError::Held { who, holders } => {
+                assert_eq!((who, holders.to_string()), (format!("the look at the state {last}"), expected));
+            }
+            error => panic!("{error}"),
+        }
+    }
 
     #[test]
     fn lines_are_put_together() {

@@ -129,3 +129,55 @@ impl Recorded {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPACITY: u64 = 8192;
+
+    fn on(log: File) -> (Recorded, File) {
+        let base = tempfile::tempfile().unwrap();
+        base.set_len(CAPACITY).unwrap();
+        let held = base.try_clone().unwrap();
+        (Recorded::new(base, log, CAPACITY), held)
+    }
+
+    fn byte(recorded: &Recorded, at: u64) -> u8 {
+        let mut byte = [0];
+        recorded.read(at, &mut byte).unwrap();
+        byte[0]
+    }
+
+    #[test]
+    fn what_is_written_goes_to_the_base_then_to_the_log_then_nowhere() {
+        let (mut recorded, base) = on(tempfile::tempfile().unwrap());
+        let each = |recorded: &mut Recorded, value: u8| {
+            recorded.write(0, &[value; 4096]).unwrap();
+            recorded.zero(512, 512).unwrap();
+            recorded.printed(b"line").unwrap();
+            recorded.flush().unwrap();
+            [0, 512, 1024].map(|at| byte(recorded, at))
+        };
+        assert_eq!((each(&mut recorded, 1), recorded.end().unwrap().is_none()), ([1, 0, 1], true));
+        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY);
+        recorded.begin().unwrap();
+        assert_eq!(byte(&recorded, 0), 1);
+        assert_eq!(each(&mut recorded, 2), [2, 0, 2]);
+        assert_eq!(recorded.end().unwrap().unwrap().entries().len(), 4);
+        // The log was taken away, and what is written from now on is forgotten.
+        assert_eq!(each(&mut recorded, 3), [1, 0, 1]);
+        assert!(recorded.end().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_log_that_is_full_is_not_whole() {
+        let (mut recorded, _base) = on(File::options().read(true).write(true).open("/dev/full").unwrap());
+        recorded.begin().unwrap();
+        recorded.is_whole().unwrap();
+        let full = io::ErrorKind::StorageFull;
+        assert_eq!(recorded.write(0, &[1; 512]).unwrap_err().kind(), full);
+        assert_eq!(recorded.is_whole().unwrap_err().kind(), full);
+        assert_eq!(recorded.end().unwrap_err().kind(), full);
+    }
+}

@@ -114,8 +114,33 @@ mod tests {
         assert!(states.iter().any(|state| state.torn.is_some()));
         assert_ne!(states, of_epoch(0, &epoch(100), &tears, 50, 2));
         assert_eq!(states, of_epoch(0, &epoch(100), &tears, 50, 1));
+        assert_ne!(of_epoch(5, &epoch(100), &tears, 50, 0), of_epoch(5, &epoch(100), &tears, 50, 1));
         // Only the boundaries.
         assert_eq!(of_epoch(0, &epoch(100), &tears, 0, 1).len(), 1);
+    }
+
+    #[test]
+    fn each_write_is_lost_alone_kept_alone_torn_and_the_last_one_before_the_cut() {
+        let states: BTreeSet<State> = of_epoch(2, &epoch(100), &vec![vec![8, 16]; 100], 1000, 1).into_iter().collect();
+        let lost = |lost: &dyn Fn(usize) -> bool| State {
+            epoch: 2,
+            lost: (0..100).filter(|&write| lost(write)).collect(),
+            torn: None,
+        };
+        for write in 0..100 {
+            let torn = [8, 16].map(|kept| State { torn: Some((write, kept)), ..State::whole(2) });
+            assert!(torn.iter().any(|state| states.contains(state)), "{write}");
+            for state in [lost(&|other| other == write), lost(&|other| other != write), lost(&|other| other > write)] {
+                assert!(states.contains(&state), "{state}");
+            }
+        }
+        // Few of these are spread over all writes and kinds.
+        let few = of_epoch(2, &epoch(100), &vec![vec![8]; 100], 40, 1);
+        for half in [0..50, 50..100] {
+            let torn = |state: &State| state.torn.is_some_and(|(write, _)| half.contains(&write));
+            let lost = |state: &State| state.lost.len() == 1 && half.contains(state.lost.first().unwrap());
+            assert!(few.iter().any(torn) && few.iter().any(lost));
+        }
     }
 
     #[test]

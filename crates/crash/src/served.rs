@@ -374,7 +374,8 @@ mod tests {
 
     use super::*;
 
-    const CAPACITY: u64 = 1 << 20;
+    /// Three times what a state is filled with zeros at once.
+    const CAPACITY: u64 = 3 << 20;
 
     fn recorded() -> Recorded {
         let base = tempfile::tempfile().unwrap();
@@ -395,6 +396,95 @@ mod tests {
                 None
             }
         }
+    }
+
+    fn drives(recorded: Option<Recorded>, recording: Option<Arc<Recording>>, states: usize) -> Drives {
+        Drives {
+            recorded: Mutex::new(recorded),
+            recording,
+            states: std::iter::repeat_with(Mutex::default).take(states).collect(),
+            opened_by: OpenedBy::Checks,
+            capacity_bytes: CAPACITY,
+        }
+    }
+
+    #[test]
+    fn a_directory_lists_the_recorded_drive_or_the_states() {
+        let mut over = recorded();
+        over.begin().unwrap();
+        let recording = Arc::new(Recording::new(over.end().unwrap().unwrap()));
+        let mut of_states = drives(None, Some(recording), 2);
+        of_states.states[1].get_mut().unwrap().handle = 7;
+        for (drives, listed) in [
+            (drives(Some(recorded()), None, 0), &[(2, "drive", 0)][..]),
+            (of_states, &[(3, "state-0", 0), (4, "state-1", 7)]),
+        ] {
+            let expected: Vec<(u64, String)> = listed.iter().map(|&(node, name, _)| (node, name.to_owned())).collect();
+            assert_eq!(drives.listed(), expected);
+            for &(node, name, handle) in listed {
+                assert_eq!(drives.find(name.as_bytes()), Some(node));
+                assert_eq!(drives.facts(node), Some(Facts { bytes: CAPACITY, handle }));
+            }
+            let unknown = ["drive", "state-0", "state-1", "state-2", "state-", "x"].map(str::as_bytes);
+            for name in unknown.into_iter().filter(|name| listed.iter().all(|(_, known, _)| known.as_bytes() != *name))
+            {
+                assert_eq!(drives.find(name), None);
+            }
+            assert_eq!((drives.facts(1), drives.facts(5)), (None, None));
+        }
+    }
+
+    #[test]
+    fn zeros_take_whole_sectors_within_the_drive() {
+        let mut over = recorded();
+        over.write(0, &vec![0xbb; CAPACITY as usize]).unwrap();
+        over.begin().unwrap();
+        let recording = Arc::new(Recording::new(over.end().unwrap().unwrap()));
+        let state = View::new(Arc::clone(&recording), &State::whole(0));
+        let of_states = drives(None, Some(recording), 1);
+        of_states.states[0].lock().unwrap().view = Some(state);
+        let mut prepared = recorded();
+        prepared.write(0, &vec![0xbb; CAPACITY as usize]).unwrap();
+        for (drives, node) in [(drives(Some(prepared), None, 0), RECORDED), (of_states, FIRST_STATE)] {
+            let mut data = Vec::new();
+            let mut ask = |wanted: Wanted<'_>| drives.carry_out(node, 0, wanted, &mut data).map(drop);
+            for (offset, bytes) in [(256, 512), (512, 256)] {
+                assert_eq!(ask(Wanted::Trim { offset, bytes }), Err(Error::Invalid));
+            }
+            for (offset, bytes) in [(CAPACITY - 512, 1024), (u64::MAX - 511, 512)] {
+                assert_eq!(ask(Wanted::Zero { offset, bytes }), Err(Error::NoSpace));
+            }
+            assert_eq!(ask(Wanted::Trim { offset: 512, bytes: 512 }), Ok(()));
+            assert_eq!(ask(Wanted::Zero { offset: 2048, bytes: CAPACITY - 2048 }), Ok(()));
+            assert_eq!(ask(Wanted::Write { offset: CAPACITY - 1, data: b"x" }), Ok(()));
+            assert_eq!(ask(Wanted::Flush), Ok(()));
+            assert_eq!(ask(Wanted::Read { offset: 0, bytes: CAPACITY as u32 }), Ok(()));
+            let mut expected = vec![0; CAPACITY as usize];
+            expected[..512].fill(0xbb);
+            expected[1024..2048].fill(0xbb);
+            expected[CAPACITY as usize - 1] = b'x';
+            assert!(data == expected);
+            assert_eq!(drives.carry_out(FIRST_STATE + 1, 0, Wanted::Flush, &mut data).map(drop), Err(Error::NoEntry));
+        }
+    }
+
+    #[test]
+    fn a_slot_without_a_state_is_zeros_and_lets_nobody_in_by_an_old_handle() {
+        let drives = drives(None, None, 1);
+        let mut data = vec![1; 8];
+        let read = Wanted::Read { offset: 0, bytes: 512 };
+        let ask = |node, handle, wanted, data: &mut _| drives.carry_out(node, handle, wanted, data).map(drop);
+        assert_eq!(ask(FIRST_STATE, 0, Wanted::Write { offset: 0, data: &[1; 512] }, &mut data), Ok(()));
+        assert_eq!(ask(FIRST_STATE, 0, read, &mut data), Ok(()));
+        assert_eq!(data, [0; 512]);
+        assert_eq!(ask(FIRST_STATE, 1, Wanted::Flush, &mut data), Err(Error::Io));
+        assert_eq!(ask(RECORDED, 0, Wanted::Flush, &mut data), Err(Error::NoEntry));
+    }
+
+    #[test]
+    fn a_full_log_is_a_full_drive() {
+        assert_eq!(error_of(io::ErrorKind::StorageFull.into()), Error::NoSpace);
+        assert_eq!(error_of(io::ErrorKind::NotFound.into()), Error::Io);
     }
 
     #[test]

@@ -104,6 +104,9 @@ mod tests {
         for wrong in ["", "x", "3-", "3-2..1", "3~4", "3~4.x", "3-0..9999999999"] {
             assert!(wrong.parse::<State>().is_err(), "{wrong}");
         }
+        assert_eq!("3-0..1000000".parse::<State>().unwrap().lost.len(), 1_000_001);
+        assert_eq!("3-1000000..1000001".parse::<State>().unwrap().lost.len(), 2);
+        assert!("3-0..1000001".parse::<State>().is_err());
     }
 
     proptest! {

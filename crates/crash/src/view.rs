@@ -299,7 +299,8 @@ mod tests {
     use super::*;
     use crate::log::Recorder;
 
-    const CAPACITY: u64 = 64 << 10;
+    /// Ends within a block.
+    const CAPACITY: u64 = (64 << 10) + 1536;
 
     #[derive(Debug, Clone)]
     enum Did {

@@ -104,4 +104,31 @@ mod tests {
         let order: String = std::iter::from_fn(|| agenda.take(9)).map(|(_, name)| name).collect();
         assert_eq!(order, "bdac");
     }
+
+    #[test]
+    fn events_come_by_their_time_and_not_before_it() {
+        let mut agenda = Agenda::default();
+        // In no order, and entered while others are taken.
+        let at = |number: u64| number * 7919 % 101;
+        for number in 0..100 {
+            agenda.enter(at(number), number);
+        }
+        let mut taken = Vec::new();
+        for now in 0..101 {
+            while let Some((when, number)) = agenda.take(now) {
+                assert_eq!((when, at(number % 100)), (now, now % 101));
+                taken.push(number);
+                if number < 100 {
+                    agenda.enter(now, number + 100);
+                }
+            }
+            assert!(agenda.next_at().is_none_or(|next| next > now));
+        }
+        taken.sort_unstable();
+        assert!(taken.iter().copied().eq(0..200));
+        agenda.enter(5, 0);
+        agenda.enter(6, 1);
+        agenda.clear();
+        assert_eq!((agenda.next_at(), agenda.take(9)), (None, None));
+    }
 }

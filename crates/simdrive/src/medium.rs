@@ -48,3 +48,21 @@ impl Medium {
 pub const fn range(offset: u64, bytes: u64) -> std::ops::Range<u64> {
     offset / SECTOR_BYTES..(offset + bytes) / SECTOR_BYTES
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tracked_medium_holds_what_was_written_last_and_another_nothing() {
+        let mut medium = Medium::new(true);
+        medium.write(512, 1024, 7);
+        medium.write(1024, 512, 8);
+        assert_eq!((medium.replace(2, 9), medium.replace(5, 9)), (8, 0));
+        assert_eq!((medium.read(0, 2048), medium.at(5)), (vec![0, 7, 9, 0], 9));
+        let mut untracked = Medium::new(false);
+        untracked.write(0, 512, 7);
+        assert_eq!((untracked.replace(0, 8), untracked.at(0)), (0, 0));
+        assert!(medium.is_tracked() && !untracked.is_tracked());
+    }
+}

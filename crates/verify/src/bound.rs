@@ -37,6 +37,15 @@ mod tests {
     }
 
     #[test]
+    fn what_a_few_cycles_prove() {
+        // 0.05 is left of 0.95^k first at 59 cycles, of 0.5^k at 5.
+        assert_eq!((cycles_for(0.05), cycles_for(0.5)), (59, 5));
+        // 1 - 0.05, and 1 less the root of 0.05.
+        assert!((loss_per_cut_below(1) - 0.95).abs() < 1e-12);
+        assert!((loss_per_cut_below(2) - 0.776_393_202_250_021).abs() < 1e-12);
+    }
+
+    #[test]
     fn cycles_and_bound_are_inverse() {
         for chance in [0.5, 0.1, 0.05, 0.01, 0.001] {
             let cycles = cycles_for(chance);

@@ -302,4 +302,31 @@ pub(crate) mod tests {
         assert!(told("A (S1), B (S2)", "A (S1), B") && told("A, B (S2)", "A (S1), B"));
         assert!(!told("A (S1), B (S2)", "A (S1)") && !told("A (S1), B (S2)", "A (S1), C"));
     }
+
+    #[test]
+    fn what_does_not_lie_on_a_drive_shows_nothing_of_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("drive");
+        std::fs::write(&path, [0; 8192]).unwrap();
+        let mut target = drive_in_a_file(&path, "");
+        assert_eq!(target.blurs_control(), None);
+        let fs_type = || "tmpfs".to_owned();
+        for elsewhere in [
+            NoBlockDevice::Memory { fs_type: fs_type() },
+            NoBlockDevice::Network { fs_type: fs_type() },
+            NoBlockDevice::Served { fs_type: fs_type() },
+        ] {
+            target.place.as_mut().unwrap().backing = Backing::NoBlockDevice(elsewhere);
+            assert_eq!(target.blurs_control(), Some("the filesystem does not lie on a drive of this machine"));
+        }
+        target.place = None;
+        assert_eq!(target.blurs_control(), None);
+    }
+
+    #[test]
+    fn a_drive_that_answers_with_an_error_of_its_own_is_dead() {
+        let dead = |errno: Errno| is_dead(&errno.into());
+        assert!(dead(Errno::IO) && dead(Errno::NXIO) && dead(Errno::NOMEDIUM));
+        assert!(!dead(Errno::ACCESS) && !dead(Errno::NOENT) && !is_dead(&io::Error::other("no number")));
+    }
 }

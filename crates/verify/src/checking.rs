@@ -448,6 +448,14 @@ mod tests {
 
     /// A check of a drive that lost everything, and on which a run had acknowledged something.
     fn of_zeros(name_now: &str, word: Word) -> Result<VerifyDocument, VerifyError> {
+        check_of_zeros(name_now, word, |_| ())
+    }
+
+    fn check_of_zeros(
+        name_now: &str,
+        word: Word,
+        change: impl FnOnce(&mut Check),
+    ) -> Result<VerifyDocument, VerifyError> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("drive");
         let mut run = RunHeader::plain(7, small());
@@ -464,7 +472,7 @@ mod tests {
         ] {
             ledger.apply(0, &message).unwrap();
         }
-        let check = Check {
+        let mut check = Check {
             target,
             run,
             standing: ledger.standing(),
@@ -476,7 +484,72 @@ mod tests {
             word,
             went_back_to: None,
         };
+        change(&mut check);
         check.carry_out(&SystemRoot::default(), "0.0.0", &mut |_| true)
+    }
+
+    /// How the notes begin that a change adds.
+    fn added_notes(word: Word, change: impl FnOnce(&mut Check)) -> Vec<String> {
+        let plain = of_zeros(NAME, word).unwrap().notes;
+        let notes = check_of_zeros(NAME, word, change).unwrap().notes;
+        let added = notes.into_iter().filter(|note| !plain.contains(note));
+        added.map(|note| note.split_whitespace().take(8).collect::<Vec<_>>().join(" ")).collect()
+    }
+
+    #[test]
+    fn a_new_boot_is_no_sign_of_a_cut_and_an_old_one_speaks_against_it() {
+        let cut = Word { power_was_cut: true, ..Word::default() };
+        let boot = |word, boot: String| added_notes(word, |check| check.run.circumstances.boot_id = boot);
+        let this = boot_id(&SystemRoot::default());
+        for word in [cut, Word::default()] {
+            assert_eq!(boot(word, this.clone()), ["this host has not been started anew since"]);
+        }
+        assert_eq!(boot(Word::default(), "another".to_owned()), ["this host was started anew since the run;"]);
+        assert_eq!(boot(cut, "another".to_owned()), [""; 0]);
+    }
+
+    #[test]
+    fn notes_say_who_did_not_hear_and_what_was_not_kept() {
+        let heard = |heard_by, witness: &str| {
+            added_notes(Word::default(), |check| {
+                check.heard_by = heard_by;
+                check.run.circumstances.witness = witness.to_owned();
+            })
+        };
+        let nobody = "nobody outside heard what was acknowledged, so only";
+        assert_eq!(heard(HeardBy::Nobody, ""), [nobody]);
+        assert_eq!(heard(HeardBy::Nobody, "--journal j"), ["this run was heard: give the check --journal", nobody]);
+        assert_eq!(heard(HeardBy::Journal, "--journal j"), [""; 0]);
+        let cut_off = |is_damage| {
+            let cut_off = CutOff { at_bytes: 100, lost_bytes: 5, is_damage };
+            added_notes(Word::default(), |check| check.cut_off = Some(cut_off))
+        };
+        assert_eq!(cut_off(true), ["the journal is damaged: 5 bytes behind byte"]);
+        assert_eq!(cut_off(false), ["the journal ends in the middle of an"]);
+        let back = added_notes(Word::default(), |check| check.went_back_to = Some(6));
+        assert_eq!(back, ["the target carries run 0000000000000006 again, which this"]);
+        let known = added_notes(Word::default(), |check| {
+            check.run.circumstances.unsafe_shutdowns = Some(1);
+            check.target.facts.unsafe_shutdowns = Some(2);
+        });
+        assert_eq!(known, [""; 0]);
+    }
+
+    #[test]
+    fn notes_say_how_the_writer_ended() {
+        let stopped = |lanes: u16, ended: Option<&str>, cut_delay_ms: Option<u32>| {
+            added_notes(Word::default(), |check| {
+                let cycle = check.cycle.as_mut().unwrap();
+                cycle.stopped = (0..lanes).map(|lane| (lane, format!("lane {lane} stopped"))).collect();
+                (cycle.ended, cycle.cut_delay_ms) = (ended.map(str::to_owned), cut_delay_ms);
+            })
+        };
+        assert_eq!(stopped(1, None, None), ["lane 0 stopped"]);
+        assert_eq!(stopped(3, None, None).len(), 3);
+        let all = "all 4 lanes stopped at errors, as they";
+        assert_eq!(stopped(4, Some("every lane stopped at an error"), None), [all]);
+        assert_eq!(stopped(0, Some("asked to stop"), None), ["the writer ended by itself (asked to stop)"]);
+        assert_eq!(stopped(0, Some("asked to stop"), Some(3)), [""; 0]);
     }
 
     #[test]

@@ -87,3 +87,51 @@ pub(crate) fn can_be_the_same(one: &str, other: &str) -> bool {
 fn model(label: &str) -> Option<&str> {
     label.strip_suffix(')')?.rsplit_once(" (").map(|(model, _)| model)
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use drive::{Backing, PlaceKind};
+
+    use super::*;
+
+    /// A device of a captured machine.
+    pub(crate) fn place(root: &SystemRoot, major: u32, minor: u32) -> Place {
+        let device = DeviceNumber { major, minor };
+        Place {
+            path: "/dev/captured".into(),
+            kind: PlaceKind::BlockDevice,
+            device,
+            mount: None,
+            backing: Backing::BlockDevice(Box::new(BlockDevice::read(root, device).unwrap())),
+            space: None,
+            direct_io: None,
+            size_bytes: None,
+        }
+    }
+
+    /// And how many flushes its drives' drivers counted.
+    fn facts(machine: &str, major: u32, minor: u32) -> (DriveFacts, Option<u64>) {
+        let capture = captures::lay_out(machine);
+        let root = SystemRoot::new(capture.path());
+        let facts = DriveFacts::of(&root, &place(&root, major, minor));
+        let flushes = facts.flushes(&root);
+        (facts, flushes)
+    }
+
+    #[test]
+    fn a_volume_on_an_array_is_on_all_its_drives() {
+        let (facts, flushes) = facts("md-raid5", 253, 0);
+        assert_eq!(facts.label, "CT1000MX500SSD1, CT1000MX500SSD1, CT1000MX500SSD1");
+        assert_eq!(facts.disks, ["sda", "sdb", "sdc"]);
+        assert_eq!((facts.volatile_cache, facts.fua, facts.has_serials), (Some(true), Some(false), false));
+        assert_eq!((facts.unsafe_shutdowns, flushes), (None, Some(3 * 20_122)));
+    }
+
+    #[test]
+    fn a_drive_that_tells_its_serial_number_is_told_from_others_of_its_model() {
+        let (facts, flushes) = facts("nvme-server", 259, 0);
+        assert_eq!(facts.label, "SAMSUNG MZQL23T8HCLS-00A07 (S64GNE00000000)");
+        assert_eq!((facts.volatile_cache, facts.fua, facts.has_serials), (Some(false), Some(false), true));
+        assert_eq!((facts.disks, flushes), (vec!["nvme0n1".to_owned()], Some(20_122)));
+    }
+}

@@ -292,6 +292,37 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn the_limits_of_a_layout_belong_to_it() {
+        let most = Geometry { slots_per_lane: 1 << 24, ..small() };
+        assert_eq!(most.sectors(), SECTORS_MAX);
+        for (can_be, cannot) in [
+            (Geometry { sector_bytes: 512, ..small() }, Geometry { sector_bytes: 256, ..small() }),
+            (Geometry { sector_bytes: 4096, ..small() }, Geometry { sector_bytes: 8192, ..small() }),
+            (Geometry { record_sectors: 1, ..small() }, Geometry { record_sectors: 0, ..small() }),
+            (Geometry { record_sectors: 2048, ..small() }, Geometry { record_sectors: 4096, ..small() }),
+            (Geometry { flush_lanes: 254, ..small() }, Geometry { flush_lanes: 255, ..small() }),
+            (Geometry { flush_lanes: 0, ..small() }, Geometry { flush_lanes: 0, fua_lanes: 0, ..small() }),
+            (Geometry { fua_lanes: 0, ..small() }, Geometry { fua_lanes: 0, flush_lanes: 0, ..small() }),
+            (Geometry { slots_per_lane: 4, ..small() }, Geometry { slots_per_lane: 3, ..small() }),
+            (most, Geometry { slots_per_lane: (1 << 24) + 1, ..small() }),
+        ] {
+            assert_eq!((can_be.checked(), cannot.checked().is_err()), (Ok(can_be), true), "{cannot:?}");
+        }
+        // Four records of 2 KiB for each of four lanes, behind the first MiB.
+        let least = (1 << 20) + 4 * 4 * 2048;
+        assert_eq!(small().within(least).map(|fitted| fitted.size_bytes()), Ok(least));
+        assert!(small().within(least - 1).is_err());
+    }
+
+    #[test]
+    fn a_kind_has_one_name_everywhere() {
+        for kind in LaneKind::ALL {
+            assert_eq!(kind.to_string(), kind.name());
+            assert_eq!(format!("{:?}", kind.record_kind()), format!("{kind:?}"));
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_said() {
         let said = |geometry: Geometry| geometry.checked().unwrap_err().0;
         let all = [

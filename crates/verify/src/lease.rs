@@ -31,6 +31,7 @@ mod tests {
         let at = |completed| [(1, Frontier { completed, durable: 0 })];
         assert_eq!(due(&at(AHEAD / 2), &[0, AHEAD]), []);
         assert_eq!(due(&at(AHEAD / 2 + 1), &[0, AHEAD]), [(1, AHEAD / 2 + 1 + AHEAD)]);
+        assert_eq!(first(2), [(0, AHEAD), (1, AHEAD)]);
         assert_eq!(due(&[(9, Frontier::default())], &[0, AHEAD]), [], "there is no such lane");
     }
 }

@@ -63,6 +63,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_payload_is_one_mixture_a_word() {
+        // Worked out apart from this code, of the key of run, address and version.
+        let payload = Payload::new(7, 4096, 3);
+        assert_eq!((payload.word(1, 0), payload.word(2, 5)), (0xd8fa_a55a_e53e_4618, 0x9602_9f56_e05d_ee4d));
+        let mut body = [0; 2 * CHUNK_BYTES];
+        payload.fill(&mut body);
+        assert_eq!(body[..WORD_BYTES], 0xd8fa_a55a_e53e_4618_u64.to_le_bytes());
+        assert_eq!(body[CHUNK_BYTES + 5 * WORD_BYTES..][..WORD_BYTES], 0x9602_9f56_e05d_ee4d_u64.to_le_bytes());
+    }
+
+    #[test]
     fn a_chunk_made_alone_is_the_chunk_of_the_whole() {
         let payload = Payload::new(1, 4096, 3);
         let mut body = [0; 4096 - CHUNK_BYTES];

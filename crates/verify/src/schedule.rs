@@ -198,6 +198,36 @@ mod tests {
         }
     }
 
+    /// Targets that were written yesterday are checked tomorrow: the order is part of their format.
+    #[test]
+    fn the_order_of_a_run_never_changes() {
+        // Worked out apart from this code.
+        let order = |slots, lane: usize, round| {
+            let schedule = schedules(slots, 1)[lane];
+            (0..8).map(|position| schedule.permute(round, position)).collect::<Vec<_>>()
+        };
+        assert_eq!(order(16, 0, 0), [4, 9, 15, 11, 1, 14, 3, 12]);
+        assert_eq!(order(16, 0, 1), [14, 5, 9, 4, 6, 11, 0, 13]);
+        assert_eq!(order(16, 1, 1), [10, 15, 12, 9, 6, 11, 3, 13]);
+        assert_eq!(order(13, 0, 0), [8, 1, 12, 2, 5, 11, 0, 4]);
+        assert_eq!(order(1000, 0, 1), [967, 977, 745, 464, 543, 656, 780, 363]);
+    }
+
+    #[test]
+    fn a_flushing_lane_syncs_after_its_writes_and_others_never() {
+        let [flush, fua, control] = schedules(16, 3);
+        let syncs: Vec<u64> = (1..13).filter(|&seq| flush.operation(seq) == Operation::Sync).collect();
+        assert_eq!(syncs, [4, 8, 12]);
+        assert_eq!([1, 3, 4, 5, 8, 9].map(|seq| flush.writes_up_to(seq)), [1, 3, 3, 4, 6, 7]);
+        assert_eq!([1, 3, 4, 5].map(|seq| flush.covered_by(seq)), [4, 4, 4, 8]);
+        assert_eq!([0, 2, 3, 4].map(|seq| flush.write_after(seq)), [1, 3, 5, 5]);
+        for lane in [fua, control] {
+            assert!((1..100).all(|seq| lane.operation(seq) != Operation::Sync));
+            assert_eq!([4, 5].map(|seq| lane.writes_up_to(seq)), [4, 5]);
+            assert_eq!((lane.covered_by(7), lane.write_after(7), lane.seq_of(3, 0)), (7, 8, 0));
+        }
+    }
+
     #[test]
     fn lanes_and_runs_differ() {
         let geometry = Geometry { slots_per_lane: 1000, ..small() };

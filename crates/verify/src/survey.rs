@@ -313,6 +313,8 @@ mod tests {
         unstable: Option<u64>,
         unreadable: Option<u64>,
         dying: Option<u64>,
+        /// Reads that a signal breaks off before one succeeds.
+        interrupted: u8,
         reads: u8,
     }
 
@@ -325,7 +327,7 @@ mod tests {
                     fill_record(run, lane, index, &mut bytes[at..at + run.geometry.record_bytes() as usize]);
                 }
             }
-            Memory { bytes, unstable: None, unreadable: None, dying: None, reads: 0 }
+            Memory { bytes, unstable: None, unreadable: None, dying: None, interrupted: 0, reads: 0 }
         }
     }
 
@@ -341,6 +343,10 @@ mod tests {
         }
         fn read(&mut self, offset: u64, block: &mut [u8]) -> io::Result<()> {
             let range = offset..offset + block.len() as u64;
+            if self.interrupted > 0 {
+                self.interrupted -= 1;
+                return Err(io::ErrorKind::Interrupted.into());
+            }
             if self.unreadable.is_some_and(|at| range.contains(&at)) {
                 return Err(io::Error::other("no such sector"));
             }
@@ -384,6 +390,12 @@ mod tests {
         let (run, survey) = survey(|_| ());
         assert!(survey.oddities.is_empty() && survey.versions.iter().all(|&version| version == 0));
         assert_eq!(survey.versions.len() as u64, run.geometry.sectors());
+    }
+
+    #[test]
+    fn a_read_that_a_signal_broke_off_is_made_again() {
+        let (_, survey) = survey(|memory| memory.interrupted = 3);
+        assert!(survey.oddities.is_empty(), "{:?}", survey.oddities);
     }
 
     #[test]

@@ -329,6 +329,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_drive_and_its_part_are_the_target_s_identity_and_a_file_s_is_its_run_s() {
+        let capture = captures::lay_out("md-raid5");
+        let root = SystemRoot::new(capture.path());
+        let drive = |name: &str| DriveFacts { label: name.to_owned(), ..DriveFacts::default() };
+        let place = |minor| crate::drive_facts::tests::place(&root, 8, minor);
+        let (whole, partition) = (place(0), place(1));
+        let id = target_id(&whole, &drive("A (S1)"), 6);
+        assert_eq!((id, id % 2), (target_id(&whole, &drive("A (S1)"), 7), 1));
+        assert_ne!(id, target_id(&whole, &drive("A (S2)"), 6));
+        assert_ne!(id, target_id(&partition, &drive("A (S1)"), 6));
+        let file = Place { kind: PlaceKind::RegularFile, ..whole };
+        assert_eq!([6, 7, 8].map(|run_id| target_id(&file, &drive("A (S1)"), run_id)), [7, 7, 9]);
+    }
+
+    #[test]
     fn what_the_drive_tears_is_not_what_the_system_wants() {
         let aligned = |offset_bytes| Some(DirectIo::Aligned { memory_bytes: 4, offset_bytes });
         assert_eq!(blocks(Some(512), aligned(512)), Some((512, 512)));

@@ -216,4 +216,23 @@ mod tests {
         1 of its sectors cannot be read (Input/output error); what had to be there is version 7, acknowledged 1.2 ms before the end
         ");
     }
+
+    #[test]
+    fn ages_are_read_at_a_glance() {
+        let read = [999, 1000, 9949, 10_000, 999_999, 1_000_000].map(age);
+        assert_eq!(read, ["999 µs", "1.0 ms", "9.9 ms", "10 ms", "999 ms", "1.0 s"]);
+    }
+
+    #[test]
+    fn five_pieces_of_a_sector_are_shown() {
+        let attribution = |count: usize| {
+            let stretches = (0..count)
+                .map(|chunk| Stretch { bytes: chunk * 64..chunk * 64 + 64, origin: Origin::Version(chunk as u32) })
+                .collect();
+            Attribution { header: Err(HeaderFault::Checksum), stretches }
+        };
+        assert_eq!(pieces(&attribution(2)), "bytes 0 to 63: version 0, bytes 64 to 127: version 1");
+        assert!(pieces(&attribution(5)).ends_with("bytes 256 to 319: version 4"));
+        assert!(pieces(&attribution(6)).ends_with("bytes 256 to 319: version 4, and more"));
+    }
 }

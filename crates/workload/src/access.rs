@@ -195,7 +195,7 @@ pub struct Popular {
 enum Popularity {
     /// Rejection from a step that covers the curve 1/x^theta (Hoermann and Derflinger 1996): exact, without a sum over all blocks.
     Zipf { theta: f64, area: f64 },
-    /// A uniform number to the power that puts a share `h` of the draws below a share `1 - h` of the ranks.
+    /// A uniform number to the power that puts a share `1 - h` of the draws below a share `h` of the ranks.
     Pareto { power: f64 },
 }
 
@@ -590,6 +590,88 @@ mod tests {
         assert_eq!((blocks(false), blocks(true)), ([2, 0, 1, 2, 0, 1], [2, 0, 1, 5, 3, 4]));
     }
 
+    #[test]
+    fn operations_of_several_sizes_follow_each_other_up_to_the_end() {
+        let region = Region { start: 4096, blocks: 4, block_bytes: 4096 };
+        let mut sequential = Sequential::new(region);
+        let offsets = [2, 1, 1, 3, 2, 4].map(|blocks| sequential.next_of(blocks * 4096) / 4096 - 1);
+        // The one of three blocks fits behind four no more, the next ones not behind those.
+        assert_eq!(offsets, [0, 2, 3, 0, 0, 0]);
+        let mut skipping = Skipping::new(region, 4096);
+        assert_eq!([1, 2, 2, 1].map(|blocks| skipping.next_of(blocks * 4096) / 4096 - 1), [0, 2, 0, 3]);
+        let mut strided = Strided::new(region, 8192, 4096);
+        assert_eq!([1, 2, 1, 1].map(|blocks| strided.next_of(blocks * 4096) / 4096 - 1), [0, 0, 3, 0]);
+    }
+
+    #[test]
+    fn every_place_that_an_operation_fits_into_is_drawn() {
+        let region = Region { start: 8192, blocks: 6, block_bytes: 4096 };
+        for distribution in ["random", "zipf:0.8", "pareto:0.5", "zoned:50/50:50/50", "sequence:0,1,2,3,4"] {
+            let mut workload = Workload::new(crate::Pattern::RandRead, crate::BlockBytes::new(4096).unwrap());
+            workload.order = BlockOrder::from_distribution(distribution).unwrap();
+            let mut order = Order::new(&workload, region, 1, 0);
+            let mut drawn: Vec<u64> = (0..10_000).map(|_| order.next_of(5000) / 4096 - 2).collect();
+            drawn.sort_unstable();
+            drawn.dedup();
+            // Two blocks each, of six.
+            assert!(drawn.iter().all(|place| *place < 5), "{distribution}: {drawn:?}");
+            // The ranks of an uneven order are scattered over its places, and may leave one out.
+            let least = if matches!(order, Order::Popular(_)) { 3 } else { 5 };
+            assert!(drawn.len() >= least && drawn.last() == Some(&4), "{distribution}: {drawn:?}");
+        }
+    }
+
+    #[test]
+    fn ranks_are_drawn_by_zipf_s_law_and_pareto_s() {
+        const DRAWS: usize = 200_000;
+        let region = Region { start: 0, blocks: 1000, block_bytes: 4096 };
+        let ranks = |mut popular: Popular| {
+            let mut counts = vec![0.0; 1000];
+            (0..DRAWS).for_each(|_| counts[popular.rank() as usize] += 1.0 / DRAWS as f64);
+            counts
+        };
+        for theta in [0.5, 0.8, 1.2, 2.5] {
+            let counts = ranks(Popular::zipf(region, generator(1, 0), theta));
+            let sum: f64 = (1..=1000).map(|rank| f64::from(rank).powf(-theta)).sum();
+            let mut before = (0.0, 0.0);
+            for (rank, count) in counts.iter().enumerate() {
+                before.0 += (rank as f64 + 1.0).powf(-theta) / sum;
+                before.1 += count;
+                // Four deviations of a share of so many draws are at most 0.0045.
+                assert!((before.0 - before.1).abs() < 0.0045, "{theta}: up to {rank}: {before:?}");
+            }
+        }
+        // 80 % of the draws in 20 % of the ranks, and within these again.
+        let counts = ranks(Popular::pareto(region, generator(1, 0), 0.2));
+        let first = |ranks: usize| counts[..ranks].iter().sum::<f64>();
+        assert!((first(200) - 0.8).abs() < 0.0045 && (first(40) - 0.64).abs() < 0.0045, "{counts:?}");
+    }
+
+    #[test]
+    fn ranks_are_scattered_as_splitmix64_mixes() {
+        // The first numbers of the published generator (Vigna, splitmix64.c) from the seed 0, whose states are multiples of its constant.
+        let states = [0_u64, 1, 2].map(|times| times.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        assert_eq!(states.map(scattered), [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]);
+    }
+
+    #[test]
+    fn each_seed_and_job_has_its_own_draws() {
+        let seeds = || std::iter::once(0).chain((0..64).map(|bit| 1_u64 << bit));
+        let rate = Rate { per_second: 1.0, arrivals: Arrivals::Poisson };
+        let share = |bytes| SizeShare { bytes, weight: 1 };
+        let sizes = BlockSizes { align_bytes: 1, reads: (0..1000).map(share).collect(), writes: Vec::new() };
+        let mut seen = std::collections::HashSet::new();
+        for (seed, job) in seeds().map(|seed| (seed, 0)).chain([(0, 1), (0, 2)]) {
+            let mut mix = Mix::new(seed, job, 50);
+            let mut drawn = Sizes::new(sizes.clone(), seed, job);
+            let mut gaps = Gaps::new(seed, job, rate);
+            let mixed: Vec<u64> = (0..64).map(|_| u64::from(mix.next_reads())).collect();
+            let drawn: Vec<u64> = (0..64).map(|_| u64::from(drawn.next(true))).collect();
+            let gaps: Vec<u64> = (0..64).map(|_| gaps.next_s().to_bits()).collect();
+            assert!([mixed, drawn, gaps].into_iter().all(|draws| seen.insert(draws)), "{seed} {job}");
+        }
+    }
+
     fn order(order: BlockOrder) -> Order {
         let block = crate::BlockBytes::new(4096).unwrap();
         let mut workload = Workload::new(crate::Pattern::RandRead, block);
@@ -658,6 +740,13 @@ mod tests {
         let small = (0..10_000).filter(|_| sizes.next(true) == 512).count();
         assert!((900..1100).contains(&small), "{small}");
         assert_eq!(sizes.next(false), 8192);
+        let reads = [512, 1024, 2048, 4096].map(|bytes| share(bytes, 1)).to_vec();
+        let mut sizes = Sizes::new(BlockSizes { align_bytes: 512, reads, writes: Vec::new() }, 1, 0);
+        let drawn: Vec<u32> = (0..10_000).map(|_| sizes.next(true)).collect();
+        for bytes in [512, 1024, 2048, 4096] {
+            let count = drawn.iter().filter(|drawn| **drawn == bytes).count();
+            assert!((2300..2700).contains(&count), "{bytes}: {count}");
+        }
     }
 
     #[test]
@@ -694,8 +783,11 @@ mod tests {
 
     #[test]
     fn a_mix_has_its_share_of_reads() {
-        let mut mix = Mix::new(1, 0, 30);
-        let reads = (0..100_000).filter(|_| mix.next_reads()).count();
-        assert!((29_000..31_000).contains(&reads), "{reads}");
+        for percent in [1, 30, 99] {
+            let mut mix = Mix::new(1, 0, percent);
+            let reads = (0..100_000).filter(|_| mix.next_reads()).count();
+            // Four deviations are at most 580.
+            assert!(reads.abs_diff(usize::from(percent) * 1000) < 580, "{percent}: {reads}");
+        }
     }
 }

@@ -658,4 +658,155 @@ mod tests {
         odd.size = Area::Percent(50);
         assert_eq!(odd.size_per_job_bytes(Room::Free(1 << 20)), 64 << 10);
     }
+
+    #[test]
+    fn a_title_names_what_differs_from_the_plain_workload() {
+        assert_eq!(workload().title(), "randwrite 4 KiB, depth 1, jobs 1");
+        let mut all = workload();
+        (all.pattern, all.read_percent) = (Pattern::Rw, 70);
+        all.order = BlockOrder::SkipBytes(-8192);
+        (all.sync, all.sync_every, all.sync_timing) = (SyncMethod::Fdatasync, 8, SyncTiming::Queued);
+        (all.end_fsync, all.direct, all.layout) = (true, false, Layout::Preallocated);
+        (all.streams, all.jobs, all.depth) = (Streams::new(2).unwrap(), Jobs::new(4).unwrap(), Depth::new(16).unwrap());
+        all.sharing = Sharing::All;
+        assert_eq!(
+            all.title(),
+            "rw 70% reads 4 KiB, skip -8192 B, fdatasync=8 queued, end_fsync, 2 streams, preallocated, buffered, \
+             shared, depth 16, jobs 4"
+        );
+        // One job shares with nobody.
+        (all.jobs, all.pattern) = (Jobs::MIN, Pattern::Write);
+        assert!(!all.title().contains("shared") && !all.title().contains("reads"), "{}", all.title());
+        let mut dsync = workload();
+        dsync.sync = SyncMethod::ODsync;
+        dsync.sizes = Some(sizes());
+        for (engine, how) in [
+            (EngineChoice::Auto, ""),
+            (EngineChoice::Psync, " pwrite"),
+            (EngineChoice::IoUring, " asynchronous"),
+            (EngineChoice::Libaio, " asynchronous"),
+        ] {
+            dsync.engine = engine;
+            assert_eq!(dsync.title(), format!("randwrite 2 KiB to 8 KiB, o_dsync{how}, depth 1, jobs 1"));
+        }
+    }
+
+    /// Reads of 2 and 6 KiB, 4 KiB on average; writes of 8 KiB.
+    fn sizes() -> BlockSizes {
+        let share = |bytes| crate::sizes::SizeShare { bytes, weight: 1 };
+        BlockSizes { align_bytes: 1024, reads: vec![share(2048), share(6144)], writes: vec![share(8192)] }
+    }
+
+    #[test]
+    fn a_queue_is_needed_for_a_linked_sync_and_for_several_operations_in_flight() {
+        let submission = |engine, sync, depth| {
+            let mut workload = workload();
+            (workload.engine, workload.sync, workload.depth) = (engine, sync, Depth::new(depth).unwrap());
+            workload.submission()
+        };
+        let auto = EngineChoice::Auto;
+        assert_eq!(submission(auto, SyncMethod::None, 1), Submission::Blocking);
+        assert_eq!(submission(auto, SyncMethod::None, 2), Submission::Asynchronous);
+        // Each write waits for its sync, whatever the depth.
+        assert_eq!(submission(auto, SyncMethod::Fsync, 2), Submission::Blocking);
+        assert_eq!(submission(auto, SyncMethod::LinkedFsync, 1), Submission::Asynchronous);
+        assert_eq!(submission(EngineChoice::Psync, SyncMethod::None, 2), Submission::Blocking);
+        for engine in [EngineChoice::IoUring, EngineChoice::Libaio] {
+            assert_eq!(submission(engine, SyncMethod::None, 1), Submission::Asynchronous);
+        }
+    }
+
+    #[test]
+    fn a_sync_is_a_commit_where_no_write_is_in_flight_beside_it() {
+        let mut fsync = workload();
+        (fsync.sync, fsync.depth, fsync.sync_every) = (SyncMethod::Fsync, Depth::new(4).unwrap(), 4);
+        for (timing, commits, queued) in [
+            (SyncTiming::Drained, true, None),
+            (SyncTiming::Undrained, false, None),
+            (SyncTiming::Queued, false, Some(SyncCall::Fsync)),
+        ] {
+            fsync.sync_timing = timing;
+            assert_eq!((fsync.syncs_commit(), fsync.queued_sync()), (commits, queued), "{timing:?}");
+        }
+        fsync.depth = Depth::MIN;
+        assert!(fsync.syncs_commit());
+        fsync.pattern = Pattern::RandRead;
+        assert_eq!((fsync.queued_sync(), fsync.depth_effective()), (None, 1));
+        (fsync.pattern, fsync.sync) = (Pattern::RandWrite, SyncMethod::ODsync);
+        assert_eq!(fsync.queued_sync(), None);
+        // What only reads has nothing to drain.
+        let mut reads = workload();
+        (reads.pattern, reads.sync, reads.depth) = (Pattern::Read, SyncMethod::Fsync, Depth::new(4).unwrap());
+        assert_eq!(reads.depth_effective(), 4);
+    }
+
+    #[test]
+    fn blocks_of_several_sizes_count_by_their_mean() {
+        let mut varied = workload();
+        varied.sizes = Some(sizes());
+        let operations = [Pattern::Read, Pattern::Write, Pattern::Rw].map(|pattern| {
+            varied.pattern = pattern;
+            varied.operations(48 << 10)
+        });
+        // Half reads, half writes: 6 KiB.
+        assert_eq!(operations, [12, 6, 8]);
+        assert_eq!((varied.operations(1), varied.unit_bytes(), varied.largest_bytes()), (1, 1024, 8192));
+        assert_eq!((varied.least_units(), workload().least_units()), (8, 1));
+        assert_eq!((workload().operations(48 << 10), workload().operations(4095)), (12, 0));
+        assert!(varied.is_aligned_to(1024) && !varied.is_aligned_to(2048));
+        assert!(workload().is_aligned_to(4096) && !workload().is_aligned_to(8192));
+    }
+
+    #[test]
+    fn limits_are_only_ever_shortened() {
+        let (second, minute) = (Duration::from_secs(1), Duration::from_mins(1));
+        let both = |time, count, until| Limit::TimeAndCount { time, count, until };
+        // However slow it is, one operation is done.
+        assert_eq!(Limit::Time(minute).shortened(second, 8), both(second, 1, Until::Both));
+        assert_eq!(Limit::Time(second).shortened(minute, 8), both(second, 1, Until::Both));
+        assert_eq!(Limit::Count(9).shortened(second, 8), both(second, 8, Until::First));
+        assert_eq!(Limit::Count(7).shortened(second, 8), both(second, 7, Until::First));
+        assert_eq!(both(minute, 7, Until::Both).shortened(second, 8), both(second, 7, Until::Both));
+        assert_eq!([Limit::Time(second), both(second, 7, Until::First)].map(Limit::time), [Some(second); 2]);
+        assert_eq!([Limit::Count(7), both(second, 7, Until::First)].map(Limit::count), [Some(7); 2]);
+        assert_eq!((Limit::Count(7).time(), Limit::Time(second).count()), (None, None));
+        let mut passes = workload();
+        passes.passes = Some(1);
+        for (own, expected) in [(100, 100), (300, 256)] {
+            passes.limit = both(second, own, Until::Both);
+            assert_eq!(passes.limit_on(1 << 20), both(second, expected, Until::Both));
+        }
+    }
+
+    #[test]
+    fn an_area_is_the_whole_a_share_or_a_number_of_bytes() {
+        let whole = Area::Whole { file_bytes: 5 };
+        for (room, expected) in
+            [(Room::Whole(1000), [1000, 7, 250]), (Room::Free(1000), [5, 7, 250]), (Room::Unlimited, [5, 7, 0])]
+        {
+            assert_eq!([whole, Area::Bytes(7), Area::Percent(25)].map(|area| area.bytes(room)), expected);
+        }
+        let large = Area::Percent(100).bytes(Room::Whole(u64::MAX));
+        assert_eq!((large, Area::DEFAULT.bytes(Room::Unlimited)), (u64::MAX, 1 << 30));
+    }
+
+    #[test]
+    fn every_name_leads_back_to_its_choice() {
+        for layout in Layout::ALL {
+            assert_eq!(Layout::from_name(layout.name()), Some(layout));
+            assert_eq!(serde_json::to_value(layout).unwrap(), layout.name());
+            assert_eq!(layout.needs_new_file(), layout != Layout::Overwrite);
+            assert_eq!(layout.starts_over(), ["append", "preallocated"].contains(&layout.name()));
+        }
+        for sharing in Sharing::ALL {
+            assert_eq!(Sharing::from_name(sharing.name()), Some(sharing));
+            assert_eq!(serde_json::to_value(sharing).unwrap(), sharing.name());
+        }
+        for engine in EngineChoice::ALL {
+            assert_eq!(EngineChoice::from_name(engine.name()), Some(engine));
+        }
+        // Files of their own keep jobs apart unless they are to share one.
+        assert_eq!(Sharing::ALL.map(|sharing| sharing.shares(true)), [false, false, true]);
+        assert_eq!(Sharing::ALL.map(|sharing| sharing.shares(false)), [false, true, true]);
+    }
 }

@@ -142,7 +142,22 @@ mod tests {
         assert_eq!(BlockOrder::from_distribution("random"), Some(BlockOrder::Plain));
         let left_out = BlockOrder::from_distribution("zoned:50/5:30/15:20/").unwrap();
         assert_eq!(left_out.notation(), "zoned:50/5:30/15:20/80");
+        let shared = BlockOrder::from_distribution("zoned:40/10:30/:30/").unwrap();
+        assert_eq!(shared.notation(), "zoned:40/10:30/45:30/45");
+        // A zone may be drawn from never, or always.
+        assert!(BlockOrder::from_distribution("zoned:0/50:100/50").is_some());
+        let sequence = |blocks: usize| format!("sequence:{}", vec!["1"; blocks].join(","));
+        assert!(BlockOrder::from_distribution(&sequence(64)).is_some());
         for wrong in [
+            &sequence(65),
+            "normal",
+            "zipf:0",
+            "zipf:100",
+            "zipf:nan",
+            "pareto:0",
+            "zoned:100/0:0/100",
+            "zoned:50/60:50/60",
+            "zoned:50/30:40/70",
             "zipf",
             "sequence:",
             "sequence:1,x",
@@ -155,6 +170,19 @@ mod tests {
             "zoned:300/50:1/50",
         ] {
             assert_eq!(BlockOrder::from_distribution(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_order_says_what_it_skips() {
+        let strided = BlockOrder::Strided { zone_bytes: 8192, skip_bytes: 512 };
+        for (order, notation, skip) in [
+            (BlockOrder::Plain, "plain", None),
+            (BlockOrder::SkipBytes(-8192), "skip -8192 B", Some(-8192)),
+            (strided, "zones of 8192 B, skip 512 B", None),
+        ] {
+            assert_eq!((order.notation().as_str(), order.skip_bytes()), (notation, skip));
+            assert_eq!(order.is_plain(), order == BlockOrder::default());
         }
     }
 }

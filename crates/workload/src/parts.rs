@@ -126,6 +126,21 @@ mod tests {
         let own = workload(Sharing::None, 8);
         let cut = own.parts_within(&own.parts(false, Room::Unlimited), &[4 * MIB]).unwrap();
         assert_eq!((starts(&cut), cut.jobs[3].bytes), (vec![(0, 0), (0, 1), (0, 2), (0, 3)], MIB));
+        // The offset lies before the first part, and is none of the room.
+        let own = Workload { offset_bytes: MIB, ..own };
+        let cut = own.parts_within(&own.parts(false, Room::Unlimited), &[5 * MIB]).unwrap();
+        assert_eq!((starts(&cut), cut.jobs[3].bytes), (vec![(0, 1), (0, 2), (0, 3), (0, 4)], MIB));
+        assert_eq!((cut.span_bytes(), cut.files), (4 * MIB, vec![5 * MIB]));
+        // Each job needs a block, and gets whole ones; files that are large enough change nothing.
+        let within = |files: &[u64]| own.parts_within(&own.parts(false, Room::Unlimited), files);
+        let bytes = |files| within(files).map(|parts| parts.jobs.iter().map(|part| part.bytes).collect::<Vec<_>>());
+        assert_eq!((bytes(&[MIB + 16383]), bytes(&[MIB + 16384])), (None, Some(vec![4096; 4])));
+        assert_eq!((bytes(&[MIB + 32767]), bytes(&[MIB + 32768])), (Some(vec![4096; 4]), Some(vec![8192; 4])));
+        assert_eq!((within(&[100 * MIB]).unwrap().jobs, within(&[])), (own.parts(false, Room::Unlimited).jobs, None));
+        let apart = workload(Sharing::None, 8);
+        let cut = apart.parts_within(&apart.parts(true, Room::Unlimited), &[MIB, 2 * MIB, 3 * MIB, 9000]).unwrap();
+        let bytes: Vec<u64> = cut.jobs.iter().map(|part| part.bytes).collect();
+        assert_eq!((bytes, cut.span_bytes()), (vec![MIB, 2 * MIB, 2 * MIB, 8192], 5 * MIB + 8192));
         let mut fio = workload(Sharing::All, 8);
         fio.offset_increment_bytes = MIB;
         let cut = fio.parts_within(&fio.parts(true, Room::Unlimited), &[9 * MIB]).unwrap();

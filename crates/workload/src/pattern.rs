@@ -107,4 +107,16 @@ mod tests {
             assert_eq!(pattern.is_mixed(), pattern.reads() && pattern.writes());
         }
     }
+
+    #[test]
+    fn a_name_says_what_its_pattern_does() {
+        for pattern in Pattern::ALL {
+            let name = pattern.name();
+            assert_eq!(pattern.is_random(), name.starts_with("rand"), "{name}");
+            assert_eq!(pattern.trims(), name.ends_with("trim"), "{name}");
+            assert_eq!(pattern.reads(), name.ends_with("read") || name.ends_with("rw"), "{name}");
+            // A discard counts as a write.
+            assert_eq!(pattern.writes(), !name.ends_with("read"), "{name}");
+        }
+    }
 }

@@ -94,3 +94,37 @@ impl SortWork {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back_to_its_keys() {
+        for keys in SortKeys::ALL {
+            assert_eq!(SortKeys::from_name(keys.name()), Some(keys));
+            assert_eq!(serde_json::to_value(keys).unwrap(), keys.name());
+        }
+        assert_eq!(SortKeys::from_name("uuids"), None);
+    }
+
+    #[test]
+    fn a_run_is_made_durable_by_the_call_that_it_names() {
+        let sort = SortWork {
+            keys: SortKeys::Urls,
+            size_bytes: 40 << 20,
+            memory_bytes: SortWork::MEMORY_BYTES_MIN,
+            block_bytes: BlockBytes::MIN,
+            jobs: Jobs::new(4).unwrap(),
+            direct: true,
+            sync: None,
+            rest: Duration::ZERO,
+            seed: 1,
+        };
+        assert_eq!(sort.size_per_job_bytes(), 10 << 20);
+        for call in [None, Some(SyncCall::Fsync), Some(SyncCall::Fdatasync)] {
+            let sort = SortWork { sync: call, ..sort.clone() };
+            assert_eq!((sort.sync_method().call(), sort.sync_method().is_durable()), (call, call.is_some()));
+        }
+    }
+}

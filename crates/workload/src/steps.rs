@@ -364,4 +364,67 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_program_counts_the_bytes_that_it_writes() {
+        let lines = ["write log append 4KiB x3", "sync log fsync", "write data rand 16KiB", "truncate log 64KiB"];
+        let mut program = StepProgram {
+            files: files(),
+            steps: lines.iter().map(|line| Step::parse(line, &files()).unwrap()).collect(),
+            jobs: Jobs::MIN,
+            content: Content::Random,
+            limit: Limit::Count(1),
+            warm_up: WarmUp::default(),
+            seed: 1,
+        };
+        assert_eq!((program.turn_bytes(), program.size_per_job_bytes()), (3 * 4096 + 16384, 2 << 20));
+        assert_eq!(program.write_bytes_max(), 16384);
+        assert_eq!([0, 1, 2].map(|file| program.largest_write_bytes(file)), [4096, 16384, 1]);
+        assert_eq!(
+            program.title(),
+            "write log append 4KiB x3, sync log fsync, write data rand 16KiB, truncate log 64KiB, jobs 1"
+        );
+        program.steps = vec![Step::SyncDir];
+        assert_eq!((program.turn_bytes(), program.write_bytes_max(), program.largest_write_bytes(0)), (0, 0, 1));
+    }
+
+    #[test]
+    fn only_what_overwrites_and_syncs_runs_without_a_directory() {
+        let runs = |line: &str, layout| {
+            let mut files = files();
+            files[1].layout = layout;
+            let steps = ["sync log fsync", line].map(|line| Step::parse(line, &files).unwrap()).to_vec();
+            let (content, warm_up) = (Content::Random, WarmUp::default());
+            let program =
+                StepProgram { files, steps, jobs: Jobs::MIN, content, limit: Limit::Count(1), warm_up, seed: 1 };
+            program.runs_without_directory()
+        };
+        for line in ["write log seq 4KiB", "write log rand 4KiB", "write log same 4KiB", "sync log fsync", "reopen log"]
+        {
+            assert!(runs(line, Layout::Overwrite) && !runs(line, Layout::Append), "{line}");
+        }
+        for line in ["write log append 4KiB", "truncate log 0", "rename log data", "unlink log", "sync-dir"] {
+            assert!(!runs(line, Layout::Overwrite), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_limits_of_a_step_belong_to_its_range() {
+        for line in [
+            "write log seq 1B",
+            "write log seq 64MiB",
+            "write log seq 4KiB x65536",
+            "truncate log 9223372036854775807B",
+        ] {
+            assert_eq!(Step::parse(line, &files()).unwrap().notation(&files()), line);
+        }
+        for line in [
+            "write log seq 0",
+            "write log seq 67108865",
+            "write log seq 4KiB x65537",
+            "truncate log 9223372036854775808",
+        ] {
+            assert!(matches!(Step::parse(line, &files()), Err(StepError::Range { .. })), "{line}");
+        }
+    }
 }

@@ -145,4 +145,21 @@ mod tests {
             assert_eq!(serde_json::to_value(method).unwrap(), method.name());
         }
     }
+
+    #[test]
+    fn what_is_durable_is_so_by_one_means() {
+        for method in SyncMethod::ALL {
+            let per_write = [
+                method.linked_call().map(|call| format!("linked_{}", call.name())),
+                method.open_flag().map(|flag| serde_json::to_value(flag).unwrap().as_str().unwrap().to_owned()),
+                (method == SyncMethod::RwfDsync).then(|| "rwf_dsync".to_owned()),
+            ];
+            let after = method.call().map(|call| call.name().to_owned());
+            assert_eq!(method.is_per_write(), per_write.iter().any(Option::is_some), "{method:?}");
+            let means: Vec<String> = per_write.into_iter().chain([after]).flatten().collect();
+            let durable = if method.is_durable() { &[method.name().to_owned()][..] } else { &[] };
+            assert_eq!(means, durable);
+        }
+        assert!(!SyncMethod::None.is_durable());
+    }
 }

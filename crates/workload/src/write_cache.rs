@@ -43,3 +43,18 @@ impl WriteCache {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back_to_its_setting() {
+        for (setting, wanted) in WriteCache::ALL.into_iter().zip([None, Some(true), Some(false)]) {
+            assert_eq!(WriteCache::from_name(setting.name()), Some(setting));
+            assert_eq!(serde_json::to_value(setting).unwrap(), setting.name());
+            assert_eq!(setting.wants_on(), wanted);
+        }
+        assert_eq!(WriteCache::from_name("auto"), None);
+    }
+}

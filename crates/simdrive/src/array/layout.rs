@@ -147,4 +147,56 @@ mod tests {
             prop_assert_eq!(at, offset + bytes);
         }
     }
+
+    /// The members of the data of each of so many stripes, and those of the parity.
+    fn places(layout: Layout, stripes: u64) -> Vec<(Vec<usize>, Vec<usize>)> {
+        let members = |pieces: Vec<Piece>| pieces.iter().map(|piece| piece.member).collect();
+        let of = |stripe| {
+            let (start, bytes) = (stripe * layout.stripe_bytes(), layout.stripe_bytes());
+            (members(layout.data(start, bytes)), members(layout.parity(start, bytes)))
+        };
+        (0..stripes).map(of).collect()
+    }
+
+    #[test]
+    fn parity_moves_as_in_the_kernel_s_default_layout() {
+        // ALGORITHM_LEFT_SYMMETRIC of drivers/md/raid5.c: P on the last member less the stripe, Q behind it, data behind these.
+        let raid5 = Layout { level: Level::Raid5, members: 3, chunk: 4096 };
+        assert_eq!(
+            places(raid5, 4),
+            [(vec![0, 1], vec![2]), (vec![2, 0], vec![1]), (vec![1, 2], vec![0]), (vec![0, 1], vec![2]),]
+        );
+        let raid6 = Layout { level: Level::Raid6, ..raid5 };
+        let raid6 = Layout { members: 4, ..raid6 };
+        assert_eq!(
+            places(raid6, 4),
+            [(vec![1, 2], vec![3, 0]), (vec![0, 1], vec![2, 3]), (vec![3, 0], vec![1, 2]), (vec![2, 3], vec![0, 1]),]
+        );
+        assert_eq!(places(Layout { level: Level::Raid0, ..raid5 }, 1), [(vec![0, 1, 2], vec![])]);
+        assert_eq!(places(Layout { level: Level::Raid1, ..raid5 }, 1), [(vec![0], vec![])]);
+    }
+
+    #[test]
+    fn an_array_holds_whole_chunks_of_its_members_but_the_parity() {
+        // Two chunks of each member, and a part of a third.
+        let capacity = |level| Layout { level, members: 4, chunk: 4096 }.capacity(3 * 4096 - 512) / 4096;
+        assert_eq!([Level::Raid0, Level::Raid1, Level::Raid5, Level::Raid6].map(capacity), [8, 2, 6, 4]);
+    }
+
+    #[test]
+    fn parity_covers_what_changes_of_its_chunk() {
+        let layout = Layout { level: Level::Raid5, members: 3, chunk: 4096 };
+        let parity = |offset, bytes| {
+            let piece = layout.parity(offset, bytes)[0];
+            (piece.member, piece.offset, piece.bytes, piece.array_offset)
+        };
+        // Within a chunk of the second stripe, up to its end, and beyond it.
+        assert_eq!(parity(8192 + 512, 1024), (1, 4096 + 512, 1024, 8192 + 512));
+        assert_eq!(parity(8192 + 4096 + 512, 4096 - 512), (1, 4096 + 512, 4096 - 512, 8192 + 4096 + 512));
+        assert_eq!(parity(8192 + 3584, 1024), (1, 4096, 4096, 8192 + 3584));
+        let pieces = layout.data(8192 + 3584, 1024);
+        let piece = |member, offset, array_offset| Piece { member, offset, bytes: 512, array_offset };
+        assert_eq!(pieces, [piece(2, 4096 + 3584, 8192 + 3584), piece(0, 4096, 8192 + 4096)]);
+        assert_eq!(layout.by_stripe(8192 - 512, 8192 + 1024), [(7680, 512), (8192, 8192), (16384, 512)]);
+    }
 }

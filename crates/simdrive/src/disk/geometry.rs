@@ -165,4 +165,68 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_track_follows_the_other_turned_by_a_step() {
+        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.0);
+        // 60 s / 7200; the outermost of sixteen zones has 1/32 of the way inward: 206.5625 MB/s.
+        assert_eq!(geometry.turn(), 8_333_333);
+        let track_bytes = (206_562_500 / 120) / 4096 * 4096;
+        let spot = |offset| {
+            let Spot { track, angle, track_bytes } = geometry.spot(offset);
+            (track, (angle * 1e4).round() / 1e4, track_bytes)
+        };
+        assert_eq!((spot(0), spot(track_bytes / 2)), ((0, 0.0, track_bytes), (0, 0.5, track_bytes)));
+        assert_eq!(spot(track_bytes - 4096).0, 0);
+        // A step and the settling after it, 1300 us, are 0.156 of a turn, which seven steps make more than one.
+        assert_eq!((spot(track_bytes), spot(7 * track_bytes)), ((1, 0.156, track_bytes), (7, 0.092, track_bytes)));
+        let transfer = |turns: u64| geometry.transfer(geometry.spot(0), turns * track_bytes / 2) / 1000;
+        assert_eq!([1, 2, 5].map(transfer), [4166, 9633, (2.5 * 8333.333 + 2.0 * 1300.0) as u64]);
+    }
+
+    #[test]
+    fn zones_lie_one_behind_the_other_down_to_the_slowest() {
+        let capacity = 4_000_000_000_000;
+        let geometry = Geometry::new(&seven_two(), capacity, 0.0);
+        let mut before = geometry.spot(0);
+        for part in 1..1000 {
+            let spot = geometry.spot(capacity / 1000 * part);
+            assert!(spot.track > before.track && spot.track_bytes <= before.track_bytes, "{before:?} {spot:?}");
+            before = spot;
+        }
+        // The middle of the innermost zone: 31/32 of the way from 210 to 100 MB/s.
+        assert_eq!(before.track_bytes, (103_437_500 / 120) / 4096 * 4096);
+        for zones in geometry.zones.windows(2) {
+            let last = geometry.spot(zones[1].first_byte - 4096);
+            assert_eq!((last.track + 1, last.track_bytes), (zones[1].first_track, zones[0].track_bytes));
+        }
+        // The last one of a thousand parts ends with the last track, but for what rounding to pages takes from each.
+        assert!(before.track.abs_diff(geometry.tracks) < geometry.tracks / 200, "{before:?}");
+    }
+
+    #[test]
+    fn a_seek_takes_a_step_and_the_root_of_the_way() {
+        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.0);
+        let us = |from, to| geometry.seek(from, to) / 1000;
+        // Over all of it, 15/8 of what the mean takes beyond a step; over a quarter of the way half of that.
+        let whole = (8500.0 - 800.0) * 15.0 / 8.0;
+        assert_eq!(
+            (us(7, 7), us(0, geometry.tracks), us(geometry.tracks, 0)),
+            (0, 800 + whole as u64, 800 + whole as u64)
+        );
+        assert_eq!(us(geometry.tracks / 4 * 2, geometry.tracks / 4), (800.0 + whole / 2.0) as u64);
+        assert_eq!(settle(&seven_two()), 500_000);
+    }
+
+    #[test]
+    fn an_angle_comes_round_once_a_turn() {
+        // A quarter of a turn ahead of the clock.
+        let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.25);
+        let turn = geometry.turn();
+        let turns = |now, angle| (geometry.rotation(now, angle) as f64 / turn as f64 * 1e3).round() / 1e3;
+        assert_eq!((turns(0, 0.25), turns(0, 0.5), turns(0, 0.125)), (0.0, 0.25, 0.875));
+        assert_eq!((turns(turn / 2, 0.25), turns(3 * turn, 0.5)), (0.5, 0.25));
+        // What has just passed is caught, what passed before is awaited.
+        assert_eq!((turns(0, 0.2495), turns(0, 0.248)), (0.0, 0.998));
+    }
 }

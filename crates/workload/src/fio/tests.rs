@@ -511,3 +511,51 @@ fn a_command_line_is_read_as_fio_reads_it() {
     insta::assert_snapshot!(error("-size=1m -zonemode zbd -verify=crc64 --output-format=json"), @"fio command line: unsupported option `output-format` (give --format json, fio or fio+ before the fio command line); remove it, or see docs/fio.md for what is supported");
     insta::assert_snapshot!(error("-size=1m -name="), @"fio command line: name: expected a name");
 }
+
+#[test]
+fn values_at_the_end_of_their_range_are_taken() {
+    for lines in [
+        "nrfiles=1",
+        "numjobs=256",
+        "ioengine=libaio\niodepth=1024",
+        "rw=write\nfsync=1000000",
+        "rw=read:-4k",
+        "bsrange=1k-1m",
+        "rate_iops=10000000",
+        "bs=512\nrate=5120000000",
+        "zonemode=strided\nzonesize=4k\nzonerange=4k",
+        "rw=trim\nioengine=io_uring\niodepth=1",
+        "bssplit=4k/100",
+        "bs=4k,8k,16k",
+        "loops=1000000000",
+        // Jobs on the same file, but not on the same bytes, or in a file each.
+        "rw=write\nverify=crc32c\nnumjobs=2\nfilename=x\noffset_increment=1m",
+        "rw=write\nverify=crc32c\nnumjobs=2",
+        "rw=write\nverify=crc32c\nfilename=x",
+    ] {
+        only(&format!("[t]\nsize=1m\n{lines}\n"));
+    }
+    for lines in [
+        "bsrange=1k-1025k",
+        "bsrange=8k-4k",
+        "rate_iops=10000001",
+        "bs=512\nrate=5120001024",
+        "rw=read:-4095",
+        "bssplit=4k/101",
+        "bs=4k,8k,16k,32k",
+        "bs=,",
+        "loops=0",
+        "rw=write\nverify=crc32c\nnumjobs=2\nfilename=x\noffset_increment=1020k",
+    ] {
+        error(&format!("[t]\nsize=1m\n{lines}\n"));
+    }
+    // A file ends where the largest offset does: size, offset and all increments together.
+    let addressed = |size: u64, more: &str| {
+        Plan::from_fio("j", &format!("[t]\nbs=512\nfilename=x\nsize={size}\n{more}\n"), &|_| None).is_ok()
+    };
+    let all = i64::MAX as u64;
+    assert!(addressed(all, "") && !addressed(all + 1, ""));
+    assert!(addressed(all - 1024, "offset=1024") && !addressed(all - 1023, "offset=1024"));
+    let jobs = "numjobs=2\noffset=512\noffset_increment=2048";
+    assert!(addressed(all - 512 - 2 * 2048, jobs) && !addressed(all - 512 - 2 * 2048 + 1, jobs));
+}

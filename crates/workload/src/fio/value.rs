@@ -75,13 +75,19 @@ mod tests {
 
     #[test]
     fn times_are_seconds_unless_they_say_otherwise() {
-        for (text, ms) in
-            [("15", 15_000), ("15s", 15_000), ("250ms", 250), ("2M", 120_000), ("1h", 3_600_000), ("1d", 86_400_000)]
-        {
+        for (text, ms) in [
+            ("15", 15_000),
+            ("15s", 15_000),
+            ("250ms", 250),
+            ("2M", 120_000),
+            ("1h", 3_600_000),
+            ("1d", 86_400_000),
+            ("366d", 31_622_400_000),
+        ] {
             assert_eq!(time(text), Some(Duration::from_millis(ms)), "{text}");
         }
         assert_eq!(time("7us"), Some(Duration::from_micros(7)));
-        for text in ["", "s", "1.5", "1m30s", "-1", "400d", "99999999999999999999"] {
+        for text in ["", "s", "1.5", "1m30s", "-1", "367d", "99999999999999999999"] {
             assert_eq!(time(text), None, "{text}");
         }
     }

@@ -54,3 +54,37 @@ fn distance(one: &str, other: &str) -> usize {
     }
     row[other.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_counts_characters_to_put_in_take_out_or_exchange() {
+        for (one, other, expected) in [
+            ("", "", 0),
+            ("size", "size", 0),
+            ("", "size", 4),
+            ("size", "", 4),
+            ("sise", "size", 1),
+            ("siize", "size", 1),
+            ("sze", "size", 1),
+            ("kitten", "sitting", 3),
+            ("saturday", "sunday", 3),
+        ] {
+            assert_eq!(distance(one, other), expected, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_meant_if_it_is_near() {
+        assert_eq!(did_you_mean("dirct", &["depth", "direct", "sync"]), " (did you mean `direct`?)");
+        // Two changes are near in any name, in a long one a third of it.
+        assert_eq!(did_you_mean("sn", &["sync"]), " (did you mean `sync`?)");
+        assert_eq!(did_you_mean("s", &["sync"]), "");
+        assert_eq!(did_you_mean("wrmup", &["read_percent", "warm_up"]), " (did you mean `warm_up`?)");
+        assert_eq!(did_you_mean("comp_percent", &["read_percent"]), " (did you mean `read_percent`?)");
+        assert_eq!(did_you_mean("compl_percent", &["read_percent"]), "");
+        assert_eq!(did_you_mean("x", &[]), "");
+    }
+}

@@ -359,3 +359,117 @@ fn tests_run_at_the_same_time() {
     insta::assert_snapshot!(refusal("sort = \"urls\""), @"plan.toml:5: with_previous: a test with a sort does not have this field");
     insta::assert_snapshot!(error("[[test]]\nwith_previous = true\npattern = \"read\"\n"), @"plan.toml:2: with_previous: the first test has none before it");
 }
+
+/// One test of each kind.
+const KINDS: &str = "[[test]]\npattern = \"randwrite\"\njobs = 4\nsize = \"3GiB\"\nrest = \"2s\"\ntime = \"20s\"\nwarm_up = \"1s\"\n\
+    [[test]]\nsteps = [\"write a seq 32MiB\", \"sync b fsync\"]\nfiles = { a = { size = \"1GiB\" }, b = { size = \"8KiB\" } }\n\
+    jobs = 2\ntime = \"3s\"\ncount = 100\nwarm_up = \"500ms\"\n\
+    [[test]]\nsort = \"urls\"\njobs = 3\nsize = \"1GiB\"\nrest = \"4s\"\n";
+
+#[test]
+fn each_kind_of_work_says_how_much_it_takes() {
+    let plan = parse(KINDS);
+    let works: Vec<&Work> = plan.tests.iter().map(|test| &test.work).collect();
+    let sizes: Vec<u64> = works.iter().map(|work| work.size_bytes(Room::Unlimited)).collect();
+    assert_eq!(sizes, [3 << 30, 2 * ((1 << 30) + 8192), 1 << 30]);
+    assert_eq!(plan.tested_bytes(Room::Unlimited), Some(1 << 30..=3 << 30));
+    assert_eq!(works.iter().map(|work| work.jobs()).collect::<Vec<_>>(), [4, 2, 3]);
+    let millis = |time: fn(&Work) -> Duration| works.iter().map(|work| time(work).as_millis()).collect::<Vec<_>>();
+    assert_eq!(millis(|work| work.warm_up().0), [1000, 500, 0]);
+    assert_eq!(millis(Work::rest), [2000, 0, 4000]);
+    assert_eq!(millis(|work| work.limit().time().unwrap_or_default()), [20_000, 3000, 0]);
+    assert_eq!(plan.time_asked(), Duration::from_millis(1000 + 500 + 2000 + 4000 + 20_000 + 3000));
+    let shorter = plan.clone().with_time(Duration::from_secs(7));
+    assert_eq!(shorter.time_asked(), Duration::from_millis(1000 + 500 + 2000 + 4000 + 7000 + 7000));
+    assert_eq!(shorter.tests[1].work.limit().count(), Some(100));
+    let counted = parse("[[test]]\npattern = \"write\"\ncount = 9").with_time(Duration::from_secs(7));
+    assert_eq!(counted.tests[0].work.limit(), Limit::Count(9));
+    assert_eq!(Plan { tests: Vec::new(), ..plan }.tested_bytes(Room::Unlimited), None);
+}
+
+#[test]
+fn a_smoke_run_cuts_each_kind_of_work_to_its_least() {
+    let smoke = parse(KINDS).smoke();
+    let work = |index: usize| &smoke.tests[index].work;
+    // Three tests share two seconds, of which none takes more than a fifth of one.
+    let time = Duration::from_millis(200);
+    let limit = |count, until| Limit::TimeAndCount { time, count, until };
+    assert_eq!((work(0).limit(), work(1).limit()), (limit(1, Until::Both), limit(8, Until::First)));
+    assert_eq!(smoke.time_asked(), 2 * time);
+    // The write of 32 MiB needs a file of that size; each sort two memories of 4 MiB.
+    let sizes = [0, 1, 2].map(|index| work(index).size_bytes(Room::Unlimited));
+    assert_eq!(sizes, [16 << 20, 2 * ((32 << 20) + 8192), 3 * (2 * (4 << 20))]);
+    let of = |lines: &str| {
+        let plan = parse(&format!("[[test]]\npattern = \"write\"\nsharing = \"all\"\n{lines}\n")).smoke();
+        let Work::Blocks(workload) = plan.tests[0].work.clone() else { panic!("a pattern was given") };
+        workload
+    };
+    let small = of("size = \"1MiB\"\noffset = \"1GiB\"\noffset_increment = \"64KiB\"");
+    assert_eq!(small.size, Area::Bytes(1 << 20));
+    assert_eq!((small.offset_bytes, small.offset_increment_bytes), (16 << 20, 64 << 10));
+    // A block for each stream of each job, if that is more.
+    let large = of("block = \"8MiB\"\njobs = 2\nstreams = 3\nsize = \"50%\"");
+    assert_eq!(large.size, Area::Bytes(2 * 3 * (8 << 20)));
+}
+
+#[test]
+fn every_form_of_table_is_found_by_its_name() {
+    for table in Table::ALL {
+        assert_eq!(Table::from_name(table.name()), Some(table));
+        assert_eq!(serde_json::to_value(table).unwrap(), table.name());
+    }
+}
+
+#[test]
+fn the_limits_of_a_field_belong_to_its_range() {
+    let is_plan = |line: &str| Plan::from_toml("f", &format!("[[test]]\npattern = \"write\"\n{line}")).is_ok();
+    for line in [
+        "block = 512",
+        "block = \"64MiB\"",
+        "depth = 1",
+        "depth = 1024",
+        "rate = 0.5",
+        "rate = 1e7",
+        "size = \"1%\"",
+        "size = \"100 %\"",
+        "rest = \"0s\"",
+        "rest = \"8784h\"",
+    ] {
+        assert!(is_plan(line), "{line}");
+    }
+    for line in [
+        "block = 511",
+        "block = 67108865",
+        "depth = 0",
+        "depth = 1025",
+        "depth = 1.0",
+        "rate = 0",
+        "rate = -1.0",
+        "rate = 10000001",
+        "size = \"0%\"",
+        "size = \"101%\"",
+        "size = 511",
+        "time = \"0s\"",
+        "rest = \"8785h\"",
+    ] {
+        assert!(!is_plan(line), "{line}");
+    }
+}
+
+#[test]
+fn a_time_is_numbers_with_units() {
+    use super::value::duration;
+    for (text, microseconds) in [
+        ("7us", 7),
+        ("250ms", 250_000),
+        ("1.5 s", 1_500_000),
+        ("2m", 120_000_000),
+        ("2min", 120_000_000),
+        (" 1h 30min10s ", 5_410_000_000),
+    ] {
+        assert_eq!(duration(text), Some(Duration::from_micros(microseconds)), "{text}");
+    }
+    for text in ["", "5", "s", "5 days", "1.2.3s", "5s,", "-5s", "5s 3"] {
+        assert_eq!(duration(text), None, "{text}");
+    }
+}

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use measurement::{LatencySummary, Outcome};
-use simdrive::run::run;
+use simdrive::run::run_alone;
 use simdrive::target::SimTarget;
 use workload::Plan;
 
@@ -19,7 +19,7 @@ fn figures(targets: &[&str], common: &str, tests: &[&str]) -> String {
         for test in tests {
             let plan = format!("[[test]]\n{common}\n{}\n", test.replace("; ", "\n"));
             let plan = Plan::from_toml("test", &plan).unwrap_or_else(|error| panic!("{error}: {test}"));
-            let result = match run(&machine, &plan.tests[0], &mut |_| true).unwrap() {
+            let result = match run_alone(&machine, &plan.tests[0], &mut |_| true).unwrap() {
                 Outcome::Measured(result) => result,
                 Outcome::Skipped(skipped) => panic!("{skipped:?}"),
             };

@@ -10,7 +10,7 @@ use measurement::{Ended, Outcome, RunDocument, TestResult};
 use simdrive::fit::knobs::KNOBS;
 use simdrive::fit::measured::{Unfit, samples, start};
 use simdrive::fit::{PASSES, fit, misfit};
-use simdrive::run::{Machine, run};
+use simdrive::run::{Machine, run_alone};
 use simdrive::sample::{Comparison, Figure, Sample, compare, median_error};
 use workload::{Arrivals, Layout, Limit, Plan, Sharing, SyncMethod, Work};
 
@@ -31,7 +31,7 @@ fn document(model: &Model) -> RunDocument {
     let of = |test: &&str| -> TestResult {
         let plan = format!("[[test]]\n{test}\nsize = \"1GiB\"\ntime = \"300ms\"\nwarm_up = \"10ms\"");
         let plan = Plan::from_toml("test", &plan).unwrap();
-        match run(&machine, &plan.tests[0], &mut |_| true).unwrap() {
+        match run_alone(&machine, &plan.tests[0], &mut |_| true).unwrap() {
             Outcome::Measured(result) => *result,
             Outcome::Skipped(skipped) => panic!("{skipped:?}"),
         }

@@ -443,4 +443,81 @@ mod tests {
         insta::assert_snapshot!(host(&|host| host.call_us = -1.0), @"the model `mine` is impossible: host.call_us cannot be -1");
         insta::assert_snapshot!(host(&|host| host.tick_us = 0.0), @"the model `mine` is impossible: host.tick_us has to be above zero, not 0");
     }
+
+    #[test]
+    fn the_limits_of_a_solid_state_drive_belong_to_it() {
+        let Parameters::SolidState(possible) = &catalogue::find_model("consumer-nvme").unwrap().drive else {
+            unreachable!("it is one")
+        };
+        // Programs of 64 KiB on ten dies, and two of those in the cache.
+        let mut limit = possible.clone();
+        (limit.flash.program, limit.flash.dies, limit.flash.programs_per_block) = (Bytes(64 << 10), 10, 2);
+        (limit.cache.size, limit.flash.spare_percent) = (Bytes(128 << 10), 0.0);
+        let slc = Slc { size: Bytes(1 << 30), free: Bytes(1 << 30), program: Bytes(64 << 10), program_us: 0.001 };
+        limit.flash.slc = Some(slc);
+        (limit.link.command_us, limit.link.queue_depth, limit.link.mb_per_s) = (0.0, PARTS_MOST, NUMBER_MOST);
+        let least = 64 * 10 * (64 << 10);
+        check_solid_state(&limit, least).unwrap();
+        assert!(check_solid_state(&limit, least - 1).is_err());
+        let beyond: [fn(&mut model::SolidState); 7] = [
+            |drive| drive.flash.programs_per_block = 1,
+            |drive| drive.cache.size = Bytes((128 << 10) - 1),
+            |drive| drive.flash.dies += 1,
+            |drive| drive.link.queue_depth += 1,
+            |drive| drive.link.mb_per_s *= 1.001,
+            |drive| drive.link.command_us = -0.001,
+            |drive| drive.flash.slc.as_mut().unwrap().free.0 += 1,
+        ];
+        for (index, change) in beyond.into_iter().enumerate() {
+            let mut drive = limit.clone();
+            change(&mut drive);
+            assert!(check_solid_state(&drive, least).is_err(), "{index}");
+        }
+        // Units of 4 KiB and a tenth more have 32-bit numbers: (2^32 - 1) / 1.1 * 4096 bytes of flash, of which a quarter may be spare.
+        for (spare_percent, most_gb) in [(0.0, 15_992), (25.0, 12_794)] {
+            limit.flash.spare_percent = spare_percent;
+            check_solid_state(&limit, most_gb * 1_000_000_000).unwrap();
+            assert!(check_solid_state(&limit, (most_gb + 2) * 1_000_000_000).is_err());
+        }
+    }
+
+    #[test]
+    fn the_limits_of_other_drives_belong_to_them() {
+        let of = |name| catalogue::find_model(name).unwrap().drive.clone();
+        let Parameters::Disk(mut disk) = of("disk-7200rpm-cache-on") else { unreachable!("it is one") };
+        disk.seek_track_us = disk.seek_mean_us;
+        // A track of the innermost zone holds two units: 8192 bytes in a turn of 60 s / 7200.
+        (disk.rpm, disk.inner_mb_per_s) = (7200.0, 0.98304);
+        disk.outer_mb_per_s = disk.inner_mb_per_s;
+        check_disk(&disk, 512).unwrap();
+        assert!(check_disk(&disk, 256).is_err());
+        assert!(check_disk(&model::Disk { inner_mb_per_s: 0.983, ..disk }, 512).is_err());
+        assert!(check_disk(&model::Disk { outer_mb_per_s: 0.983, ..disk }, 512).is_err());
+        let Parameters::Stick(stick) = of("usb-stick") else { unreachable!("it is one") };
+        let capacity = u64::from(stick.open_blocks) * stick.block.0;
+        check_stick(&stick, capacity).unwrap();
+        assert!(check_stick(&stick, capacity - 1).is_err());
+        let array = |level, members, chunk| {
+            let (chunk, member) = (Bytes(chunk), Box::new(of("enterprise-sata")));
+            check_array(&Array { level, members, chunk, journal: false, member }).is_ok()
+        };
+        for (level, least) in [(Level::Raid0, 2), (Level::Raid1, 2), (Level::Raid5, 3), (Level::Raid6, 4)] {
+            assert!(array(level, least, CHUNK_MOST) && array(level, MEMBERS_MOST, 4096));
+            assert!(!array(level, least - 1, 4096) && !array(level, MEMBERS_MOST + 1, 4096));
+            assert!(!array(level, least, CHUNK_MOST + 4096) && !array(level, least, 2048));
+        }
+        let host = |bytes| check_host("mine", &model::Host { request_most: Bytes(bytes), ..model::Host::default() });
+        assert!(host(4096).is_ok() && host(2048).is_err() && host(6144).is_err());
+    }
+
+    #[test]
+    fn the_platters_of_an_array_s_disks_are_out_of_step() {
+        let ahead = |number| Assembly { number, ..Assembly::default() }.ahead();
+        // Multiples of the golden ratio's fraction.
+        let expected = [0.0, 0.618, 0.236, 0.854, 0.472];
+        for (number, expected) in (0u32..).zip(expected) {
+            assert!((ahead(number) - expected).abs() < 0.001, "{number}");
+        }
+        assert_eq!(capacity_bytes(1.0), 953 << 20);
+    }
 }

@@ -416,3 +416,122 @@ impl Device for Disk {
         Activity { medium_bytes: self.activity.written_bytes, ..self.activity }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(cache_on: bool) -> Disk {
+        let parameters = model::Disk { cache_on, ..geometry::tests::seven_two() };
+        Disk::new(&parameters, 4_000_000_000_000, 0.0, true)
+    }
+
+    fn request(id: u32, op: Op, offset: u64, stamp: Stamp) -> Request {
+        let bytes = if op == Op::Flush { 0 } else { 4096 };
+        Request { id, op, offset, bytes, fua: false, stamp }
+    }
+
+    /// When each command ends, in their order, in microseconds.
+    fn ends(disk: &mut Disk, commands: usize) -> Vec<(u32, Ns)> {
+        let mut done = Vec::new();
+        while let (true, Some(at)) = (done.len() < commands, disk.next_event()) {
+            disk.advance(at, &mut done);
+        }
+        done.iter().map(|completion| (completion.id, completion.at / 1000)).collect()
+    }
+
+    #[test]
+    fn a_read_waits_for_its_place_and_what_follows_is_in_the_buffer() {
+        let mut disk = disk(true);
+        // The head is there. 4096 of 1720320 bytes of a turn of 8333 us take 19.8 us; then the command's 100 us, and 7.4 us at 550 MB/s.
+        disk.submit(0, request(1, Op::Read, 0, 0));
+        assert_eq!(ends(&mut disk, 1), [(1, 127)]);
+        // The next page passed meanwhile.
+        disk.submit(127_288, request(2, Op::Read, 4096, 0));
+        assert_eq!(ends(&mut disk, 1), [(2, 127 + 107)]);
+        // What has passed comes round once a turn.
+        disk.submit(300_000, request(3, Op::Read, 0, 0));
+        assert_eq!(ends(&mut disk, 1), [(3, 8333 + 127)]);
+        assert_eq!((disk.activity().reads, disk.activity().writes), (3, 0));
+    }
+
+    #[test]
+    fn a_write_is_acknowledged_by_the_cache_or_waits_for_its_place() {
+        let mut cached = disk(true);
+        cached.submit(0, request(1, Op::Write, 0, 7));
+        assert_eq!((cached.dirty_bytes(0), cached.at_risk_from(0)), (4096, Some(7)));
+        assert_eq!(ends(&mut cached, 1), [(1, 107)]);
+        assert_eq!((cached.dirty_bytes(0), cached.at_risk_from(0)), (0, None), "the head was there");
+        let mut through = disk(false);
+        through.submit(100_000, request(1, Op::Write, 0, 7));
+        // It comes round once a turn of 8333.3 us, 19.8 us pass under the head, and the answer has no data.
+        assert_eq!(ends(&mut through, 1), [(1, 8453)]);
+        // A part of a sector of the medium is read first, a turn before: three turns, 2.5 us and the command.
+        let part = Request { bytes: 512, ..request(2, Op::Write, 0, 8) };
+        through.submit(8_454_000, part);
+        assert_eq!(ends(&mut through, 1), [(2, 25_102)]);
+    }
+
+    #[test]
+    fn a_flush_runs_alone() {
+        let mut disk = disk(true);
+        for command in [
+            request(1, Op::Write, 0, 7),
+            request(2, Op::Flush, 0, 0),
+            request(3, Op::Write, 40_960, 8),
+            request(4, Op::Read, 81_920, 0),
+        ] {
+            disk.submit(0, command);
+        }
+        let ends = ends(&mut disk, 4);
+        let order: Vec<u32> = ends.iter().map(|(id, _)| *id).collect();
+        assert_eq!((order[..2].to_vec(), ends[0].1), (vec![1, 2], 107));
+        // All is on the medium when the write is acknowledged: what remains is the command.
+        assert_eq!(ends[1].1, 107 + 100);
+        assert!(ends[2].1 > ends[1].1 && disk.activity().flushes == 1);
+        assert_eq!(disk.activity().flush_ns / 1000, 207);
+    }
+
+    #[test]
+    fn what_is_under_way_is_what_a_read_gets() {
+        let mut disk = disk(true);
+        disk.submit(0, request(1, Op::Write, 0, 7));
+        disk.submit(0, request(2, Op::Write, 1 << 40, 8));
+        // The head is on its way with the first, the second waits in the cache.
+        assert_eq!((disk.contents(0, 4096), disk.contents(1 << 40, 512)), (vec![7; 8], vec![8]));
+        disk.submit(0, request(3, Op::Write, 1 << 40, 9));
+        assert_eq!(disk.contents(1 << 40, 512), [9], "the latest write");
+        assert_eq!(disk.contents((1 << 40) + 4096, 512), [0]);
+        ends(&mut disk, 3);
+        while let Some(at) = disk.next_event() {
+            disk.advance(at, &mut Vec::new());
+        }
+        let at = 1 << 31;
+        disk.submit(at, request(4, Op::Read, 1 << 40, 0));
+        assert_eq!(disk.contents(1 << 40, 512), [9], "a read changes nothing");
+    }
+
+    #[test]
+    fn a_cut_leaves_what_passed_under_the_head_and_switching_the_cache_off_writes_it_out() {
+        let mut chance = rand_xoshiro::rand_core::SeedableRng::seed_from_u64(1);
+        for share in [0.0, 0.5, 1.0] {
+            let mut disk = disk(true);
+            let bytes = 512 << 10;
+            disk.submit(0, Request { bytes, ..request(1, Op::Write, 0, 7) });
+            disk.submit(0, request(2, Op::Write, 1 << 40, 8));
+            let ends = disk.arm.unwrap().ends;
+            disk.power_cut((ends as f64 * share) as Ns, &mut chance);
+            let there = disk.contents(0, bytes).iter().filter(|stamp| **stamp == 7).count() as f64;
+            // The sector under the head may be either.
+            assert!((there / 1024.0 - share).abs() <= 1.0 / 1024.0, "{share}: {there}");
+            assert_eq!((disk.contents(1 << 40, 512), disk.dirty_bytes(0)), (vec![0], 0));
+        }
+        let mut disk = disk(true);
+        disk.submit(0, request(1, Op::Write, 1 << 30, 7));
+        disk.submit(0, request(2, Op::Write, 1 << 40, 8));
+        ends(&mut disk, 2);
+        disk.set_write_cache(1_000_000, false);
+        disk.power_cut(1_000_000, &mut chance);
+        assert_eq!(disk.contents(1 << 40, 512), [8]);
+    }
+}

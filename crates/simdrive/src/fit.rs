@@ -141,3 +141,75 @@ pub fn misfit(model: &Model, samples: &[Sample]) -> Result<f64, NoComparison> {
     };
     Ok(comparisons.iter().map(weigh).sum::<f64>() / samples.len().max(1) as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catalogue::model::Parameters;
+
+    fn knob(path: &str) -> &'static Knob {
+        KNOBS.iter().find(|knob| knob.path == path).unwrap()
+    }
+
+    #[test]
+    fn knobs_are_turned_together_or_against_each_other_and_not_beyond_their_ends() {
+        let model = catalogue::find_model("consumer-sata").unwrap();
+        let (flush, dies) = (knob("drive.flush.command_us"), knob("drive.flash.dies"));
+        let from = (flush.get(model).unwrap(), dies.get(model).unwrap());
+        let to = |turned: Option<Model>| {
+            let turned = turned.unwrap();
+            (flush.get(&turned), dies.get(&turned))
+        };
+        assert_eq!(to(turn(model, &[(flush, true)], 2.0)), (Some(from.0 * 2.0), Some(from.1)));
+        assert_eq!(to(turn(model, &[(flush, true), (dies, true)], 2.0)), (Some(from.0 * 2.0), Some(from.1 * 2.0)));
+        assert_eq!(to(turn(model, &[(flush, false), (dies, true)], 2.0)), (Some(from.0 / 2.0), Some(from.1 * 2.0)));
+        // Of whole numbers each turn is one at least.
+        assert_eq!(to(turn(model, &[(dies, true)], 1.001)).1, Some(from.1 + 1.0));
+        assert_eq!(to(turn(model, &[(dies, true)], 0.999)).1, Some(from.1 - 1.0));
+        let mut most = model.clone();
+        dies.set(&mut most, dies.range.1);
+        assert!(turn(&most, &[(dies, true)], 1.5).is_none() && turn(&most, &[(dies, true)], 0.5).is_some());
+        assert!(turn(model, &[(knob("drive.rpm"), true)], 2.0).is_none(), "it does not rotate");
+    }
+
+    #[test]
+    fn a_model_is_as_strange_as_its_knobs_are_far_from_where_they_stood() {
+        let start = catalogue::find_model("consumer-sata").unwrap();
+        let strange = |turns: &[(&str, f64)]| {
+            let mut model = start.clone();
+            for (path, deviations) in turns {
+                let knob = knob(path);
+                knob.set(&mut model, knob.get(start).unwrap() * knob.spread.powf(*deviations));
+            }
+            strangeness(start, &model)
+        };
+        // A knob keeps three digits.
+        let near = |one: f64, other: f64| (one - other).abs() < 0.05;
+        assert!(strange(&[]).abs() < 1e-12);
+        assert!(near(strange(&[("drive.flash.program_us", 1.0)]), 1.0));
+        assert!(near(strange(&[("drive.flash.program_us", -1.0), ("drive.flash.read_us", 2.0)]), 1.0 + 4.0));
+    }
+
+    #[test]
+    fn small_errors_count_by_their_squares_and_those_beyond_the_limit_most() {
+        let model = catalogue::find_model("consumer-sata").unwrap();
+        assert!(matches!(model.drive, Parameters::SolidState(_)));
+        let plan = "[[test]]\npattern = \"randread\"\ntime = \"20ms\"\nwarm_up = \"0s\"";
+        let test = workload::Plan::from_toml("test", plan).unwrap().tests.remove(0);
+        let sample =
+            |value| Sample { test: test.clone(), figure: crate::sample::Figure::Iops(value), span: (value, value) };
+        let modelled = compare(&Machine::new(model.clone()), &[sample(1.0)]).unwrap()[0].modelled;
+        let of = |off: &[f64]| {
+            let samples: Vec<Sample> = off.iter().map(|off| sample(modelled / off.exp())).collect();
+            misfit(model, &samples).unwrap()
+        };
+        let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
+        assert!(near(of(&[]), 0.0) && near(of(&[0.0]), 0.0));
+        assert!(near(of(&[0.05]), 0.0025) && near(of(&[-0.05]), 0.0025));
+        // From a tenth on by the error itself: 0.1 * (2 * 0.2 - 0.1).
+        assert!(near(of(&[0.2]), 0.03) && near(of(&[0.05, 0.2]), 0.01625));
+        // Beyond 30 % twenty times the square of what is too much as well.
+        let excess = 0.5 - 1.3_f64.ln();
+        assert!(near(of(&[0.5]), 0.1 * (2.0 * 0.5 - 0.1) + 20.0 * excess * excess));
+    }
+}

@@ -4,18 +4,26 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use catalogue::Model;
 use measurement::{LatencySummary, Outcome};
-use simdrive::run::run_alone;
+use simdrive::assembly::{Assembly, assemble};
+use simdrive::device::{Completion, Device, Op, Request, SECTOR_BYTES};
+use simdrive::run::{Machine, run_alone};
 use simdrive::target::SimTarget;
 use workload::Plan;
+use workload::access::{below, generator};
+
+fn machine(target: &str) -> Machine {
+    let target = SimTarget::split(target).unwrap();
+    target.machine(catalogue::find_model(target.model).unwrap()).unwrap()
+}
 
 /// Of each test on each target: operations and milliseconds; mean and longest microseconds of reads,
-/// writes, syncs and commits; and reads, writes, KiB written and flushes of the device.
-fn figures(targets: &[&str], common: &str, tests: &[&str]) -> String {
+/// writes, syncs and commits; and reads, writes, KiB written and flushes of the device; operations in each second.
+fn figures(targets: &[impl AsRef<str>], common: &str, tests: &[&str]) -> String {
     let mut lines = Vec::new();
-    for target in targets {
-        let of_target = SimTarget::split(target).unwrap();
-        let machine = of_target.machine(catalogue::find_model(of_target.model).unwrap()).unwrap();
+    for target in targets.iter().map(AsRef::as_ref) {
+        let machine = machine(target);
         for test in tests {
             let plan = format!("[[test]]\n{common}\n{}\n", test.replace("; ", "\n"));
             let plan = Plan::from_toml("test", &plan).unwrap_or_else(|error| panic!("{error}: {test}"));
@@ -35,6 +43,9 @@ fn figures(targets: &[&str], common: &str, tests: &[&str]) -> String {
             if let Some(device) = &result.proof.device {
                 let (kib, flushes) = (device.bytes_written >> 10, device.flushes.unwrap_or(0));
                 line += &format!(" device {} {} {kib} {flushes}", device.reads, device.writes);
+            }
+            for iops in &result.series.iops {
+                line += &format!(" second {iops}");
             }
             lines.push(line);
         }
@@ -118,30 +129,30 @@ fn of_disks_sticks_and_volumes() {
     ];
     let second = "size = \"4GiB\"\ntime = \"1s\"\nwarm_up = \"10ms\"";
     insta::assert_snapshot!(figures(&drives, second, &tests), @"
-    disk-7200rpm-cache-on read 64 KiB, depth 1, jobs 1: 3230 in 1000.233 r 309.61 6569.98 device 3230 0 0 0
-    disk-7200rpm-cache-on randread 4 KiB, depth 16, jobs 1: 575 in 1034.350 r 28282.44 213123.07 device 575 0 0 0
-    disk-7200rpm-cache-on randwrite 4 KiB, depth 4, jobs 1: 14830 in 1000.226 w 269.67 271.87 device 0 14830 59320 0
-    disk-7200rpm-cache-on randwrite 512 B, fsync=1, depth 1, jobs 1: 70 in 1004.388 w 62.93 62.94 s 14285.39 18153.47 c 14348.00 18202.62 device 0 70 35 70
-    disk-7200rpm-cache-on write 16 KiB, 4 streams, depth 1, jobs 1: 10895 in 1000.008 w 91.81 91.84 device 0 10895 174320 0
-    disk-7200rpm-cache-on rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 177 in 1001.351 r 4862.56 19595.26 w 1420.44 11075.58 s 4511.26 8273.92 c 42204.98 71630.85 device 97 80 320 20
-    disk-7200rpm-cache-off read 64 KiB, depth 1, jobs 1: 3230 in 1000.233 r 309.61 6569.98 device 3230 0 0 0
-    disk-7200rpm-cache-off randread 4 KiB, depth 16, jobs 1: 575 in 1034.350 r 28282.44 213123.07 device 575 0 0 0
-    disk-7200rpm-cache-off randwrite 4 KiB, depth 4, jobs 1: 296 in 1022.950 w 13670.78 62980.10 device 0 296 1184 0
-    disk-7200rpm-cache-off randwrite 512 B, fsync=1, depth 1, jobs 1: 70 in 1004.388 w 14347.76 18202.62 s 0.70 0.70 c 14348.00 18202.62 device 0 70 35 0
-    disk-7200rpm-cache-off write 16 KiB, 4 streams, depth 1, jobs 1: 137 in 1001.733 w 7310.55 8601.60 device 0 137 2192 0
-    disk-7200rpm-cache-off rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 172 in 1001.261 r 42414.95 96010.24 w 44427.66 101122.05 s 0.70 0.70 c 83015.14 125304.83 device 96 76 304 0
-    usb-stick read 64 KiB, depth 1, jobs 1: 700 in 1001.119 r 1430.02 1430.53 device 700 0 0 0
-    usb-stick randread 4 KiB, depth 16, jobs 1: 1357 in 1011.659 r 11865.71 11935.74 device 1357 0 0 0
-    usb-stick randwrite 4 KiB, depth 4, jobs 1: 13 in 1326.844 w 371596.68 627572.73 device 0 13 52 0
-    usb-stick randwrite 512 B, fsync=1, depth 1, jobs 1: 10 in 1042.428 w 104245.45 181665.79 s 0.70 0.70 c 104245.45 181665.79 device 0 10 5 0
-    usb-stick write 16 KiB, 4 streams, depth 1, jobs 1: 322 in 1000.271 w 3106.60 107872.26 device 0 322 5152 0
-    usb-stick rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 179 in 1000.000 r 6994.29 96010.24 w 10256.78 107675.65 s 0.70 0.70 c 44334.18 111542.27 device 98 81 324 0
-    cloud-volume read 64 KiB, depth 1, jobs 1: 1371 in 1000.391 r 729.86 730.11 device 1371 0 0 0
-    cloud-volume randread 4 KiB, depth 16, jobs 1: 6014 in 1002.585 r 2664.87 2922.49 device 6014 0 0 0
-    cloud-volume randwrite 4 KiB, depth 4, jobs 1: 6002 in 1000.635 w 666.92 972.80 device 0 6002 24008 0
-    cloud-volume randwrite 512 B, fsync=1, depth 1, jobs 1: 1980 in 1000.415 w 454.53 454.65 s 50.70 50.72 c 505.22 505.34 device 0 1980 990 1980
-    cloud-volume write 16 KiB, 4 streams, depth 1, jobs 1: 1873 in 1000.032 w 533.76 534.01 device 0 1873 29968 0
-    cloud-volume rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 179 in 1000.000 r 435.95 832.51 w 505.98 1247.23 s 50.70 50.72 c 37431.40 69992.45 device 98 81 324 20
+    disk-7200rpm-cache-on read 64 KiB, depth 1, jobs 1: 3230 in 1000.233 r 309.61 6569.98 device 3230 0 0 0 second 3229
+    disk-7200rpm-cache-on randread 4 KiB, depth 16, jobs 1: 575 in 1034.350 r 28282.44 213123.07 device 575 0 0 0 second 559
+    disk-7200rpm-cache-on randwrite 4 KiB, depth 4, jobs 1: 14830 in 1000.226 w 269.67 271.87 device 0 14830 59320 0 second 14826
+    disk-7200rpm-cache-on randwrite 512 B, fsync=1, depth 1, jobs 1: 70 in 1004.388 w 62.93 62.94 s 14285.39 18153.47 c 14348.00 18202.62 device 0 70 35 70 second 70
+    disk-7200rpm-cache-on write 16 KiB, 4 streams, depth 1, jobs 1: 10895 in 1000.008 w 91.81 91.84 device 0 10895 174320 0 second 10894
+    disk-7200rpm-cache-on rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 177 in 1001.351 r 4862.56 19595.26 w 1420.44 11075.58 s 4511.26 8273.92 c 42204.98 71630.85 device 97 80 320 20 second 176
+    disk-7200rpm-cache-off read 64 KiB, depth 1, jobs 1: 3230 in 1000.233 r 309.61 6569.98 device 3230 0 0 0 second 3229
+    disk-7200rpm-cache-off randread 4 KiB, depth 16, jobs 1: 575 in 1034.350 r 28282.44 213123.07 device 575 0 0 0 second 559
+    disk-7200rpm-cache-off randwrite 4 KiB, depth 4, jobs 1: 296 in 1022.950 w 13670.78 62980.10 device 0 296 1184 0 second 292
+    disk-7200rpm-cache-off randwrite 512 B, fsync=1, depth 1, jobs 1: 70 in 1004.388 w 14347.76 18202.62 s 0.70 0.70 c 14348.00 18202.62 device 0 70 35 0 second 69
+    disk-7200rpm-cache-off write 16 KiB, 4 streams, depth 1, jobs 1: 137 in 1001.733 w 7310.55 8601.60 device 0 137 2192 0 second 136
+    disk-7200rpm-cache-off rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 172 in 1001.261 r 42414.95 96010.24 w 44427.66 101122.05 s 0.70 0.70 c 83015.14 125304.83 device 96 76 304 0 second 171
+    usb-stick read 64 KiB, depth 1, jobs 1: 700 in 1001.119 r 1430.02 1430.53 device 700 0 0 0 second 699
+    usb-stick randread 4 KiB, depth 16, jobs 1: 1357 in 1011.659 r 11865.71 11935.74 device 1357 0 0 0 second 1341
+    usb-stick randwrite 4 KiB, depth 4, jobs 1: 13 in 1326.844 w 371596.68 627572.73 device 0 13 52 0 second 9
+    usb-stick randwrite 512 B, fsync=1, depth 1, jobs 1: 10 in 1042.428 w 104245.45 181665.79 s 0.70 0.70 c 104245.45 181665.79 device 0 10 5 0 second 9
+    usb-stick write 16 KiB, 4 streams, depth 1, jobs 1: 322 in 1000.271 w 3106.60 107872.26 device 0 322 5152 0 second 321
+    usb-stick rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 179 in 1000.000 r 6994.29 96010.24 w 10256.78 107675.65 s 0.70 0.70 c 44334.18 111542.27 device 98 81 324 0 second 179
+    cloud-volume read 64 KiB, depth 1, jobs 1: 1371 in 1000.391 r 729.86 730.11 device 1371 0 0 0 second 1370
+    cloud-volume randread 4 KiB, depth 16, jobs 1: 6014 in 1002.585 r 2664.87 2922.49 device 6014 0 0 0 second 5998
+    cloud-volume randwrite 4 KiB, depth 4, jobs 1: 6002 in 1000.635 w 666.92 972.80 device 0 6002 24008 0 second 5998
+    cloud-volume randwrite 512 B, fsync=1, depth 1, jobs 1: 1980 in 1000.415 w 454.53 454.65 s 50.70 50.72 c 505.22 505.34 device 0 1980 990 1980 second 1979
+    cloud-volume write 16 KiB, 4 streams, depth 1, jobs 1: 1873 in 1000.032 w 533.76 534.01 device 0 1873 29968 0 second 1872
+    cloud-volume rw 50% reads 4 KiB, fdatasync=4, depth 1, jobs 1: 179 in 1000.000 r 435.95 832.51 w 505.98 1247.23 s 50.70 50.72 c 37431.40 69992.45 device 98 81 324 20 second 179
     ");
 }
 
@@ -252,5 +263,192 @@ fn of_step_programs() {
     consumer-sata,filesystem=ext4,capacity=4GiB append: 22 in 104.147 w 2.38 2.38 s 4731.44 4739.07 c 4734.42 4743.17 device 0 66 544 44
     consumer-sata,filesystem=ext4,capacity=4GiB rename: 11 in 103.571 w 2.51 2.51 s 4702.21 4739.07 c 9416.70 9420.80 device 0 55 484 44
     consumer-sata,filesystem=ext4,capacity=4GiB all kinds: 28 in 100.131 w 485.95 2469.89 s 4716.54 4767.74 c 7153.66 7155.71 device 0 56 560 56
+    ");
+}
+
+#[test]
+fn of_every_model() {
+    let all: Vec<String> = catalogue::models().iter().map(|model| format!("sim:{}", model.model)).collect();
+    let tests = [
+        "pattern = \"randwrite\"; sync = \"fdatasync\"",
+        "pattern = \"randwrite\"; sync = \"o_dsync\"; engine = \"io_uring\"; depth = 2",
+        "pattern = \"randread\"; block = \"16KiB\"; depth = 4",
+    ];
+    insta::assert_snapshot!(figures(&all, SHORT, &tests), @"
+    cloud-volume randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 192 in 100.451 w 472.45 472.57 s 50.70 50.72 c 523.14 523.26 device 0 192 768 192
+    cloud-volume randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 292 in 100.615 w 688.90 689.15 c 688.90 689.15 device 0 292 1168 146
+    cloud-volume randread 16 KiB, depth 4, jobs 1: 602 in 100.650 r 667.33 984.06 device 602 0 0 0
+    consumer-nvme randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 69 in 100.692 w 18.14 18.14 s 1441.28 1441.79 c 1459.71 1460.22 device 0 69 276 69
+    consumer-nvme randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 840 in 100.218 w 238.66 240.77 c 238.66 240.77 device 0 840 3360 0
+    consumer-nvme randread 16 KiB, depth 4, jobs 1: 4744 in 100.073 r 84.35 160.90 device 4744 0 0 0
+    consumer-sata randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 43 in 100.150 w 46.45 46.46 s 2282.50 2283.52 c 2329.60 2330.62 device 0 43 172 43
+    consumer-sata randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 86 in 101.257 w 2354.18 2355.20 c 2354.18 2355.20 device 0 86 344 43
+    consumer-sata randread 16 KiB, depth 4, jobs 1: 2122 in 100.175 r 188.67 288.77 device 2122 0 0 0
+    disk-7200rpm-cache-off randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 15 in 105.383 w 7024.64 9519.10 s 0.70 0.70 c 7025.60 9519.10 device 0 15 60 0
+    disk-7200rpm-cache-off randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 16 in 102.300 w 12700.93 18677.76 c 12700.93 18677.76 device 0 16 64 0
+    disk-7200rpm-cache-off randread 16 KiB, depth 4, jobs 1: 34 in 115.733 r 12807.83 26836.99 device 34 0 0 0
+    disk-7200rpm-cache-on randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 15 in 105.383 w 69.47 69.50 s 6955.55 9453.57 c 7025.60 9519.10 device 0 15 60 15
+    disk-7200rpm-cache-on randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 16 in 106.767 w 13346.05 18808.83 c 13346.05 18808.83 device 0 16 64 8
+    disk-7200rpm-cache-on randread 16 KiB, depth 4, jobs 1: 34 in 115.733 r 12807.83 26836.99 device 34 0 0 0
+    enterprise-nvme randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 7502 in 100.002 w 12.63 12.63 s 0.70 0.70 c 13.33 13.34 device 0 7502 30008 0
+    enterprise-nvme randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 15836 in 100.006 w 12.63 14.26 c 12.63 14.26 device 0 15836 63344 0
+    enterprise-nvme randread 16 KiB, depth 4, jobs 1: 4341 in 100.070 r 92.17 148.74 device 4341 0 0 0
+    enterprise-sata randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 961 in 100.084 w 43.44 43.45 s 60.69 60.70 c 104.16 104.19 device 0 961 3844 961
+    enterprise-sata randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 1670 in 100.110 w 119.90 119.94 c 119.90 119.94 device 0 1670 6680 835
+    enterprise-sata randread 16 KiB, depth 4, jobs 1: 1950 in 100.121 r 205.21 304.89 device 1950 0 0 0
+    usb-stick randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 2 in 160.672 w 80338.94 93782.01 s 0.70 0.70 c 80338.94 93782.01 device 0 2 8 0
+    usb-stick randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 3 in 340.588 w 167084.03 246939.65 c 167084.03 246939.65 device 0 3 12 0
+    usb-stick randread 16 KiB, depth 4, jobs 1: 117 in 103.201 r 3482.53 3530.75 device 117 0 0 0
+    crucial-t500-2tb-ext4 randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 210 in 100.391 w 20.82 20.83 s 457.34 457.47 c 478.08 478.21 device 0 210 840 210
+    crucial-t500-2tb-ext4 randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 442 in 100.392 w 454.28 457.47 c 454.28 457.47 device 0 442 1768 0
+    crucial-t500-2tb-ext4 randread 16 KiB, depth 4, jobs 1: 5607 in 100.057 r 71.35 120.06 device 5607 0 0 0
+    gcp-hyperdisk-balanced-1tb-ext4 randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 258 in 100.334 w 346.50 346.62 s 42.51 42.53 c 388.99 389.12 device 0 258 1032 258
+    gcp-hyperdisk-balanced-1tb-ext4 randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 578 in 100.274 w 346.78 513.28 c 346.78 513.28 device 0 578 2312 0
+    gcp-hyperdisk-balanced-1tb-ext4 randread 16 KiB, depth 4, jobs 1: 601 in 100.529 r 667.63 1029.63 device 601 0 0 0
+    gcp-local-nvme-x2-raid0-ext4 randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 938 in 100.010 w 82.59 82.62 s 24.01 24.02 c 106.59 106.62 device 0 938 3752 938
+    gcp-local-nvme-x2-raid0-ext4 randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 2422 in 100.065 w 82.60 93.76 c 82.60 93.76 device 0 2422 9688 0
+    gcp-local-nvme-x2-raid0-ext4 randread 16 KiB, depth 4, jobs 1: 3489 in 100.102 r 114.69 133.89 device 3489 0 0 0
+    intel-710-sata randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 641 in 100.088 w 87.14 87.17 s 69.02 69.06 c 156.10 156.16 device 0 641 2564 641
+    intel-710-sata randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 1046 in 100.012 w 191.17 191.23 c 191.17 191.23 device 0 1046 4184 523
+    intel-710-sata randread 16 KiB, depth 4, jobs 1: 914 in 100.446 r 438.85 645.63 device 914 0 0 0
+    kioxia-cd6-3840gb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 3637 in 100.014 w 24.31 24.32 s 3.18 3.18 c 27.50 27.50 device 0 3637 14548 0
+    kioxia-cd6-3840gb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 8225 in 100.024 w 24.31 26.72 c 24.31 26.72 device 0 8225 32900 0
+    kioxia-cd6-3840gb randread 16 KiB, depth 4, jobs 1: 4063 in 100.066 r 98.48 189.44 device 4063 0 0 0
+    micron-5100-eco-960gb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 68 in 101.227 w 41.87 41.89 s 1446.40 1446.91 c 1488.38 1488.89 device 0 68 272 68
+    micron-5100-eco-960gb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 126 in 101.084 w 1604.10 1604.61 c 1604.10 1604.61 device 0 126 504 63
+    micron-5100-eco-960gb randread 16 KiB, depth 4, jobs 1: 1367 in 100.258 r 293.10 573.95 device 1367 0 0 0
+    samsung-950-pro-nvme randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 48 in 102.096 w 24.46 24.46 s 2102.27 2103.30 c 2126.85 2127.87 device 0 48 192 48
+    samsung-950-pro-nvme randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 96 in 101.112 w 2106.43 2113.53 c 2106.43 2113.53 device 0 96 384 0
+    samsung-950-pro-nvme randread 16 KiB, depth 4, jobs 1: 3183 in 100.123 r 125.76 189.57 device 3183 0 0 0
+    samsung-980-1tb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 58 in 101.362 w 21.24 21.25 s 1725.95 1726.46 c 1747.46 1747.97 device 0 58 232 58
+    samsung-980-1tb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 750 in 100.024 w 266.63 270.08 c 266.63 270.08 device 0 750 3000 0
+    samsung-980-1tb randread 16 KiB, depth 4, jobs 1: 4703 in 100.077 r 85.09 180.09 device 4703 0 0 0
+    samsung-990-pro-ext4 randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 35 in 100.480 w 24.97 24.98 s 2845.70 2846.72 c 2870.27 2871.30 device 0 35 140 35
+    samsung-990-pro-ext4 randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 884 in 100.053 w 226.37 230.66 c 226.37 230.66 device 0 884 3536 0
+    samsung-990-pro-ext4 randread 16 KiB, depth 4, jobs 1: 5070 in 100.062 r 78.95 150.01 device 5070 0 0 0
+    samsung-pm9a3-ext4 randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 5449 in 100.005 w 17.56 17.57 s 0.79 0.79 c 18.36 18.37 device 0 5449 21796 0
+    samsung-pm9a3-ext4 randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 11388 in 100.013 w 17.56 21.10 c 17.56 21.10 device 0 11388 45552 0
+    samsung-pm9a3-ext4 randread 16 KiB, depth 4, jobs 1: 3958 in 100.089 r 101.14 190.08 device 3958 0 0 0
+    seagate-nytro-1351-3840gb randwrite 4 KiB, fdatasync=1, depth 1, jobs 1: 29 in 100.540 w 54.06 54.08 s 3412.99 3414.01 c 3466.24 3467.26 device 0 29 116 29
+    seagate-nytro-1351-3840gb randwrite 4 KiB, o_dsync asynchronous, depth 2, jobs 1: 3444 in 100.024 w 58.07 77.31 c 58.07 77.31 device 0 3444 13776 0
+    seagate-nytro-1351-3840gb randread 16 KiB, depth 4, jobs 1: 1934 in 100.188 r 206.98 399.87 device 1934 0 0 0
+    ");
+}
+
+/// A drive that is asked for one thing after the other, and loses its power in the middle.
+struct Played {
+    device: Box<dyn Device>,
+    now: u64,
+    open: Vec<Request>,
+    /// The sum of all moments at which something was done, which changes with each of them.
+    moments: u64,
+}
+
+impl Played {
+    fn advance(&mut self) {
+        self.now = self.device.next_event().unwrap();
+        let mut done = Vec::new();
+        self.device.advance(self.now, &mut done);
+        for Completion { id, at } in done {
+            self.open.retain(|request| request.id != id);
+            self.moments += at;
+        }
+    }
+
+    fn submit(&mut self, request: Request) {
+        let overlaps = |other: &Request| {
+            request.offset < other.offset + other.bytes && other.offset < request.offset + request.bytes
+        };
+        let most = self.device.identity().queue_depth.min(4) as usize;
+        while self.open.len() >= most || self.open.iter().any(overlaps) {
+            self.advance();
+        }
+        self.open.push(request);
+        self.device.submit(self.now, request);
+    }
+
+    /// A number that changes with each sector.
+    fn contents(&self) -> u64 {
+        let stamps = (1..).zip(self.device.contents(0, AREA));
+        stamps.fold(0, |sum: u64, (place, stamp): (u64, u64)| sum.wrapping_add(place.wrapping_mul(stamp)))
+    }
+}
+
+const AREA: u64 = 4 << 20;
+
+/// Commands of all kinds on worn flash: what is at risk and in the cache after each hundred of them, when all were
+/// done, what was written to the medium, and what is there before and after the power goes.
+fn play(model: &Model) -> String {
+    let mut draws = generator(1, 0);
+    let assembly = Assembly { capacity_bytes: Some(2 << 30), track_contents: true, number: 0 };
+    let mut device = assemble(&model.model, &model.drive, assembly).unwrap();
+    device.wear(0, 0.3, &mut draws);
+    let mut played = Played { device, now: 1 << 40, open: Vec::new(), moments: 0 };
+    let mut line = String::new();
+    for id in 1..=300 {
+        let op =
+            [Op::Write, Op::Write, Op::Write, Op::Write, Op::Read, Op::Read, Op::Flush][below(&mut draws, 7) as usize];
+        let bytes = [SECTOR_BYTES, 4096, 16_384, 131_072][below(&mut draws, 4) as usize];
+        let offset = below(&mut draws, AREA / bytes) * bytes;
+        let (offset, bytes) = if op == Op::Flush { (0, 0) } else { (offset, bytes) };
+        let fua = op == Op::Write && played.device.identity().fua && below(&mut draws, 4) == 0;
+        played.submit(Request { id, op, offset, bytes, fua, stamp: u64::from(id) });
+        if id % 100 == 50 {
+            let risk = played.device.at_risk_from(played.now).map_or("-".to_owned(), |stamp| stamp.to_string());
+            line += &format!("{risk} {} ", played.device.dirty_bytes(played.now));
+        }
+    }
+    let activity = played.device.activity();
+    line += &format!("{} in {} ns ", played.moments, played.now - (1 << 40));
+    line += &format!("medium {} flushes {} of {} ns ", activity.medium_bytes, activity.flushes, activity.flush_ns);
+    line += &format!("holds {:x} ", played.contents());
+    played.device.power_cut(played.now, &mut draws);
+    line += &format!("then {:x} ", played.contents());
+    played.open.clear();
+    for id in 301..=320 {
+        let offset = u64::from(id % 7) * 4096;
+        played.submit(Request { id, op: Op::Write, offset, bytes: 4096, fua: false, stamp: u64::from(id) });
+    }
+    while !played.open.is_empty() {
+        played.advance();
+    }
+    line + &format!("and {:x} at {}", played.contents(), played.now - (1 << 40))
+}
+
+#[test]
+fn of_drives_that_lose_their_power() {
+    let drives = [
+        "sim:consumer-nvme",
+        "sim:consumer-sata",
+        "sim:enterprise-sata",
+        "sim:enterprise-nvme",
+        "sim:intel-710-sata",
+        "sim:disk-7200rpm-cache-on",
+        "sim:disk-7200rpm-cache-off",
+        "sim:usb-stick",
+        "sim:cloud-volume",
+        "sim:consumer-sata,raid=0,chunk=64KiB",
+        "sim:consumer-sata,raid=1",
+        "sim:consumer-sata,raid=5,chunk=64KiB,journal=on",
+        "sim:disk-7200rpm-cache-on,raid=6,chunk=64KiB,journal=on",
+        "sim:disk-7200rpm-cache-off,raid=5,chunk=64KiB",
+    ];
+    let lines: Vec<String> =
+        drives.iter().map(|target| format!("{}: {}", &target["sim:".len()..], play(&machine(target).model))).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    consumer-nvme: 26 737280 146 278528 249 32768 325471779090282 in 115341133 ns medium 4254101504 flushes 46 of 233370948 ns holds 1151d9762 then 1114c6072 and 1114d80fa at 115428173
+    consumer-sata: 47 4096 140 479232 245 36864 325478923944998 in 183738049 ns medium 4256157696 flushes 39 of 239542455 ns holds 1397cc45e then 1396fafda and 139775de7 at 184094969
+    enterprise-sata: - 172032 149 1597440 249 3731456 325467179892966 in 84284470 ns medium 4248334336 flushes 39 of 86283728 ns holds 1397cc45e then 1397cc45e and 13984726b at 84638390
+    enterprise-nvme: - 819200 148 765952 249 655360 325457443869327 in 13068677 ns medium 4056539136 flushes 48 of 514847 ns holds 1151d9762 then 11514763a and 1151596c2 at 13126717
+    intel-710-sata: - 188416 149 483328 249 339968 325473449945536 in 127684334 ns medium 770232320 flushes 39 of 34729528 ns holds 1397cc45e then 1397cc45e and 13984726b at 128455014
+    disk-7200rpm-cache-on: 47 20992 135 407040 219 563200 325622443370863 in 1148884649 ns medium 5843968 flushes 39 of 1575158585 ns holds 12b4876de then fa26f10a and fa2817ce at 1150233569
+    disk-7200rpm-cache-off: - 0 - 0 - 0 325659061734835 in 1453654851 ns medium 5839872 flushes 39 of 697727128 ns holds 12b4876de then 12b1829b6 and 12b19507a at 1496864849
+    usb-stick: 47 0 142 0 247 0 330249113720141 in 10474946345 ns medium 199884800 flushes 40 of 28000000 ns holds 1387c3c30 then 132086058 and 13209871c at 10705255705
+    cloud-volume: - 0 - 0 - 0 325462387152830 in 47923758 ns medium 5708800 flushes 39 of 7357572 ns holds 123770736 then 123a7545e and 123a87b22 at 51560892
+    consumer-sata,raid=0,chunk=64KiB: 47 4096 140 479232 245 36864 325477616450698 in 164394302 ns medium 4087230464 flushes 39 of 216259628 ns holds 1397cc45e then 1397cc45e and 13984726b at 164751222
+    consumer-sata,raid=1: 36 483328 141 458752 242 49152 325483961482684 in 196217745 ns medium 8497999872 flushes 41 of 225564237 ns holds 16e1b30a5 then 156c8c109 and 156cc5101 at 196574665
+    consumer-sata,raid=5,chunk=64KiB,journal=on: - 0 144 16384 242 8192 325496735650502 in 286232408 ns medium 6221586432 flushes 41 of 163627217 ns holds 13abfd341 then 13abfd341 and 13ac7844d at 336380228
+    disk-7200rpm-cache-on,raid=6,chunk=64KiB,journal=on: 11 61440 9 2560 0 319488 325777671779010 in 2321993447 ns medium 12407808 flushes 39 of 498130534 ns holds 123770736 then 12b1829b6 and 12b19507a at 2695900579
+    disk-7200rpm-cache-off,raid=5,chunk=64KiB: - 0 - 0 - 0 325659439682746 in 1439887618 ns medium 9254912 flushes 39 of 456259719 ns holds 12b4876de then 12b1829b6 and 12b19507a at 1771821505
     ");
 }

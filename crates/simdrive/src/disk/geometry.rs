@@ -115,7 +115,7 @@ pub fn settle(disk: &model::Disk) -> Ns {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     pub fn seven_two() -> model::Disk {

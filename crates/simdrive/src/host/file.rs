@@ -146,4 +146,32 @@ mod tests {
         let mut file = File::reserved(0, 1 << 20, true);
         assert!(file.convert(0, 8192) && !file.convert(4096, 4096) && file.convert(4096, 8192));
     }
+
+    #[test]
+    fn what_is_cut_off_is_neither_dirty_nor_cached_nor_converted() {
+        let mut file = File { unwritten: true, ..File::settled(0, 16_384, false) };
+        for page in 0..4 {
+            file.cache_write(page * BLOCK_BYTES, BLOCK_BYTES);
+            file.convert(page * BLOCK_BYTES, BLOCK_BYTES);
+        }
+        // The second page is there in part.
+        file.truncate(BLOCK_BYTES + 1);
+        assert_eq!((file.length, file.allocated, file.dirty_bytes()), (4097, 8192, 8192));
+        assert!(file.cache_read(0, 8192) && !file.cache_read(8192, 1));
+        assert!(!file.convert(0, 8192) && file.convert(8192, 1));
+        assert_eq!(file.write_back(), [(0, 8192)]);
+        // A hole takes no space.
+        file.truncate(1 << 20);
+        assert_eq!((file.length, file.allocated), (1 << 20, 8192));
+    }
+
+    #[test]
+    fn a_read_finds_what_was_read_or_written_before() {
+        let mut file = File::settled(0, 1 << 20, false);
+        file.cache_write(0, 4096);
+        assert_eq!([file.cache_read(0, 4096), file.cache_read(0, 4097), file.cache_read(0, 8192)], [true, false, true]);
+        assert!(!file.convert(0, 4096), "nothing was reserved only");
+        let empty = File::empty(4096, true);
+        assert_eq!((empty.base, empty.length, empty.allocated, empty.direct), (4096, 0, 0, true));
+    }
 }

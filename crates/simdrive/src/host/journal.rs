@@ -194,4 +194,27 @@ mod tests {
         assert!(!ticked(Some(1100), 1900, 1000));
         assert!(ticked(Some(1900), 2000, 1000));
     }
+
+    #[test]
+    fn a_commit_logs_each_kind_of_change_once() {
+        let mut journal = Journal::new(6 * BLOCK_BYTES);
+        let log = |blocks: u64, at: u64| Some(Wanted::Log { offset: at * BLOCK_BYTES, bytes: blocks * BLOCK_BYTES });
+        let mut freed = Vec::new();
+        // A descriptor and an inode; then the commit block behind these.
+        let tid = journal.change(Changes::TIME);
+        assert_eq!((journal.wait(tid, 7), journal.is_committed(tid)), (log(2, 0), false));
+        assert_eq!(journal.written(&mut freed), Some(Wanted::Seal { offset: 2 * BLOCK_BYTES }));
+        assert_eq!((journal.written(&mut freed), journal.is_committed(tid)), (None, true));
+        assert_eq!((freed, journal.written(&mut Vec::new())), (vec![7], None));
+        // Two blocks more for space, one for a name: five do not fit behind the first three.
+        let tid = journal.change(Changes::SPACE);
+        assert_eq!(journal.change(Changes::NAME), tid);
+        assert_eq!(journal.wait(tid, 8), log(5, 0));
+        assert_eq!(journal.written(&mut Vec::new()), Some(Wanted::Seal { offset: 5 * BLOCK_BYTES }));
+        // What changed meanwhile is the next transaction's.
+        let next = journal.change(Changes::TIME);
+        assert_eq!((next, journal.wait(next, 9)), (tid + 1, None));
+        let mut freed = Vec::new();
+        assert_eq!((journal.written(&mut freed), freed), (log(2, 0), vec![8]));
+    }
 }

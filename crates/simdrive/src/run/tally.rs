@@ -190,3 +190,56 @@ impl Tally {
         (self.counts, histograms, self.series)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a second and a half come to: three reads and a write in the first second, a write in the second.
+    fn tally(headline: Headline) -> (Counts, Histograms, Series) {
+        let mut tally = Tally::starting(headline, 5 * INTERVAL_NS);
+        for latency in [1000, 1000, 2000] {
+            tally.read(latency, 4096);
+        }
+        tally.write(3000, 512);
+        tally.commit(9000);
+        tally.counts.turns += 7;
+        assert_eq!(tally.progress(5 * INTERVAL_NS + INTERVAL_NS / 2).elapsed_s.to_bits(), 0.5_f64.to_bits());
+        tally.advance(6 * INTERVAL_NS - 1);
+        assert_eq!(tally.progress(6 * INTERVAL_NS).iops, None, "the first second is not over");
+        tally.advance(6 * INTERVAL_NS);
+        tally.write(4000, 512);
+        tally.sync(800);
+        tally.commit(11_000);
+        tally.counts.turns += 2;
+        tally.finish(7 * INTERVAL_NS, false)
+    }
+
+    #[test]
+    fn a_series_has_what_was_done_in_each_second() {
+        let (counts, histograms, series) = tally(Headline::Operations);
+        assert_eq!((counts.reads, counts.writes, counts.syncs, counts.turns), (3, 2, 1, 9));
+        assert_eq!((counts.read_bytes, counts.written_bytes), (3 * 4096, 1024));
+        assert_eq!(series.iops, [4.0, 1.0]);
+        let near = |found: &[Option<f64>], expected: [f64; 2]| {
+            found.len() == 2 && found.iter().zip(expected).all(|(one, other)| (one.unwrap() / other - 1.0).abs() < 0.01)
+        };
+        assert!(near(&series.commit_p50_us, [1.0, 4.0]) && near(&series.commit_p99_us, [3.0, 4.0]), "{series:?}");
+        let count = |histogram: &Option<Histogram>| histogram.as_ref().map_or(0, Histogram::count);
+        assert_eq!((count(&histograms.read), count(&histograms.write)), (3, 2));
+        assert_eq!((count(&histograms.sync), count(&histograms.commit)), (1, 2));
+        let (.., commits) = tally(Headline::Commits);
+        assert!(commits.iops == [4.0, 1.0] && near(&commits.commit_p50_us, [9.0, 11.0]), "{commits:?}");
+        let (.., turns) = tally(Headline::Turns);
+        assert!(turns.iops == [7.0, 2.0] && near(&turns.commit_p99_us, [9.0, 11.0]), "{turns:?}");
+    }
+
+    #[test]
+    fn where_writes_are_commits_they_are_counted_once() {
+        let mut tally = Tally::starting(Headline::Operations, 0);
+        tally.write(3000, 512);
+        let (_, histograms, series) = tally.finish(INTERVAL_NS - 1, true);
+        assert_eq!((histograms.commit.unwrap().count(), histograms.write.unwrap().count()), (1, 1));
+        assert!(series.iops.is_empty() && histograms.read.is_none() && histograms.sync.is_none());
+    }
+}

@@ -302,7 +302,7 @@ fn an_ordinary_user_tests_a_drive_without_filesystem() {
     common::system("chown", &["65534", place]).unwrap();
     let test = |put: &str| {
         let _ = fs::remove_dir_all(directory.path().join("session"));
-        nobody.shell(&format!(
+        nobody.shell_with_fuse("666", &format!(
             "XDG_RUNTIME_DIR={place} \"$0\" crash --fs none --size 1MiB --session {place}/session --quiet --format json \
              --check 'grep -q \"^$(tail -n 1 \"$CRASH_PRINTED\")\" \"$CRASH_DRIVE\"' -- \
              sh -c 'for n in 1 2 3; do {put}; done'"

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -299,11 +300,14 @@ fn recorded<T>(cut: Option<Cut>, cycles: Option<u32>, work: impl FnOnce(&str) ->
                 });
             })
         });
-        let result = work(&address);
-        if cycles.is_none() {
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| work(&address)));
+        // A recorder that counts cycles ends by itself, unless the run that it waits for has failed.
+        if cycles.is_none() || result.is_err() {
             stop.request();
         }
-        serving.join().unwrap().unwrap();
+        let served = serving.join();
+        let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        served.unwrap().unwrap();
         result
     });
     (result, events)

@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io;
 use std::io::{IoSliceMut, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::fs::{Access, access};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
@@ -107,7 +109,8 @@ fn by_helper(directory: &Path) -> Result<File, String> {
     drop(theirs);
     let output = helper.map_err(|error| unavailable(&error))?;
     if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        let because = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(forbidden().unwrap_or(because));
     }
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -121,6 +124,16 @@ fn by_helper(directory: &Path) -> Result<File, String> {
     });
     let file: Option<OwnedFd> = files.next().and_then(|mut files| files.next());
     file.map(File::from).ok_or_else(|| "fusermount3 sent no file".to_owned())
+}
+
+/// What to do where only root may open the device: the helper opens it as the user who runs it.
+fn forbidden() -> Option<String> {
+    let denied = access("/dev/fuse", Access::READ_OK | Access::WRITE_OK) == Err(Errno::ACCESS);
+    let mode = std::fs::metadata("/dev/fuse").ok().filter(|_| denied)?.permissions().mode() & 0o777;
+    Some(format!(
+        "this user may not open /dev/fuse, whose mode is {mode:o}; run `chmod 666 /dev/fuse` as root (the mode that udev \
+         gives it), or run flushmark as root"
+    ))
 }
 
 /// Why `fusermount3` does not run. A directory of `PATH` that may not be searched gives "permission

@@ -148,6 +148,18 @@ impl Nobody {
         command.args(["--reuid", "65534", "--clear-groups", "bash", "-c", script]);
         Run::of(command.arg(self.place.path().join("flushmark")).output().unwrap())
     }
+
+    /// The same, where `/dev/fuse` has this mode. Where udev runs it is 666, elsewhere 600. Mounts
+    /// are seen by the script alone.
+    pub fn shell_with_fuse(&self, mode: &str, script: &str) -> Run {
+        const WITH_FUSE: &str = "mount -t tmpfs devices \"$1\" && mknod -m \"$2\" \"$1/fuse\" c 10 229 \
+             && mount --bind \"$1/fuse\" /dev/fuse \
+             && exec setpriv --reuid 65534 --clear-groups bash -c \"$3\" \"$0\"";
+        let devices = tempfile::tempdir().unwrap();
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", WITH_FUSE]).arg(self.place.path().join("flushmark"));
+        Run::of(command.arg(devices.path()).args([mode, script]).output().unwrap())
+    }
 }
 
 /// Whether tests with real components from packages may go on; says so when they may not.

@@ -83,8 +83,17 @@ fn an_ordinary_user_has_a_drive_too() {
          printf durable | dd of={place}/mnt/drive bs=512 conv=sync,notrunc,fsync 2>{place}/dd && head -c 7 {place}/mnt/drive; \
          \"$0\" emulate ctl {place}/ctl cut; kill %1; wait %1; mount | grep -c {place}/mnt"
     );
-    let said = nobody.shell(&script);
+    let said = nobody.shell_with_fuse("666", &script);
     assert_eq!(said.stdout, "durablepower cut; no write was lost\n0\n", "{}", said.stderr);
+    let refused = nobody.shell_with_fuse("600", &format!("\"$0\" emulate consumer-nvme --fuse {place}/mnt"));
+    assert_eq!(
+        (refused.code, refused.said(place, "PLACE").as_str()),
+        (
+            Some(4),
+            "flushmark: `PLACE/mnt` could not be mounted: this user may not open /dev/fuse, whose mode is 600; run \
+             `chmod 666 /dev/fuse` as root (the mode that udev gives it), or run flushmark as root"
+        )
+    );
     let refused = nobody.run(&["emulate", "consumer-nvme", "--mount", place]);
     assert_eq!(
         (refused.code, refused.stderr.trim_end()),

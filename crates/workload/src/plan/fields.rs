@@ -450,7 +450,7 @@ pub const FIELDS: &[Field] = &[
         "with_previous",
         Kind::Flag,
         "false",
-        "Whether the test begins at the same moment as the one before it, and both work on the target at the same time. Both are patterns of blocks with the same `write_cache`; in a directory each has its own files.",
+        "Whether the test begins at the same moment as the one before it, and both work on the target at the same time. Both are patterns of blocks with the same `write_cache`. In a directory they share a file where both have `sharing = \"all\"`, and have files of their own otherwise.",
         "with_previous = true"
     ),
     field!(

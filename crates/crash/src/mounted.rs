@@ -132,7 +132,10 @@ impl Drop for Mounted<'_> {
 
 #[cfg(test)]
 mod tests {
+    use emulate::chain::LoopDevice;
+
     use super::*;
+    use crate::served::QUEUE;
 
     #[test]
     fn patience_ends_with_the_cause_or_after_a_while() {
@@ -155,6 +158,21 @@ mod tests {
     fn nobody_claims_what_is_not_there() {
         let directory = tempfile::tempdir().unwrap();
         assert!(!is_claimed(&directory.path().join("gone")) && !is_claimed(directory.path()));
+    }
+
+    #[test]
+    fn a_device_is_claimed_while_it_is_open_exclusively() {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(1 << 20).unwrap();
+        let device = match LoopDevice::attach(image.path(), QUEUE) {
+            Ok(device) => device,
+            Err(error) => return eprintln!("skipped: a_device_is_claimed_while_it_is_open_exclusively: {error}"),
+        };
+        assert!(!is_claimed(device.path()));
+        let claim = open(device.path(), OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        assert!(is_claimed(device.path()));
+        drop(claim);
+        assert!(!is_claimed(device.path()));
     }
 
     #[test]

@@ -140,7 +140,11 @@ mod tests {
         assert_eq!(owners.of_range(20480, 512), ["a b.db"]);
         assert_eq!(owners.of_range(140_517_000, 100_000), ["a b.db"]);
         assert_eq!(owners.of_range(34816 * 4096 - 4096, 8192), ["a b.db", "the journal"][1..]);
+        // The tools name the last byte of an extent, not the one after it.
+        assert_eq!(owners.of_range(24575, 1), ["a b.db"]);
         assert_eq!(owners.of_range(24576, 4096), [""; 0]);
+        assert_eq!(owners.of_range(35840 * 4096 - 1, 1), ["the journal"]);
+        assert_eq!(owners.of_range(35840 * 4096, 1), [""; 0]);
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Lines {
 
 /// A pipe into which a process has printed this before it ended.
 #[cfg(test)]
-pub fn after_printing(text: &str) -> Pipe {
+pub(crate) fn after_printing(text: &str) -> Pipe {
     use std::io::Write as _;
 
     let (reader, mut writer) = io::pipe().unwrap();

@@ -398,7 +398,7 @@ pub fn stopped() -> Result<Vec<Stopped>, drive::DriveError> {
 }
 
 fn ours(table: &drive::MountTable) -> impl Iterator<Item = &drive::Mount> {
-    table.mounts().iter().filter(|mount| mount.fs_type == crate::fuse::mount::FILESYSTEM)
+    table.mounts().iter().filter(|mount| mount.fs_type == crate::fuse::FILESYSTEM)
 }
 
 fn mounts_of(table: &drive::MountTable, loops: &[PathBuf]) -> Vec<PathBuf> {

@@ -1,5 +1,6 @@
 //! What of the host bears on latency.
 
+mod controllers;
 mod cpu;
 mod cpu_list;
 mod disks;
@@ -131,7 +132,7 @@ impl HostFacts {
             memory: MemoryFacts::read(root),
             power: PowerFacts::read(root),
             numa_nodes: cpu::numa_nodes(root),
-            controllers: crate::bus::controllers(root, &disks),
+            controllers: controllers::controllers(root, &disks),
             arrays: disks::arrays(root),
             disks: disks::settings(root, &disks, virtualisation.is_some()),
             filesystems: filesystems::filesystems(root),

@@ -8,8 +8,8 @@ use measurement::RunDocument;
 use crate::engine::Engine;
 use crate::error::Problem;
 use crate::list;
+use crate::reading::get;
 use crate::run::RunId;
-use crate::store::get;
 use crate::writing;
 
 /// What a store has of a document.

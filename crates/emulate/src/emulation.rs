@@ -182,7 +182,7 @@ impl EmulateError {
             | EmulateError::Chain(
                 ChainError::OtherFilesystem { .. }
                 | ChainError::Partitions(_)
-                | ChainError::Unknown
+                | ChainError::OtherContent(_)
                 | ChainError::Nothing,
             )
             | EmulateError::Mount(MountError::Left(_) | MountError::Stopped { .. }) => true,

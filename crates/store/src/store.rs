@@ -28,7 +28,7 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 ///
 /// ```
 /// # let place = tempfile::tempdir()?;
-/// # let mut document = measurement::RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-model.json"))?;
+/// # let mut document = samples::document::modelled();
 /// use store::{End, Filter, Location, Origin, Store};
 ///
 /// let mut store = Store::open(&Location::Sqlite(place.path().join("results.db")))?;

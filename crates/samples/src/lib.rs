@@ -13,6 +13,7 @@
 //! for the same reason.
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
+#![allow(clippy::return_self_not_must_use, reason = "a sample that nobody uses is harmless")]
 
 pub mod document;
 pub mod machine;

@@ -236,23 +236,15 @@ fn is_dead(error: &io::Error) -> bool {
 pub(crate) mod tests {
     use std::path::Path;
 
-    use drive::{Backing, DeviceNumber};
+    use drive::Backing;
 
     use super::*;
 
     /// A file that passes for a raw drive of this name.
     pub(crate) fn drive_in_a_file(path: &Path, name: &str) -> CheckTarget {
-        let device = DeviceNumber { major: 8, minor: 0 };
-        let place = Place {
-            path: path.to_owned(),
-            kind: PlaceKind::BlockDevice,
-            device,
-            mount: None,
-            backing: Backing::NoBlockDevice(NoBlockDevice::NotInSysfs { device }),
-            space: None,
-            direct_io: None,
-            size_bytes: None,
-        };
+        let raw = samples::place::bare_device();
+        let backing = Backing::NoBlockDevice(NoBlockDevice::NotInSysfs { device: raw.device });
+        let place = Place { path: path.to_owned(), backing, ..raw };
         let has_serials = !name.is_empty();
         let facts = DriveFacts { label: name.to_owned(), has_serials, ..DriveFacts::default() };
         let target = CheckTarget { place: Some(place), facts, ..CheckTarget::missing(&path.to_string_lossy()) };

@@ -1,8 +1,9 @@
 //! Machines laid out in temporary directories, for tests: the parts of procfs and sysfs that flushmark reads, of machines
 //! that look nothing like the one that the tests run on.
 //!
-//! Each machine is one text file in `trees/`, written by hand after the kernel's documentation (Documentation/ABI,
-//! Documentation/admin-guide); [`tree`] reads that format. No serial number or address in them belongs to anybody.
+//! Machines that are read as a whole are text files in `trees/`, written by hand after the kernel's documentation
+//! (Documentation/ABI, Documentation/admin-guide); [`tree`] reads that format. Small ones are [`built`] from a few devices,
+//! and a test adds to them what it is about. No serial number or address in them belongs to anybody.
 //!
 //! ```
 //! let machine = captures::lay_out("cloud-vm");
@@ -10,13 +11,11 @@
 //! assert_eq!(model.unwrap(), "QEMU\n");
 //! ```
 
+pub mod built;
+mod machine;
 pub mod tree;
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-
-use tempfile::TempDir;
+pub use machine::Machine;
 
 use crate::tree::{Content, Entry};
 
@@ -29,43 +28,6 @@ const MACHINES: [(&str, &str); 4] = [
 
 /// The machines that there are.
 pub const NAMES: [&str; 4] = [MACHINES[0].0, MACHINES[1].0, MACHINES[2].0, MACHINES[3].0];
-
-/// A machine in a temporary directory, removed on drop.
-#[derive(Debug)]
-pub struct Capture(TempDir);
-
-impl Capture {
-    /// What stands for `/`.
-    pub fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Writes one file over the captured one, to see what a single setting changes; `path` is absolute, as on the machine.
-    ///
-    /// # Panics
-    ///
-    /// When the temporary directory cannot be written.
-    pub fn set(&self, path: &str, value: &str) -> &Self {
-        self.place(&Entry { path: path.to_owned(), content: Content::File(format!("{value}\n")) });
-        self
-    }
-
-    fn place(&self, entry: &Entry) {
-        let place = self.path().join(entry.path.trim_start_matches('/'));
-        let parent = place.parent().expect("a path below the root has a parent");
-        let done = fs::create_dir_all(parent).and_then(|()| match &entry.content {
-            Content::File(text) => fs::write(&place, text),
-            // Relative, as sysfs makes them: an absolute link would lead out of the directory into this machine's /sys.
-            Content::Link(target) => {
-                let up = "../".repeat(entry.path.matches('/').count() - 1);
-                symlink(format!("{up}{}", target.trim_start_matches('/')), &place)
-            }
-        });
-        if let Err(error) = done {
-            panic!("cannot lay out {}: {error}", entry.path);
-        }
-    }
-}
 
 /// The text of a machine.
 fn text(name: &str) -> Result<&'static str, String> {
@@ -80,20 +42,27 @@ fn text(name: &str) -> Result<&'static str, String> {
 /// # Panics
 ///
 /// When there is no such machine, its text is malformed, or the temporary directory cannot be written.
-pub fn lay_out(name: &str) -> Capture {
+pub fn lay_out(name: &str) -> Machine {
     let text = text(name).unwrap_or_else(|error| panic!("{error}"));
     let entries = tree::parse(text).unwrap_or_else(|error| panic!("trees/{name}.txt, {error}"));
-    let capture = Capture(tempfile::tempdir().expect("a temporary directory can be made"));
+    let machine = Machine::new();
     // Files first: they make the directories that links lead through.
     let (files, links): (Vec<&Entry>, Vec<&Entry>) =
         entries.iter().partition(|entry| matches!(entry.content, Content::File(_)));
-    files.into_iter().chain(links).for_each(|entry| capture.place(entry));
-    capture
+    for Entry { path, content } in files.into_iter().chain(links) {
+        match content {
+            Content::File(text) => machine.file(path, text),
+            Content::Link(target) => machine.link(path, target),
+        };
+    }
+    machine
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -128,7 +128,7 @@ impl<'a> GroupTest<'a> {
 mod tests {
     use super::*;
     use crate::metric::{Operation, Point};
-    use crate::samples::{imported, result, run};
+    use samples::series::{imported, result, run};
 
     const FSYNC: &str = "write + fsync";
 

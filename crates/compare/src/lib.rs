@@ -20,8 +20,6 @@ pub mod facts;
 pub mod group;
 pub mod metric;
 pub mod pairing;
-#[cfg(test)]
-mod samples;
 pub mod student;
 
 pub use comparison::{

@@ -249,7 +249,7 @@ mod tests {
 
     /// A test that has these summaries, all figures of each of which differ.
     fn with(operations: &[Operation]) -> TestResult {
-        let mut result = crate::samples::result("read", 100.0, 3, 1);
+        let mut result = samples::series::result("read", 100.0, 3, 1);
         let summary = |of: Operation| {
             let at = operations.iter().position(|operation| *operation == of)?;
             let from = 10.0 * (at as f64 + 1.0);

@@ -131,7 +131,7 @@ mod tests {
     use measurement::RunDocument;
 
     use super::*;
-    use crate::samples::{result, run};
+    use samples::series::{result, run};
 
     fn named(name: &str, us: f64, seed: u64) -> TestResult {
         TestResult { test: name.to_owned(), ..result("write + fsync", us, 3, seed) }

@@ -1,4 +1,4 @@
-//! What keeps a crash test from going on.
+//! What stops a crash test.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,6 @@ use emulate::chain::ChainError;
 use emulate::fuse::mount::MountError;
 
 use crate::holders::Holders;
-use crate::session::SessionError;
 use crate::state::State;
 
 /// Why a command cannot be recorded, or its states not be checked.
@@ -104,4 +103,36 @@ impl CrashError {
     pub fn call(what: &'static str) -> impl Fn(io::Error) -> CrashError {
         move |source| CrashError::System { what, source }
     }
+}
+
+/// Why a session's files cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// There is one already.
+    #[error("`{}` exists; go on with it by `flushmark crash --resume {}`, or name another directory", .0.display(), .0.display())]
+    Exists(PathBuf),
+    /// There is none.
+    #[error("`{}` holds no crash test ({because})", directory.display())]
+    None {
+        /// The directory.
+        directory: PathBuf,
+        /// Why.
+        because: io::Error,
+    },
+    /// What was recorded is not there any more.
+    #[error("`{}` is not as it was recorded: {what}; record the command once more", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The system said no.
+    #[error("`{}` cannot be used", path.display())]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use emulate::chain::Filesystem;
 
 use crate::check::{Check, Verdict};
+use crate::error::SessionError;
 use crate::log;
 use crate::state::State;
 use crate::view::{Recording, Tape};
@@ -56,38 +57,6 @@ pub struct Checked {
 #[derive(Debug)]
 pub struct Session {
     directory: PathBuf,
-}
-
-/// Why a session cannot be gone on with.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// There is one already.
-    #[error("`{}` exists; go on with it by `flushmark crash --resume {}`, or name another directory", .0.display(), .0.display())]
-    Exists(PathBuf),
-    /// There is none.
-    #[error("`{}` holds no crash test ({because})", directory.display())]
-    None {
-        /// The directory.
-        directory: PathBuf,
-        /// Why.
-        because: io::Error,
-    },
-    /// What was recorded is not there any more.
-    #[error("`{}` is not as it was recorded: {what}; record the command once more", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
-    /// The system said no.
-    #[error("`{}` cannot be used", path.display())]
-    System {
-        /// The file.
-        path: PathBuf,
-        /// What it said.
-        source: io::Error,
-    },
 }
 
 impl Session {

@@ -329,17 +329,17 @@ pub(crate) fn chosen(text: &str) -> Option<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::fixture::{self, Machine};
+    use captures::{Machine, built};
 
     use super::*;
 
     fn read(machine: &Machine, device: &str) -> BlockDevice {
-        BlockDevice::read(&machine.root(), device.parse().unwrap()).unwrap()
+        BlockDevice::read(&SystemRoot::new(machine.path()), device.parse().unwrap()).unwrap()
     }
 
     #[test]
     fn a_partition_takes_its_queue_and_model_from_its_disk() {
-        let device = read(&fixture::laptop(), "259:2");
+        let device = read(&built::laptop(), "259:2");
         assert_eq!(device.name, "nvme0n1p2");
         assert_eq!(device.path, Path::new("/dev/nvme0n1p2"));
         assert_eq!(
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_stack_is_followed_down_to_its_drives() {
-        let volume = read(&fixture::raid_server(), "253:1");
+        let volume = read(&built::raid_server(), "253:1");
         assert_eq!(volume.path, Path::new("/dev/mapper/vg0-data"));
         assert_eq!(volume.layer.as_deref(), Some("lvm"));
         assert_eq!(volume.transport, Transport::DeviceMapper);
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_cloud_disk_is_quoted_as_it_lies() {
-        let disk = read(&fixture::cloud_vm(), "254:0");
+        let disk = read(&built::cloud_vm(), "254:0");
         assert_eq!(disk.transport, Transport::Virtio);
         assert_eq!(disk.queue.rotational, Some(true));
         assert_eq!(disk.queue.scheduler.as_deref(), Some("mq-deadline"));
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_loop_device_names_its_file() {
-        let machine = fixture::cloud_vm();
+        let machine = built::cloud_vm();
         machine.disk("virtual/block/loop0", "7:0", &[("size", "2048"), ("loop/backing_file", "/srv/disk image")]);
         let device = read(&machine, "7:0");
         assert_eq!(device.transport, Transport::Loop);
@@ -447,7 +447,8 @@ mod tests {
 
     #[test]
     fn a_device_that_sysfs_does_not_list_is_an_error() {
-        let error = BlockDevice::read(&Machine::new().root(), DeviceNumber { major: 8, minor: 0 }).unwrap_err();
+        let error = BlockDevice::read(&SystemRoot::new(Machine::new().path()), DeviceNumber { major: 8, minor: 0 })
+            .unwrap_err();
         insta::assert_snapshot!(error, @"/sys/dev/block does not list the block device 8:0: is sysfs mounted, and is the device still there?");
     }
 
@@ -463,7 +464,7 @@ mod tests {
 
     #[test]
     fn facts_survive_json() {
-        let volume = read(&fixture::raid_server(), "253:1");
+        let volume = read(&built::raid_server(), "253:1");
         let json = serde_json::to_string(&volume).unwrap();
         assert_eq!(serde_json::from_str::<BlockDevice>(&json).unwrap(), volume);
     }

@@ -1,15 +1,11 @@
-//! Where a disk hangs: its place among the buses, its controller on PCI, its node.
+//! Where a disk is attached: its path through the buses, its PCI device, its NUMA node.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::SystemRoot;
 use crate::block::BlockDevice;
-use crate::host::Controller;
 use crate::system_root::Attributes;
-
-/// Mass storage, the first byte of a class of PCI.
-const MASS_STORAGE: u32 = 0x01;
 
 /// A disk and its place in sysfs, links followed.
 pub(crate) struct Attached {
@@ -54,29 +50,6 @@ fn below_controller(disk: &Path) -> Option<PathBuf> {
     let links = Attributes { directory: subsystem.to_owned() }.entries("");
     let controller = links.iter().find(|name| name.strip_prefix("nvme").is_some_and(|n| n.parse::<u32>().is_ok()))?;
     fs::canonicalize(subsystem.join(controller)).ok()
-}
-
-/// Every storage controller, with the disks behind it. USB is none: its class is that of a serial bus.
-pub(crate) fn controllers(root: &SystemRoot, disks: &[Attached]) -> Vec<Controller> {
-    let bus = root.attributes("sys/bus/pci/devices");
-    let found = bus.entries("").into_iter().filter_map(|address| {
-        let number = |file: &str| hexadecimal(&bus.text(format!("{address}/{file}"))?);
-        let class = number("class").filter(|class| class >> 16 == MASS_STORAGE)?;
-        Some(Controller {
-            class,
-            vendor_id: number("vendor")?.try_into().ok()?,
-            device_id: number("device")?.try_into().ok()?,
-            driver: driver(&bus, &address),
-            numa_node: bus.parsed(format!("{address}/numa_node")),
-            disks: disks
-                .iter()
-                .filter(|disk| disk.place.iter().any(|part| part == address.as_str()))
-                .map(|disk| disk.device.name.clone())
-                .collect(),
-            address,
-        })
-    });
-    found.collect()
 }
 
 /// The name of the driver in charge of the device in this directory.

@@ -17,6 +17,7 @@ mod answer;
 mod ask;
 mod ata;
 mod bytes;
+mod cache_reading;
 mod carrier;
 mod error;
 mod identity;
@@ -30,64 +31,19 @@ mod tests;
 mod virtio;
 
 pub use answer::Answer;
+pub use cache_reading::{AfterPowerCycle, CacheReading, ToldBy};
 pub use error::CommandError;
 pub use identity::{DriveIdentity, Rotation};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::block::sysfs_place;
 use crate::system_root::Attributes;
 use crate::{BlockDevice, Health, SystemRoot};
 use ask::scsi::Care;
+use error::Nonsense;
 use language::{Ata, Language};
 use line::Line;
 use passthrough::Passthrough;
 use virtio::VirtioConfig;
-
-/// What a drive says of its volatile write cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CacheReading {
-    /// Whether it has one at all.
-    pub present: bool,
-    /// Whether it is on; `false` where there is none.
-    pub enabled: bool,
-    /// Whether it takes the command that switches it.
-    pub switchable: bool,
-    /// What becomes of a switched cache when power goes and returns.
-    pub after_power_cycle: AfterPowerCycle,
-    /// Where this stands.
-    pub told_by: ToldBy,
-}
-
-/// What becomes of a switched cache when power goes and returns.
-///
-/// ATA's SET FEATURES never lasts (ACS-4: a power-on reset brings back the drive's defaults). A SCSI mode page lasts if it can be saved (bit PS), because it is
-/// then saved; so does an NVMe feature that is saveable. virtio-blk starts from the host's configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AfterPowerCycle {
-    /// The drive saves the setting.
-    Keeps,
-    /// The drive goes back to its default.
-    Reverts,
-    /// It does not say, or there is nothing to switch.
-    Unknown,
-}
-
-/// Which answer of the drive tells of its cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToldBy {
-    /// ATA IDENTIFY DEVICE, word 82 bit 5 (supported) and word 85 bit 5 (enabled).
-    AtaIdentify,
-    /// SCSI caching mode page (08h), bit WCE.
-    ScsiCachingPage,
-    /// NVMe Identify Controller VWC, and feature 06h.
-    NvmeFeature,
-    /// The driver's attribute in sysfs, which negotiates it with the host (virtio-blk).
-    VirtioConfig,
-}
 
 /// A drive that takes commands.
 ///
@@ -259,7 +215,3 @@ fn find_dialect(line: &mut Line, ata: Ata) -> Result<Dialect, CommandError> {
     }
     Ok(if inquiry.is_sata() { Dialect::Ata } else { Dialect::Scsi })
 }
-
-/// An answer that cannot be understood: what is wrong with it.
-#[derive(Debug)]
-struct Nonsense(String);

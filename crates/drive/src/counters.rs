@@ -181,7 +181,7 @@ fn multipath_siblings(root: &SystemRoot, disk: &Path) -> Vec<std::path::PathBuf>
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{self, Machine};
+    use captures::{Machine, built};
 
     use super::*;
 
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_partition_is_counted_at_its_disk() {
-        let counters = Counters::read(&fixture::laptop().root(), device("259:2")).unwrap();
+        let counters = Counters::read(&SystemRoot::new(built::laptop().path()), device("259:2")).unwrap();
         assert_eq!((counters.reads, counters.read_bytes, counters.read_ms), (1000, 64000 * 512, 500));
         assert_eq!((counters.writes, counters.written_bytes, counters.write_ms), (3000, 128000 * 512, 900));
         assert_eq!((counters.in_flight, counters.busy_ms, counters.discards), (0, 1200, Some(5)));
@@ -211,10 +211,10 @@ mod tests {
 
     #[test]
     fn a_layer_that_hands_flushes_on_does_not_claim_to_have_seen_none() {
-        let machine = fixture::raid_server();
-        let volume = Counters::read(&machine.root(), device("253:1")).unwrap();
+        let machine = built::raid_server();
+        let volume = Counters::read(&SystemRoot::new(machine.path()), device("253:1")).unwrap();
         assert_eq!((volume.writes, volume.flushes), (20, None));
-        let leg = Counters::read(&machine.root(), device("8:0")).unwrap();
+        let leg = Counters::read(&SystemRoot::new(machine.path()), device("8:0")).unwrap();
         assert_eq!(leg.plus(&leg).flushes, Some(100));
         assert_eq!(leg.plus(&volume).flushes, None);
     }
@@ -231,7 +231,7 @@ mod tests {
                 &[("stat", &stat(flushes))],
             );
         }
-        let head = Counters::read(&machine.root(), device("259:0")).unwrap();
+        let head = Counters::read(&SystemRoot::new(machine.path()), device("259:0")).unwrap();
         assert_eq!((head.writes, head.flushes, head.flush_ms), (10, Some(42), Some(120)));
     }
 
@@ -249,8 +249,11 @@ mod tests {
     fn errors_name_the_device() {
         let machine = Machine::new();
         machine.disk("virtual/block/strange0", "240:0", &[("stat", "1 2 three")]);
-        let malformed = Counters::read(&machine.root(), device("240:0")).unwrap_err();
+        let malformed = Counters::read(&SystemRoot::new(machine.path()), device("240:0")).unwrap_err();
         insta::assert_snapshot!(malformed, @"the counters of block device 240:0 in sysfs are no row of numbers; please report them: 1 2 three");
-        assert!(matches!(Counters::read(&machine.root(), device("1:1")), Err(DriveError::NoSuchDevice { .. })));
+        assert!(matches!(
+            Counters::read(&SystemRoot::new(machine.path()), device("1:1")),
+            Err(DriveError::NoSuchDevice { .. })
+        ));
     }
 }

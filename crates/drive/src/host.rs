@@ -1,5 +1,6 @@
 //! What of the host bears on latency.
 
+mod controllers;
 mod cpu;
 mod cpu_list;
 mod disks;
@@ -131,7 +132,7 @@ impl HostFacts {
             memory: MemoryFacts::read(root),
             power: PowerFacts::read(root),
             numa_nodes: cpu::numa_nodes(root),
-            controllers: crate::bus::controllers(root, &disks),
+            controllers: controllers::controllers(root, &disks),
             arrays: disks::arrays(root),
             disks: disks::settings(root, &disks, virtualisation.is_some()),
             filesystems: filesystems::filesystems(root),
@@ -199,13 +200,13 @@ fn virtualisation(hypervisor_type: Option<&str>, dmi: &str, hypervisor_flag: boo
 mod tests {
     use proptest::prelude::*;
 
-    use crate::fixture::{self, Machine};
+    use captures::{Machine, built};
 
     use super::*;
 
     #[test]
     fn a_laptop_is_bare_metal() {
-        let host = HostFacts::read(&fixture::laptop().root());
+        let host = HostFacts::read(&SystemRoot::new(built::laptop().path()));
         insta::assert_snapshot!(serde_json::to_string_pretty(&host).unwrap(), @r#"
         {
           "kernel_release": "6.8.0-45-generic",
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_cloud_instance_is_named_after_its_cloud() {
-        let host = HostFacts::read(&fixture::cloud_vm().root());
+        let host = HostFacts::read(&SystemRoot::new(built::cloud_vm().path()));
         assert_eq!(host.virtualisation, Some(Virtualisation::AmazonEc2));
         assert_eq!(host.product_name.as_deref(), Some("m7a.large"));
         assert_eq!(host.logical_cpus, Some(1));
@@ -286,7 +287,7 @@ mod tests {
 
     #[test]
     fn nothing_told_is_nothing_known() {
-        assert_eq!(HostFacts::read(&Machine::new().root()), HostFacts::default());
+        assert_eq!(HostFacts::read(&SystemRoot::new(Machine::new().path())), HostFacts::default());
     }
 
     #[test]

@@ -52,8 +52,6 @@ pub mod system_root;
 pub mod transport;
 pub mod usage;
 
-#[cfg(test)]
-mod fixture;
 mod lossy_path;
 
 pub use block::{BlockDevice, Partition, Queue, WriteCache};

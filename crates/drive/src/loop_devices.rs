@@ -8,8 +8,8 @@ mod status;
 
 use std::path::{Path, PathBuf};
 
-use crate::file_identity::FileIdentity;
 use crate::{DeviceNumber, SystemRoot};
+use status::{LoopStatus, Node};
 
 /// An attached loop device.
 #[derive(Debug, Clone)]
@@ -20,17 +20,6 @@ pub(crate) struct LoopDevice {
     pub(crate) backing_path: PathBuf,
     /// What the kernel says of it; `None` where that could not be asked.
     pub(crate) status: Option<LoopStatus>,
-}
-
-/// What a loop device shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LoopStatus {
-    pub(crate) file: FileIdentity,
-    /// The number of the block device that the file is a node of.
-    pub(crate) block_device: Option<DeviceNumber>,
-    offset_bytes: u64,
-    /// Zero: to the end of the file.
-    limit_bytes: u64,
 }
 
 impl LoopDevice {
@@ -53,15 +42,6 @@ impl LoopDevice {
     }
 }
 
-impl LoopStatus {
-    fn end(&self) -> u64 {
-        match self.limit_bytes {
-            0 => u64::MAX,
-            limit_bytes => self.offset_bytes.saturating_add(limit_bytes),
-        }
-    }
-}
-
 /// All attached loop devices.
 pub(crate) fn attached(root: &SystemRoot) -> Vec<LoopDevice> {
     let devices = root.attributes("sys/class/block");
@@ -72,12 +52,9 @@ pub(crate) fn attached(root: &SystemRoot) -> Vec<LoopDevice> {
             Some(LoopDevice { name, backing_path, status: None })
         })
         .collect();
-    let nodes: Vec<status::Node> = attached
+    let nodes: Vec<Node> = attached
         .iter()
-        .map(|device| status::Node {
-            path: root.path(device.path()),
-            number: devices.parsed(format!("{}/dev", device.name)),
-        })
+        .map(|device| Node { path: root.path(device.path()), number: devices.parsed(format!("{}/dev", device.name)) })
         .collect();
     for (device, status) in attached.iter_mut().zip(status::ask(&nodes)) {
         device.status = status;
@@ -88,6 +65,7 @@ pub(crate) fn attached(root: &SystemRoot) -> Vec<LoopDevice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_identity::FileIdentity;
 
     fn device(inode: u64, offset_bytes: u64, limit_bytes: u64) -> LoopDevice {
         let file = FileIdentity { device: DeviceNumber { major: 8, minor: 1 }, inode };

@@ -310,18 +310,18 @@ fn is_swapped_on(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{self, Machine};
+    use captures::{Machine, built};
 
     use super::*;
 
     fn reasons(machine: &Machine, device: &str) -> String {
-        let found = occupancy(&machine.root(), device.parse().unwrap()).unwrap();
+        let found = occupancy(&SystemRoot::new(machine.path()), device.parse().unwrap()).unwrap();
         found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn a_disk_is_as_busy_as_its_partitions() {
-        insta::assert_snapshot!(reasons(&fixture::laptop(), "259:0"), @"
+        insta::assert_snapshot!(reasons(&built::laptop(), "259:0"), @"
         /dev/nvme0n1p2 is mounted on /
         /dev/nvme0n1p1 is mounted on /boot/efi
         /dev/nvme0n1p3 is in use as swap
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_partition_answers_for_itself_and_not_for_its_siblings() {
-        let machine = fixture::laptop();
+        let machine = built::laptop();
         insta::assert_snapshot!(reasons(&machine, "259:3"), @"/dev/nvme0n1p3 is in use as swap");
         machine.swaps("");
         assert_eq!(reasons(&machine, "259:3"), "");
@@ -338,14 +338,14 @@ mod tests {
 
     #[test]
     fn a_partition_is_busy_when_its_whole_disk_is() {
-        let machine = fixture::laptop();
+        let machine = built::laptop();
         machine.swaps("").mounts("1 1 259:0 / /old rw - ext2 /dev/nvme0n1 rw\n");
         insta::assert_snapshot!(reasons(&machine, "259:3"), @"/dev/nvme0n1 is mounted on /old");
     }
 
     #[test]
     fn a_stack_is_busy_from_bottom_to_top() {
-        let machine = fixture::raid_server();
+        let machine = built::raid_server();
         insta::assert_snapshot!(reasons(&machine, "8:0"), @"
         /dev/sda2 is held by /dev/md0
         /dev/md0 is held by /dev/mapper/secret
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_mount_is_found_by_its_source_when_its_number_is_anonymous() {
-        let machine = fixture::laptop();
+        let machine = built::laptop();
         machine.swaps("").mounts("1 1 0:44 /@ / rw - btrfs /dev/disk/by-uuid/12-34 rw\n");
         machine.file("dev/nvme0n1p3", "");
         machine.link("dev/disk/by-uuid/12-34", "dev/nvme0n1p3");
@@ -367,14 +367,14 @@ mod tests {
 
     #[test]
     fn each_device_of_a_mounted_btrfs_is_busy() {
-        let machine = fixture::raid_server();
+        let machine = built::raid_server();
         machine.attribute("../fs/btrfs/3a4b/devices/sdb1", "size", b"1");
         insta::assert_snapshot!(reasons(&machine, "8:17"), @"/dev/sdb1 belongs to the Btrfs filesystem 3a4b, which is mounted");
     }
 
     #[test]
     fn a_loop_device_on_a_block_device_is_followed() {
-        let machine = fixture::raid_server();
+        let machine = built::raid_server();
         machine.disk("virtual/block/loop3", "7:3", &[("loop/backing_file", "/dev/sda1")]);
         machine.mounts("1 1 7:3 / /mnt/old rw - ext4 /dev/loop3 rw\n");
         insta::assert_snapshot!(reasons(&machine, "8:1"), @"
@@ -390,7 +390,7 @@ mod tests {
         machine.disk("virtual/block/dm-0", "253:0", &[]).disk("virtual/block/dm-1", "253:1", &[]);
         machine.stack("virtual/block/dm-0", "virtual/block/dm-1");
         machine.stack("virtual/block/dm-1", "virtual/block/dm-0");
-        assert_eq!(occupancy(&machine.root(), "253:0".parse().unwrap()).unwrap().len(), 2);
+        assert_eq!(occupancy(&SystemRoot::new(machine.path()), "253:0".parse().unwrap()).unwrap().len(), 2);
     }
 
     #[test]
@@ -398,24 +398,30 @@ mod tests {
         let machine = Machine::new();
         machine.disk("virtual/block/vdz", "254:9", &[]);
         let device = "254:9".parse().unwrap();
-        assert!(matches!(occupancy(&machine.root(), device), Err(DriveError::Table { .. })));
+        assert!(matches!(occupancy(&SystemRoot::new(machine.path()), device), Err(DriveError::Table { .. })));
         machine.mounts("garbage\n");
-        assert!(matches!(occupancy(&machine.root(), device), Err(DriveError::MalformedMount { line: 1, .. })));
+        assert!(matches!(
+            occupancy(&SystemRoot::new(machine.path()), device),
+            Err(DriveError::MalformedMount { line: 1, .. })
+        ));
         machine.mounts("");
-        assert!(occupancy(&machine.root(), device).unwrap().is_empty(), "a kernel without swap has no /proc/swaps");
+        assert!(
+            occupancy(&SystemRoot::new(machine.path()), device).unwrap().is_empty(),
+            "a kernel without swap has no /proc/swaps"
+        );
         let absent = "254:10".parse().unwrap();
-        assert!(matches!(occupancy(&machine.root(), absent), Err(DriveError::NoSuchDevice { .. })));
-        fs::create_dir(machine.root().path("proc/swaps")).unwrap();
-        assert!(matches!(occupancy(&machine.root(), device), Err(DriveError::Table { .. })));
+        assert!(matches!(occupancy(&SystemRoot::new(machine.path()), absent), Err(DriveError::NoSuchDevice { .. })));
+        fs::create_dir(machine.path().join("proc/swaps")).unwrap();
+        assert!(matches!(occupancy(&SystemRoot::new(machine.path()), device), Err(DriveError::Table { .. })));
     }
 
     #[test]
     fn files_in_use_are_named() {
-        let machine = fixture::cloud_vm();
+        let machine = built::cloud_vm();
         machine.swaps("/srv/swap\\040file file 100 0 -2\n");
         machine.disk("virtual/block/loop0", "7:0", &[("loop/backing_file", "/srv/disk.img")]);
         let reasons = |path: &str| {
-            let found = file_occupancy(&machine.root(), path.as_ref()).unwrap();
+            let found = file_occupancy(&SystemRoot::new(machine.path()), path.as_ref()).unwrap();
             found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
         insta::assert_snapshot!(reasons("/srv/swap file"), @"/srv/swap file is in use as swap");

@@ -346,8 +346,8 @@ pub(crate) fn effective_options(root: &SystemRoot, mount: &Mount, device_name: &
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{self, Machine};
     use crate::{JournalMode, Transport, WriteCache};
+    use captures::{Machine, built};
 
     use super::*;
 
@@ -358,7 +358,7 @@ mod tests {
     fn explain(machine: &Machine, path: &str, device: &str, kind: PlaceKind) -> Result<Place, DriveError> {
         let device = device.parse().unwrap();
         Found { path: path.into(), kind, device, space: None, direct_io: None, size_bytes: None }
-            .explain(&machine.root())
+            .explain(&SystemRoot::new(machine.path()))
     }
 
     fn why(place: &Place) -> String {
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_laptops_home_is_on_ext4_on_a_partition_of_an_nvme_drive() {
-        let place = directory(&fixture::laptop(), "/home/me", "259:2");
+        let place = directory(&built::laptop(), "/home/me", "259:2");
         assert_eq!(place.fs_type(), Some("ext4"));
         assert_eq!(place.mount.as_ref().and_then(Mount::journal_mode), Some(JournalMode::Ordered));
         let device = place.block_device().unwrap();
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_servers_volume_is_on_xfs_over_four_layers() {
-        let place = directory(&fixture::raid_server(), "/srv/data/pg", "253:1");
+        let place = directory(&built::raid_server(), "/srv/data/pg", "253:1");
         let mount = place.mount.as_ref().unwrap();
         assert_eq!((mount.fs_type.as_str(), mount.journal_mode()), ("xfs", None));
         assert_eq!(mount.options_that_matter(), ["noatime", "logbufs=8", "logbsize=32k"]);
@@ -386,14 +386,14 @@ mod tests {
 
     #[test]
     fn memory_has_no_device() {
-        let place = directory(&fixture::laptop(), "/tmp/x", "0:35");
+        let place = directory(&built::laptop(), "/tmp/x", "0:35");
         insta::assert_snapshot!(why(&place), @"tmpfs keeps files in memory");
         assert!(place.block_device().is_none());
     }
 
     #[test]
     fn a_container_has_an_overlay_and_a_volume() {
-        let machine = fixture::container();
+        let machine = built::container();
         insta::assert_snapshot!(why(&directory(&machine, "/var/lib", "0:60")), @"overlay passes writes on to /var/lib/docker/overlay2/c0/diff on the host");
         let volume = directory(&machine, "/data", "254:0");
         assert_eq!(volume.block_device().unwrap().name, "vda");
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn btrfs_is_resolved_by_its_source() {
-        let machine = fixture::laptop();
+        let machine = built::laptop();
         machine.mounts("28 1 0:31 /@home /home rw - btrfs /dev/nvme0n1p2 rw,ssd,subvol=/@home\n");
         let place = directory(&machine, "/home/me", "0:47");
         assert_eq!(place.block_device().unwrap().name, "nvme0n1p2");
@@ -440,9 +440,9 @@ mod tests {
 
     #[test]
     fn a_raw_device_has_no_mount() {
-        let place = explain(&fixture::laptop(), "/dev/nvme0n1p3", "259:3", PlaceKind::BlockDevice).unwrap();
+        let place = explain(&built::laptop(), "/dev/nvme0n1p3", "259:3", PlaceKind::BlockDevice).unwrap();
         assert_eq!((place.mount.as_ref(), place.size_bytes), (None, Some(46883840 * 512)));
-        let absent = explain(&fixture::laptop(), "/dev/sda", "8:0", PlaceKind::BlockDevice);
+        let absent = explain(&built::laptop(), "/dev/sda", "8:0", PlaceKind::BlockDevice);
         assert!(matches!(absent, Err(DriveError::NoSuchDevice { .. })));
     }
 
@@ -478,7 +478,7 @@ mod tests {
     #[test]
     fn a_place_survives_json_and_has_a_schema() {
         for place in
-            [directory(&fixture::raid_server(), "/srv/data", "253:1"), directory(&fixture::container(), "/", "0:60")]
+            [directory(&built::raid_server(), "/srv/data", "253:1"), directory(&built::container(), "/", "0:60")]
         {
             let json = serde_json::to_string(&place).unwrap();
             assert_eq!(serde_json::from_str::<Place>(&json).unwrap(), place);

@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::serve::handle::Listener;
+use crate::serve::socket::Listener;
 
 /// The port that NBD has.
 const NBD_PORT: u16 = 10809;

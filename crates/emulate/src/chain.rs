@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use drive::{Signature, SignatureKind};
 use rustix::fs::{Mode, OFlags};
 
 use crate::fuse::mount::has_lost_its_process;
@@ -56,28 +57,32 @@ pub enum ChainError {
         command: String,
         /// What it said.
         said: String,
-        /// How it ended, unless by a signal.
-        code: Option<i32>,
     },
     /// A command is not there.
     #[error("`{0}` is not installed")]
     Missing(String),
-    /// What the drive holds is another filesystem.
-    #[error("the drive holds {held}, not {wanted}; it is not overwritten: give --fs {held}, or another --image")]
+    /// The drive holds another of the filesystems that can be made.
+    #[error(
+        "the drive holds {}, not {}; it is not overwritten: give --fs {}, or another --image",
+        held.name(), wanted.name(), held.name()
+    )]
     OtherFilesystem {
-        /// What it holds.
-        held: String,
-        /// What was asked for.
-        wanted: &'static str,
+        /// The filesystem on the drive.
+        held: Filesystem,
+        /// The filesystem of `--fs`.
+        wanted: Filesystem,
     },
     /// What the drive holds is cut up into partitions.
     #[error(
-        "the drive holds a partition table ({0}), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want"
+        "the drive holds {0} and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want"
     )]
-    Partitions(String),
-    /// The drive holds something.
-    #[error("what the drive holds is not recognised; it is not overwritten: give another --image")]
-    Unknown,
+    Partitions(SignatureKind),
+    /// The drive holds what no `--fs` mounts.
+    #[error("the drive holds {}; it is not overwritten: give another --image", listed(.0))]
+    OtherContent(Vec<SignatureKind>),
+    /// The drive cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] drive::DriveError),
     /// The drive holds nothing that could be mounted, and was written to.
     #[error(
         "the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image"
@@ -96,6 +101,10 @@ pub enum ChainError {
     },
 }
 
+fn listed(kinds: &[SignatureKind]) -> String {
+    kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+}
+
 fn run(program: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, ChainError> {
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let command = || format!("{program} {}", words.join(" "));
@@ -105,7 +114,7 @@ fn run(program: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, ChainErr
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr).trim().lines().next().unwrap_or("no word").to_owned();
-            Err(ChainError::Failed { command: command(), said, code: output.status.code() })
+            Err(ChainError::Failed { command: command(), said })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ChainError::Missing(program.to_owned())),
         Err(source) => Err(ChainError::System { what: command(), source }),
@@ -216,13 +225,13 @@ impl MountedFilesystem {
         blank: Blank,
     ) -> Result<MountedFilesystem, ChainError> {
         let name = filesystem.name();
-        match (signature(device)?, blank) {
-            (Holds::Nothing, Blank::GetsAFilesystem) => make(device, filesystem)?,
-            (Holds::Nothing, Blank::IsRefused) => return Err(ChainError::Nothing),
-            (Holds::Filesystem(held), _) if held == name => {}
-            (Holds::Filesystem(held), _) => return Err(ChainError::OtherFilesystem { held, wanted: name }),
-            (Holds::Partitions(kind), _) => return Err(ChainError::Partitions(kind)),
-            (Holds::Unknown, _) => return Err(ChainError::Unknown),
+        match (Content::of(&drive::read_signatures(device)?), blank) {
+            (Content::Nothing, Blank::GetsAFilesystem) => make(device, filesystem)?,
+            (Content::Nothing, Blank::IsRefused) => return Err(ChainError::Nothing),
+            (Content::Filesystem(held), _) if held == filesystem => {}
+            (Content::Filesystem(held), _) => return Err(ChainError::OtherFilesystem { held, wanted: filesystem }),
+            (Content::Partitions(table), _) => return Err(ChainError::Partitions(table)),
+            (Content::Other(content), _) => return Err(ChainError::OtherContent(content)),
         }
         run("mount", words!["-t", name, "-o", options, "--", device, directory])?;
         Ok(MountedFilesystem { directory: directory.to_owned(), mounted: true })
@@ -262,34 +271,29 @@ impl Drop for MountedFilesystem {
     }
 }
 
-/// What lies on a device, as `blkid` names it.
+/// What is on a device.
 #[derive(Debug, PartialEq, Eq)]
-enum Holds {
+enum Content {
     Nothing,
-    Filesystem(String),
-    Partitions(String),
-    /// Something that has a name, and none of these.
-    Unknown,
+    Filesystem(Filesystem),
+    Partitions(SignatureKind),
+    Other(Vec<SignatureKind>),
 }
 
-fn signature(device: &Path) -> Result<Holds, ChainError> {
-    // -p looks at the device itself, not at what was cached; exit code 2: nothing found.
-    match run("blkid", words!["-p", "-o", "export", "--", device]) {
-        Ok(found) => Ok(held(&found)),
-        Err(ChainError::Failed { code: Some(2), .. }) => Ok(Holds::Nothing),
-        Err(error) => Err(error),
-    }
-}
-
-fn held(found: &str) -> Holds {
-    let value = |key: &str| {
-        let lines = found.lines().filter_map(|line| line.split_once('='));
-        lines.filter(|(name, _)| *name == key).map(|(_, value)| value.to_owned()).next()
-    };
-    match (value("TYPE"), value("PTTYPE")) {
-        (Some(filesystem), _) => Holds::Filesystem(filesystem),
-        (None, Some(table)) => Holds::Partitions(table),
-        (None, None) => Holds::Unknown,
+impl Content {
+    /// A partition table is content only where nothing else is: a filesystem may keep its remains. Where a device bears
+    /// more than one mark, none of them is trusted.
+    fn of(signatures: &[Signature]) -> Content {
+        let is_table =
+            |kind: &SignatureKind| matches!(kind, SignatureKind::Mbr | SignatureKind::Gpt | SignatureKind::GptBackup);
+        let (tables, others): (Vec<_>, Vec<_>) = signatures.iter().map(|signature| signature.kind).partition(is_table);
+        match (&others[..], tables.first()) {
+            ([], None) => Content::Nothing,
+            ([], Some(&table)) => Content::Partitions(table),
+            ([SignatureKind::Ext4], _) => Content::Filesystem(Filesystem::Ext4),
+            ([SignatureKind::Xfs], _) => Content::Filesystem(Filesystem::Xfs),
+            _ => Content::Other(others),
+        }
     }
 }
 
@@ -398,7 +402,7 @@ pub fn stopped() -> Result<Vec<Stopped>, drive::DriveError> {
 }
 
 fn ours(table: &drive::MountTable) -> impl Iterator<Item = &drive::Mount> {
-    table.mounts().iter().filter(|mount| mount.fs_type == crate::fuse::mount::FILESYSTEM)
+    table.mounts().iter().filter(|mount| mount.fs_type == crate::fuse::FILESYSTEM)
 }
 
 fn mounts_of(table: &drive::MountTable, loops: &[PathBuf]) -> Vec<PathBuf> {
@@ -443,12 +447,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_on_a_device() {
-        let ext4 = "DEVNAME=/dev/loop0\nUUID=1\nBLOCK_SIZE=4096\nTYPE=ext4\nUSAGE=filesystem\n";
-        assert_eq!(held(ext4), Holds::Filesystem("ext4".to_owned()));
-        assert_eq!(held("DEVNAME=/dev/loop0\nLABEL=x\n"), Holds::Unknown);
-        assert_eq!(held("DEVNAME=/dev/loop0\nPTUUID=1\nPTTYPE=dos\n"), Holds::Partitions("dos".to_owned()));
-        insta::assert_snapshot!(ChainError::Partitions("dos".to_owned()), @"the drive holds a partition table (dos), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
+    fn a_filesystem_alone_is_recognised() {
+        use SignatureKind::{Btrfs, Ext4, Gpt, GptBackup, Luks2, Mbr, Md10, Xfs};
+        let content = |kinds: &[SignatureKind]| {
+            let signature = |&kind: &SignatureKind| Signature { kind, offset_bytes: 0 };
+            Content::of(&kinds.iter().map(signature).collect::<Vec<_>>())
+        };
+        assert_eq!(content(&[]), Content::Nothing);
+        assert_eq!(content(&[Ext4]), Content::Filesystem(Filesystem::Ext4));
+        assert_eq!(content(&[GptBackup, Xfs]), Content::Filesystem(Filesystem::Xfs));
+        assert_eq!(content(&[Mbr, Gpt]), Content::Partitions(Mbr));
+        assert_eq!(content(&[Btrfs]), Content::Other(vec![Btrfs]));
+        assert_eq!(content(&[Mbr, Luks2]), Content::Other(vec![Luks2]));
+        // A member of a RAID of two drives shows the filesystem of the whole.
+        assert_eq!(content(&[Ext4, Md10]), Content::Other(vec![Ext4, Md10]));
+    }
+
+    #[test]
+    fn what_is_not_overwritten_is_named() {
+        let other = ChainError::OtherFilesystem { held: Filesystem::Xfs, wanted: Filesystem::Ext4 };
+        insta::assert_snapshot!(other, @"the drive holds xfs, not ext4; it is not overwritten: give --fs xfs, or another --image");
+        insta::assert_snapshot!(ChainError::Partitions(SignatureKind::Mbr), @"the drive holds an MBR partition table and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
+        let several = ChainError::OtherContent(vec![SignatureKind::Ext4, SignatureKind::Md10]);
+        insta::assert_snapshot!(several, @"the drive holds an ext4 filesystem and a member of a Linux RAID (md 1.0); it is not overwritten: give another --image");
         insta::assert_snapshot!(ChainError::Nothing, @"the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
     }
 }

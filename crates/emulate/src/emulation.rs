@@ -22,12 +22,12 @@ use crate::image::Image;
 use crate::nominal::Nominal;
 use crate::plug::{After, Plug};
 use crate::runtime;
-use crate::serve::connection::Socket;
 use crate::serve::control::Order;
 use crate::serve::directory::{DRIVE, Directory, PROBE};
-use crate::serve::floor::{self, Floor};
+use crate::serve::floor::Floor;
 use crate::serve::handle::{Event, Handle};
-use crate::serve::{Server, Ways};
+use crate::serve::socket::Socket;
+use crate::serve::{Server, Ways, probe};
 
 /// What is emulated.
 #[derive(Debug, Clone)]
@@ -182,7 +182,7 @@ impl EmulateError {
             | EmulateError::Chain(
                 ChainError::OtherFilesystem { .. }
                 | ChainError::Partitions(_)
-                | ChainError::Unknown
+                | ChainError::OtherContent(_)
                 | ChainError::Nothing,
             )
             | EmulateError::Mount(MountError::Left(_) | MountError::Stopped { .. }) => true,
@@ -399,7 +399,7 @@ impl Emulation {
         let flushes = self.facts.wants_flushes;
         if let Some(address) = &wishes.nbd {
             let ours = self.connect(address)?;
-            let floors = floor::of_socket(&self.handle, ours, flushes)?;
+            let floors = probe::of_socket(&self.handle, ours, flushes)?;
             self.handle.nbd_floor(floors);
             self.facts.nbd_floor = Some(floors.most);
         }
@@ -409,9 +409,9 @@ impl Emulation {
                 Files::Device(_) | Files::Mounted(..) => {
                     let device = LoopDevice::attach(&probe, Queue { flushes, rotational: false, depth: u32::MAX })
                         .map_err(io::Error::other)?;
-                    floor::of_file(&self.handle, device.path(), flushes)?
+                    probe::of_file(&self.handle, device.path(), flushes)?
                 }
-                _ => floor::of_file(&self.handle, &probe, flushes)?,
+                _ => probe::of_file(&self.handle, &probe, flushes)?,
             };
             self.handle.directory_floor(floors);
             self.facts.file_floor = Some(floors.most);

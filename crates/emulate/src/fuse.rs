@@ -13,3 +13,6 @@ pub mod files;
 pub mod mount;
 pub mod server;
 pub mod wire;
+
+/// The type of our mounts in the list of mounts.
+pub const FILESYSTEM: &str = "fuse.flushmark";

@@ -3,10 +3,12 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`clock`] | waking up at the right moment |
-//! | [`connection`] | an NBD client's socket |
+//! | [`socket`] | NBD clients' sockets, and what accepts them |
+//! | [`connection`] | what an NBD client has asked for and is owed |
 //! | [`directory`] | the FUSE side |
 //! | [`control`] | orders of a person: status, cut, power-on |
 //! | [`floor`] | what the transport itself costs |
+//! | [`probe`] | how that is measured |
 //! | [`pace`] | what of it is still owed |
 //! | [`handle`] | what the server is told by those who started it |
 //! | this one | the loop |
@@ -23,6 +25,8 @@ pub mod directory;
 pub mod floor;
 pub mod handle;
 pub mod pace;
+pub mod probe;
+pub mod socket;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
@@ -40,11 +44,12 @@ use crate::fixed::Fixed;
 use crate::nbd::session::Export;
 use crate::plug::Plug;
 use clock::Clock;
-use connection::{Connection, Socket, Stands};
+use connection::{Connection, Stands};
 use control::Order;
 use directory::Directory;
 use floor::Floors;
-use handle::{Event, Handle, Listener, Note};
+use handle::{Event, Handle, Note};
+use socket::{Listener, Socket};
 
 /// Clients at a time; more are turned away.
 const CLIENTS_MOST: usize = 512;
@@ -169,8 +174,8 @@ impl Server {
             rotational: identity.rotational,
             sector_bytes: simdrive::device::SECTOR_BYTES as u32,
         };
-        let probe = Fixed::new(floor::PROBE_BYTES, floor::PROBE_NS, drive.wants_flushes());
-        let image = crate::image::Image::in_memory(floor::PROBE_BYTES);
+        let probe = Fixed::new(probe::PROBE_BYTES, probe::PROBE_NS, drive.wants_flushes());
+        let image = crate::image::Image::in_memory(probe::PROBE_BYTES);
         let honest = crate::honesty::Honesty::default();
         let probe = Drive::new(Box::new(probe), image, honest, 1 << 20, 0).without_history();
         let (notes_in, notes) = channel();

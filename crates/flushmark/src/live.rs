@@ -178,13 +178,10 @@ fn read(path: &Path) -> Option<Running> {
 
 #[cfg(test)]
 mod tests {
+    use samples::document::modelled;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-
-    fn document() -> RunDocument {
-        RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-model.json")).unwrap()
-    }
 
     fn seen(elapsed_s: f64) -> Progress {
         Progress { elapsed_s, iops: Some(1000.0), commit_p99_us: Some(50.0) }
@@ -198,7 +195,7 @@ mod tests {
     fn a_run_tells_of_itself_until_its_end() {
         let directory = tempfile::tempdir().unwrap();
         let plan = workload::suites::named("quick").unwrap();
-        let mut live = Live::within(Some(directory.path()), &document());
+        let mut live = Live::within(Some(directory.path()), &modelled());
         assert!(running_in(directory.path()).is_empty());
         live.begin(&plan, 1..2);
         let mode = fs::metadata(&files(directory.path())[0]).unwrap().permissions().mode();
@@ -224,7 +221,7 @@ mod tests {
     #[test]
     fn files_of_processes_that_are_gone_are_removed_and_others_are_left() {
         let directory = tempfile::tempdir().unwrap();
-        let mut live = Live::within(Some(directory.path()), &document());
+        let mut live = Live::within(Some(directory.path()), &modelled());
         live.begin(&workload::suites::named("quick").unwrap(), 0..1);
         let told = fs::read_to_string(&files(directory.path())[0]).unwrap();
         let place = |name: &str| directory.path().join(name);
@@ -251,7 +248,7 @@ mod tests {
         let plan = workload::suites::named("quick").unwrap();
         let directory = tempfile::tempdir().unwrap();
         for place in [None, Some(directory.path().join("gone"))] {
-            let mut live = Live::within(place.as_deref(), &document());
+            let mut live = Live::within(place.as_deref(), &modelled());
             live.begin(&plan, 0..1);
             live.see(&seen(1.0));
         }

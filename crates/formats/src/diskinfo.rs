@@ -7,7 +7,7 @@ use measurement::{RunDocument, Skipped, Source, TestResult, WorkloadRecord};
 use workload::{Test, Work, suites};
 
 use crate::error::ImportError;
-use crate::import::Origin;
+use crate::origin::Origin;
 use crate::pasted::{Line, lines};
 use crate::told::{Told, ToldRun, target_of_file, unknown_target};
 

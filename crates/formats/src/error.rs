@@ -2,7 +2,7 @@
 
 use measurement::NotADocument;
 
-use crate::import::Origin;
+use crate::origin::Origin;
 
 /// Why nothing was read of a text. Each sentence says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -40,4 +40,15 @@ pub enum ImportError {
     /// A document that says that it is flushmark's own.
     #[error(transparent)]
     Document(#[from] NotADocument),
+}
+
+impl ImportError {
+    /// JSON that does not parse: cut short where its end is missing, damaged otherwise.
+    pub(crate) fn unreadable(origin: Origin, error: &serde_json::Error) -> Self {
+        if error.is_eof() {
+            Self::CutShort(origin, error.to_string())
+        } else {
+            Self::Damaged(origin, error.to_string())
+        }
+    }
 }

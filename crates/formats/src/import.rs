@@ -1,52 +1,14 @@
 //! Which tool wrote a text, and what came out of it.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use measurement::RunDocument;
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
 
 use crate::error::ImportError;
+use crate::origin::Origin;
 use crate::{diskinfo, fio, pasted, pg_test_fsync};
-
-/// Who wrote a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// flushmark itself: a result document.
-    Flushmark,
-    /// fio, JSON or JSON+.
-    FioJson,
-    /// fio, for people.
-    FioText,
-    /// FreeBSD's `diskinfo -S`.
-    Diskinfo,
-    /// PostgreSQL's `pg_test_fsync`.
-    PgTestFsync,
-}
-
-impl Origin {
-    /// The tool with its format, as it is said to a person.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Origin::Flushmark => "flushmark",
-            Origin::FioJson => "fio (JSON)",
-            Origin::FioText => "fio (text)",
-            Origin::Diskinfo => "diskinfo -S",
-            Origin::PgTestFsync => "pg_test_fsync",
-        }
-    }
-
-    const fn is_json(self) -> bool {
-        matches!(self, Origin::Flushmark | Origin::FioJson)
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
 
 /// What came out of one text.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,27 +89,18 @@ fn origin(text: &str) -> Result<Origin, ImportError> {
 fn own(text: &str) -> Result<Vec<RunDocument>, ImportError> {
     if text.trim_start().starts_with('[') {
         let list: Vec<serde_json::Value> =
-            serde_json::from_str(text).map_err(|error| unreadable(Origin::Flushmark, &error))?;
+            serde_json::from_str(text).map_err(|error| ImportError::unreadable(Origin::Flushmark, &error))?;
         return list.iter().map(|document| Ok(RunDocument::from_json(&document.to_string())?)).collect();
     }
     let mut documents = Vec::new();
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let mut begin = 0;
     while let Some(value) = values.next() {
-        value.map_err(|error| unreadable(Origin::Flushmark, &error))?;
+        value.map_err(|error| ImportError::unreadable(Origin::Flushmark, &error))?;
         documents.push(RunDocument::from_json(&text[begin..values.byte_offset()])?);
         begin = values.byte_offset();
     }
     Ok(documents)
-}
-
-/// JSON that does not read: its end is missing, or it is none.
-pub(crate) fn unreadable(origin: Origin, error: &serde_json::Error) -> ImportError {
-    if error.is_eof() {
-        ImportError::CutShort(origin, error.to_string())
-    } else {
-        ImportError::Damaged(origin, error.to_string())
-    }
 }
 
 /// A file's name without folders and ending: what a run without a name of its own is called.

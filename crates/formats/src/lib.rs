@@ -5,6 +5,7 @@
 //! | [`import`](mod@import) | which tool wrote a text, and what came out of it |
 //! | [`encoding`] | a file's bytes as text |
 //! | [`error`] | why a text could not be read |
+//! | [`origin`] | the tools whose output is read |
 //! | [`fio`] | fio: its JSON and JSON+ in both directions, its text for people as input |
 //! | [`diskinfo`] | FreeBSD's `diskinfo -S`, as input |
 //! | [`pg_test_fsync`] | PostgreSQL's `pg_test_fsync`, as input |
@@ -25,6 +26,7 @@ pub mod error;
 pub mod fio;
 pub mod import;
 pub mod openmetrics;
+pub mod origin;
 pub mod parquet;
 mod pasted;
 pub mod pg_test_fsync;
@@ -32,4 +34,5 @@ mod told;
 
 pub use encoding::decoded;
 pub use error::ImportError;
-pub use import::{Imported, Origin, import};
+pub use import::{Imported, import};
+pub use origin::Origin;

@@ -6,7 +6,7 @@ use measurement::{RunDocument, Skipped, Source, TestResult, WorkloadRecord};
 use workload::{Test, suites};
 
 use crate::error::ImportError;
-use crate::import::Origin;
+use crate::origin::Origin;
 use crate::pasted::{Line, lines};
 use crate::told::{Told, ToldRun, unknown_target};
 

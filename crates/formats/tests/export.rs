@@ -17,11 +17,7 @@ use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::Field;
 
 fn own() -> [RunDocument; 2] {
-    [
-        include_str!("../../measurement/tests/documents/run-1-check.json"),
-        include_str!("../../measurement/tests/documents/run-1-model.json"),
-    ]
-    .map(|text| RunDocument::from_json(text).unwrap())
+    [samples::document::checked(), samples::document::modelled()]
 }
 
 fn fio(name: &str) -> RunDocument {

@@ -274,8 +274,7 @@ fn every_document_is_a_result_document() {
 
 #[test]
 fn flushmark_s_own_documents_come_back_as_they_were() {
-    let one = include_str!("../../measurement/tests/documents/run-1-check.json");
-    let two = include_str!("../../measurement/tests/documents/run-1-model.json");
+    let (one, two) = (samples::document::CHECKED, samples::document::MODELLED);
     let imported = import("both.json", &format!("{one}\n{two}"), Some("sda")).unwrap();
     assert_eq!(imported.origin, Origin::Flushmark);
     assert_eq!(import("list.json", &format!("[{one},{two}]"), None).unwrap().documents, imported.documents);
@@ -509,7 +508,7 @@ fn json_that_was_quoted_or_listed_is_read_all_the_same() {
     for listed in [format!("[{json},{json}]"), format!("[{line},{line}]"), format!("[\n  {line}\n  , {line}\n]")] {
         assert_eq!(import("a", &listed, None).unwrap().documents, [&plain[..], &plain[..]].concat(), "{listed}");
     }
-    let own = include_str!("../../measurement/tests/documents/run-1-check.json");
+    let own = samples::document::CHECKED;
     let quoted: String = own.lines().map(|line| format!("> {line}\n")).collect();
     assert_eq!(import("a", &quoted, None).unwrap().documents, [RunDocument::from_json(own).unwrap()]);
 }

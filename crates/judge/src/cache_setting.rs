@@ -116,7 +116,7 @@ mod tests {
     use workload::SyncMethod::{Fsync, None as NoSync, OSync};
 
     use super::*;
-    use crate::machines::write;
+    use samples::machine::write;
 
     fn under(setting: WriteCache, results: Vec<TestResult>) -> Vec<TestResult> {
         results

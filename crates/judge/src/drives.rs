@@ -248,10 +248,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::machines;
+    use samples::place;
 
     fn record(enabled: bool, belief: WriteCache) -> DriveRecord {
-        let device: BlockDevice = machines::drive("sda", Transport::Sata);
+        let device: BlockDevice = place::drive("sda", Transport::Sata);
         let told = CacheReading {
             present: true,
             enabled,

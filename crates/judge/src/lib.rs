@@ -39,8 +39,6 @@ mod probes;
 mod wording;
 
 #[cfg(test)]
-mod machines;
-#[cfg(test)]
 mod tests;
 
 pub use audit::audit;

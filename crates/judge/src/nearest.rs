@@ -266,7 +266,7 @@ mod tests {
     use workload::SyncMethod::{Fdatasync, Fsync, LinkedFdatasync, LinkedFsync, None as NoSync, ODsync, OSync};
 
     use super::*;
-    use crate::machines::{read, write};
+    use samples::machine::{read, write};
 
     type Change = fn(&mut TestResult);
 

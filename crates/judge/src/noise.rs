@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_long_tail_is_beyond_fifty_medians_of_enough_operations() {
-        use crate::machines::write;
+        use samples::machine::write;
         let symptoms = |count: u64, p99_9: f64| {
             let mut result = write(workload::SyncMethod::Fsync, 10.0, 20.0).result();
             result.histograms = measurement::Histograms::default();

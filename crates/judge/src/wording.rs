@@ -187,7 +187,7 @@ mod tests {
     fn what_a_test_did_is_said_in_few_words() {
         use workload::Pattern;
 
-        use crate::machines::{read, write};
+        use samples::machine::{read, write};
         let of = |change: fn(&mut TestResult)| {
             let mut result = write(SyncMethod::ODsync, 10.0, 0.0).result();
             change(&mut result);

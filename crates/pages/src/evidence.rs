@@ -20,7 +20,6 @@ pub(crate) fn test_of(evidence: &Evidence, results: &[TestResult]) -> Option<usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn evidence_leads_to_the_test_that_it_names() {

@@ -36,8 +36,6 @@ mod prose;
 
 #[cfg(test)]
 mod contrast;
-#[cfg(test)]
-mod samples;
 
 use maud::Markup;
 use measurement::RunDocument;

@@ -221,7 +221,15 @@ mod golden {
     use measurement::{Skipped, Source};
 
     use super::*;
-    use crate::{content, samples};
+    use crate::content;
+
+    /// A run of these results with what they mean.
+    fn judged(results: Vec<measurement::TestResult>) -> RunDocument {
+        let document = samples::document(results);
+        let case = judge::Case::new(&document.results, None, &document.host);
+        let (findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+        RunDocument { findings, fitness, ..document }
+    }
 
     /// What a reader without pictures gets of one run, a line a text.
     fn text(document: &RunDocument) -> String {
@@ -233,7 +241,7 @@ mod golden {
 
     #[test]
     fn what_another_tool_cannot_tell_is_said() {
-        let mut document = samples::document(samples::quick());
+        let mut document = judged(samples::quick());
         document.source = Some(Source {
             tool: "fio".to_owned(),
             version: Some("3.33".to_owned()),
@@ -255,7 +263,7 @@ mod golden {
 
     #[test]
     fn what_was_too_short_or_not_kept_is_said() {
-        let mut document = samples::document(samples::quick());
+        let mut document = judged(samples::quick());
         assert!(text(&document).contains("No pictures over time: every test was over within 3 seconds."));
         document.results[0].series.iops = vec![1.0; 5];
         assert!(text(&document).contains("this result was measured before its spread was kept second by second."));
@@ -266,7 +274,7 @@ mod golden {
 
     #[test]
     fn what_did_not_run_is_named() {
-        let mut document = samples::document(Vec::new());
+        let mut document = judged(Vec::new());
         document.smoke = true;
         document.skipped =
             vec![Skipped { test: "512 B".to_owned(), because: "smaller than a logical block".to_owned() }];
@@ -286,20 +294,20 @@ mod golden {
         let mut results = samples::suite("sort-spill", 15.0, 0.0);
         results[0].sort =
             Some(measurement::SortFigures { sorts: 1, runs: 22, sorting_s: 2.0, writing_s: 3.0, ..Default::default() });
-        let document = samples::document(results);
+        let document = judged(results);
         let html = content(&[Run { label: "check".to_owned(), document: &document }]).markup.into_string();
         for part in
             ["id=\"run-1-sorts\"", "Where the time of each sort went", "processor waits</th>", "Time: of 5.00 s"]
         {
             assert!(html.contains(part), "`{part}` is missing in {html}");
         }
-        assert!(!text(&samples::document(samples::quick())).contains("processor waits"));
+        assert!(!text(&judged(samples::quick())).contains("processor waits"));
     }
 
     #[test]
     fn repetitions_of_a_test_are_told_apart() {
         let twice = samples::quick().into_iter().flat_map(|result| [result.clone(), result]).collect();
-        let text = text(&samples::document(twice));
+        let text = text(&judged(twice));
         assert!(text.contains("write + fsync (1 of 2)") && text.contains("write + fsync (2 of 2)"));
     }
 
@@ -312,7 +320,7 @@ mod golden {
     #[test]
     fn headings_leave_out_no_level() {
         let mut documents: Vec<RunDocument> = ["quick", "fsync-study", "write-cache", "slog"]
-            .map(|suite| samples::document(samples::suite(suite, 15.0, 1700.0)))
+            .map(|suite| judged(samples::suite(suite, 15.0, 1700.0)))
             .into();
         for result in documents.iter_mut().flat_map(|document| &mut document.results) {
             result.series.iops = vec![1.0; 5];
@@ -333,7 +341,7 @@ mod golden {
 
     #[test]
     fn hours_in_every_test_make_no_page_that_is_too_large() {
-        let mut document = samples::document(samples::suite("fsync-study", 15.0, 1700.0));
+        let mut document = judged(samples::suite("fsync-study", 15.0, 1700.0));
         document.results.truncate(36);
         assert_eq!(document.results.len(), 36);
         for result in &mut document.results {
@@ -349,7 +357,7 @@ mod golden {
 
     #[test]
     fn a_tab_names_the_drive_or_what_is_compared() {
-        let (one, other) = (samples::document(samples::quick()), samples::document(samples::quick()));
+        let (one, other) = (judged(samples::quick()), judged(samples::quick()));
         let run = |label: &str, document| Run { label: label.to_owned(), document };
         insta::assert_snapshot!(tab_title(&[run("check", &one)]), @"/var/lib/db, quick");
         insta::assert_snapshot!(tab_title(&[run("before", &one), run("after", &other)]), @"before and after: /var/lib/db");
@@ -360,15 +368,13 @@ mod golden {
 
     #[test]
     fn a_comparison_says_what_it_comes_to_before_its_charts() {
-        let (one, other) = (
-            samples::document(samples::suite("quick", 15.0, 1700.0)),
-            samples::document(samples::suite("quick", 15.0, 850.0)),
-        );
+        let (one, other) =
+            (judged(samples::suite("quick", 15.0, 1700.0)), judged(samples::suite("quick", 15.0, 850.0)));
         let runs = [("before <b>", &one), ("after", &other)]
             .map(|(label, document)| Run { label: label.to_owned(), document });
         let html = content(&runs).markup.into_string();
         let deciding = html.split("<p class=\"deciding\">").nth(1).unwrap().split("</p>").next().unwrap();
-        insta::assert_snapshot!(deciding, @"Nothing is sure in any of 8 tests: too little tells how much they vary. “after” was seen 1.00 to 1.98 times as fast as “before &lt;b&gt;”. Longer tests, or several runs a side joined by commas, would tell.");
+        insta::assert_snapshot!(deciding, @"Nothing is sure in any of 8 tests: too little tells how much they vary. “after” was seen 1.00 to 1.99 times as fast as “before &lt;b&gt;”. Longer tests, or several runs a side joined by commas, would tell.");
         let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("no {text}"));
         let order =
             [at("Side by side</h2>"), at(deciding), at("after against before &lt;b&gt;</h3>"), at("id=\"overlay-1\"")];
@@ -378,8 +384,7 @@ mod golden {
 
     #[test]
     fn runs_without_a_test_in_common_say_so() {
-        let (one, mut other) =
-            (samples::document(samples::quick()), samples::document(samples::suite("slog", 15.0, 1700.0)));
+        let (one, mut other) = (judged(samples::quick()), judged(samples::suite("slog", 15.0, 1700.0)));
         other.suite = "slog".to_owned();
         let both = [("a", &one), ("b", &other)].map(|(label, document)| Run { label: label.to_owned(), document });
         let html = content(&both).markup.into_string();

@@ -12,16 +12,24 @@
 //! | `run` | the file format of a run: front-coded, in blocks with checksums |
 //! | `merge` | a loser tree that compares two keys only beyond what they share with the last one given |
 //! | `tiers` | which runs are merged into longer ones, and when |
-//! | `spill` | where runs are kept: unnamed files in directories, or spaces of the caller's own |
+//! | `space` | where runs are kept: unnamed files in directories, or spaces that the caller provides |
+//! | `spill` | a merge written to one of the spaces as a run |
+//! | `figures` | what a sort did: counted and timed |
+//! | `error` | why spilling fails |
 //! | `sorter` | when to sort and to spill; the threads |
 
 mod buffer;
+mod error;
+mod figures;
 mod merge;
 mod run;
 mod sorter;
+mod space;
 mod spill;
 mod tiers;
 
+pub use error::SpillError;
+pub use figures::Figures;
 pub use merge::Record;
-pub use sorter::{ExternalOptions, ExternalSorter, Figures, Sorted};
-pub use spill::{RunFile, SpillError, SpillSpace};
+pub use sorter::{ExternalOptions, ExternalSorter, Sorted};
+pub use space::{RunFile, SpillSpace};

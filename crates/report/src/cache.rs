@@ -84,7 +84,6 @@ mod golden {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::samples;
 
     fn reading(enabled: bool, after_power_cycle: AfterPowerCycle) -> CacheReading {
         CacheReading { present: true, enabled, switchable: true, after_power_cycle, told_by: ToldBy::AtaIdentify }
@@ -92,7 +91,7 @@ mod golden {
 
     #[test]
     fn switched() {
-        let place = samples::raid();
+        let place = samples::place::raid();
         let disk = place.block_device().unwrap().drives()[0];
         let through = Some(WriteCache::WriteThrough);
         let back = Some(WriteCache::WriteBack);

@@ -97,12 +97,19 @@ fn next_command(document: &RunDocument) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
+
+    /// A run of these results with what they mean.
+    fn judged(results: Vec<measurement::TestResult>) -> RunDocument {
+        let document = samples::document(results);
+        let case = judge::Case::new(&document.results, None, &document.host);
+        let (findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+        RunDocument { findings, fitness, ..document }
+    }
 
     #[test]
     fn the_next_command_can_be_pasted() {
         let next = |given: &str, kind: &str| {
-            let mut document = samples::document(samples::quick());
+            let mut document = judged(samples::quick());
             document.target.given = given.to_owned();
             document.target.kind = kind.to_owned();
             next_command(&document)
@@ -118,13 +125,13 @@ mod tests {
         let mut results = samples::quick();
         results[0].notes.push("every 5th write took 90 µs".to_owned());
         let ascii = Look { glyphs: crate::look::Glyphs::Ascii, ..Look::plain() };
-        let page = check_page(&samples::document(results), &ascii);
+        let page = check_page(&judged(results), &ascii);
         assert!(page.is_ascii(), "{page}");
     }
 
     #[test]
     fn the_whole_page() {
-        insta::assert_snapshot!(check_page(&samples::document(samples::quick()), &Look::plain()), @"
+        insta::assert_snapshot!(check_page(&judged(samples::quick()), &Look::plain()), @"
         What it costs (4 KiB at random, one at a time, where nothing else is said)
                                      per second      p50      p99    p99.9      max  flushes each
           write                          66,667    15 µs  15.6 µs    24 µs    75 µs             -

@@ -104,7 +104,7 @@ fn marks() -> impl Iterator<Item = f64> {
 mod tests {
     use super::*;
     use crate::look::Glyphs;
-    use crate::samples::spread;
+    use samples::spread;
 
     fn three() -> Vec<(String, Histogram)> {
         let mut bimodal = spread(1_700.0, 3_000);

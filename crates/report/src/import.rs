@@ -96,7 +96,6 @@ fn counted(number: usize, noun: &str) -> String {
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
     use measurement::{Skipped, Source};
 
     #[test]

@@ -128,7 +128,6 @@ mod tests {
     use store::Headline;
 
     use super::*;
-    use crate::samples;
 
     fn run(id: &str) -> Summary {
         Summary {

@@ -53,9 +53,6 @@ mod target;
 mod verify;
 mod write_hole;
 
-#[cfg(test)]
-mod samples;
-
 pub use cache::{cache_restored, cache_switched};
 pub use catalogue::{catalogue, drive};
 pub use check::check_page;

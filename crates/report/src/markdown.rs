@@ -144,7 +144,6 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn reads_as_plain_text() {

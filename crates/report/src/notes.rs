@@ -46,7 +46,6 @@ pub(crate) fn notes(results: &[TestResult], skipped: &[Skipped], look: &Look) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn remarks_are_made_once_and_name_their_tests() {

@@ -39,7 +39,6 @@ pub fn done_line(position: &str, result: &TestResult, look: &Look) -> String {
 mod tests {
     use super::*;
     use crate::look::Glyphs;
-    use crate::samples;
 
     #[test]
     fn a_terminal_without_unicode_gets_none() {

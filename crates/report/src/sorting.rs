@@ -135,7 +135,6 @@ fn rate(bytes: u64, s: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn which_of_them_limits_is_said() {

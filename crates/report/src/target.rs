@@ -328,7 +328,6 @@ fn virtualisation_words(kind: Virtualisation) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     fn shown(place: Option<&Place>, given: &str, kind: &str) -> String {
         let look = Look { columns: 80, ..Look::plain() };
@@ -339,14 +338,14 @@ mod tests {
         RunDocument {
             target: TargetRecord { given: given.to_owned(), kind: kind.to_owned() },
             drive: place.cloned(),
-            host: samples::host(),
+            host: samples::place::host(),
             ..samples::document(Vec::new())
         }
     }
 
     #[test]
     fn a_directory_on_a_partition() {
-        insta::assert_snapshot!(shown(Some(&samples::laptop()), "db", "directory"), @"
+        insta::assert_snapshot!(shown(Some(&samples::place::laptop()), "db", "directory"), @"
         target       /home/me/db, directory
         filesystem   ext4 mounted on /, relatime
         device       /dev/nvme0n1p2
@@ -359,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_filesystem_without_barriers_over_layers() {
-        insta::assert_snapshot!(shown(Some(&samples::raid()), "/srv", "directory"), @"
+        insta::assert_snapshot!(shown(Some(&samples::place::raid()), "/srv", "directory"), @"
         target       /srv, directory
         filesystem   ext4 mounted on /, relatime,nobarrier
                      `nobarrier`: syncs send no flush to the drive
@@ -373,7 +372,7 @@ mod tests {
 
     #[test]
     fn what_nobody_knows_is_said_to_be_unknown() {
-        let place = samples::bare_device();
+        let place = samples::place::bare_device();
         let unknown = RunDocument { host: HostFacts::default(), ..on(Some(&place), "/dev/sdx", "block-device") };
         insta::assert_snapshot!(target_header(&unknown, None, &Look::plain()), @"
         target       /dev/sdx, block device
@@ -386,18 +385,18 @@ mod tests {
     #[test]
     fn the_part_of_a_device_that_tests_work_on() {
         const GIB: u64 = 1 << 30;
-        let place = Place { size_bytes: Some(1000 * GIB), ..samples::bare_device() };
+        let place = Place { size_bytes: Some(1000 * GIB), ..samples::place::bare_device() };
         let tested = |smallest, largest| tested_words(Some(smallest..=largest), Some(&place)).unwrap();
         assert_eq!(tested(1000 * GIB - 4096, 1000 * GIB), "all of it");
         assert_eq!(tested(GIB, GIB), "1 GiB, 0.1 % of it");
         assert_eq!(tested(250 * GIB, 1000 * GIB), "250 GiB to all of it");
-        assert_eq!(tested_words(Some(GIB..=GIB), Some(&samples::laptop())), None, "a directory has no size");
+        assert_eq!(tested_words(Some(GIB..=GIB), Some(&samples::place::laptop())), None, "a directory has no size");
         assert_eq!(tested_words(None, Some(&place)), None, "nothing was tested");
     }
 
     #[test]
     fn memory_and_null() {
-        insta::assert_snapshot!(shown(Some(&samples::memory()), "/dev/shm", "directory"), @"
+        insta::assert_snapshot!(shown(Some(&samples::place::memory()), "/dev/shm", "directory"), @"
         target       /dev/shm, directory
         filesystem   tmpfs mounted on /, relatime
         device       none to be seen: tmpfs keeps files in memory

@@ -4,7 +4,7 @@ mod cycles;
 
 use verify::document::{FindingRecord, HeardBy, RunRecord, VerifyDocument};
 use verify::geometry::LaneKind;
-use verify::message::CycleResult;
+use verify::outcome::CycleResult;
 use verify::run_header::{FuaPath, RunHeader, SyncMethod};
 use verify::verdict::Class;
 use verify::words;
@@ -279,8 +279,7 @@ mod golden {
     use verify::bound::loss_per_cut_below;
     use verify::document::{Example, Promise, SCHEMA, SignRecord, VoidRecord};
     use verify::geometry::Geometry;
-    use verify::ledger::Standing;
-    use verify::message::{AgeCount, Outcome};
+    use verify::outcome::{AgeCount, Outcome, Standing};
     use verify::recorder::Event;
     use verify::run_header::Circumstances;
     use verify::validity::{Sign, Void};

@@ -36,23 +36,7 @@ fn document(model: &Model) -> RunDocument {
             Outcome::Skipped(skipped) => panic!("{skipped:?}"),
         }
     };
-    RunDocument {
-        schema: String::new(),
-        flushmark: "0.0.0".to_owned(),
-        started_at: String::new(),
-        source: None,
-        merged_runs: None,
-        suite: "test".to_owned(),
-        smoke: false,
-        target: measurement::TargetRecord { given: "/dev/sdx".to_owned(), kind: "device".to_owned() },
-        host: drive::HostFacts::default(),
-        drive: None,
-        drives: Vec::new(),
-        results: TESTS.iter().map(of).collect(),
-        skipped: Vec::new(),
-        findings: Vec::new(),
-        fitness: std::collections::BTreeMap::new(),
-    }
+    samples::document(TESTS.iter().map(of).collect())
 }
 
 #[test]
@@ -132,7 +116,7 @@ fn what_a_model_needs_is_asked_for() {
     assert_eq!(samples(&RunDocument { smoke: true, ..whole.clone() }), Err(Unfit::Smoke));
     let mut null = whole;
     null.target.kind = "null".to_owned();
-    assert_eq!(samples(&null), Err(Unfit::NoDrive("/dev/sdx".to_owned())));
+    assert_eq!(samples(&null), Err(Unfit::NoDrive("/var/lib/db".to_owned())));
 }
 
 /// The same operations in less time.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::order::Unit;
+use crate::records::Unit;
 
 /// A part of each record to sort by: from a place to a place, each counted from 1.
 ///

@@ -31,5 +31,6 @@ mod sorter;
 
 pub use check::{Disorder, first_disorder};
 pub use field::{Key, KeyError, Place};
-pub use order::{Order, Ties, Unit};
+pub use order::{Order, Ties};
+pub use records::Unit;
 pub use sorter::{Done, SortError, Sorter};

@@ -8,18 +8,7 @@ use memcomparable::Serializer;
 use serde::Serializer as _;
 
 use crate::field::{Fields, Key};
-
-/// What a record is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes up to one that ends them, which is not part of them; the last may end without it.
-    Lines {
-        /// That byte.
-        end: u8,
-    },
-    /// So many bytes each (not 0).
-    Records(usize),
-}
+use crate::records::Unit;
 
 /// In which order records come; the default is that of their bytes, line by line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,10 +5,20 @@ use std::ops::ControlFlow;
 
 use memchr::memchr;
 
-use crate::order::Unit;
-
 /// Read at a time: a system call each costs nothing against this.
 const BLOCK: usize = 1 << 20;
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes up to one that ends them, which is not part of them; the last may end without it.
+    Lines {
+        /// That byte.
+        end: u8,
+    },
+    /// So many bytes each (not 0).
+    Records(usize),
+}
 
 /// Why reading ended before the end.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use std::thread;
 use prefixsort::{ExternalOptions, ExternalSorter, Figures, SpillError};
 use thiserror::Error;
 
-use crate::order::{Bytes, Order, Ties, Unit};
-use crate::records::{Ended, for_each};
+use crate::order::{Bytes, Order, Ties};
+use crate::records::{Ended, Unit, for_each};
 
 /// Why nothing, or not all, was sorted.
 #[derive(Debug, Error)]

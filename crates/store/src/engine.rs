@@ -92,10 +92,17 @@ impl Row {
     }
 }
 
+/// The SQL of one of the two databases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
 /// One of the two databases, opened.
 pub(crate) trait Engine: Send {
-    /// Which text of a migration it reads.
-    fn dialect(&self, migration: &crate::migrations::Migration) -> &'static str;
+    /// Which SQL it reads, where the two differ.
+    fn dialect(&self) -> Dialect;
 
     /// Whether it has a table of this name.
     fn has_table(&mut self, name: &str) -> Result<bool, Problem>;

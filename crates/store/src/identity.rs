@@ -8,8 +8,8 @@ use measurement::RunDocument;
 use crate::engine::Engine;
 use crate::error::Problem;
 use crate::list;
+use crate::reading::get;
 use crate::run::RunId;
-use crate::store::get;
 use crate::writing;
 
 /// What a store has of a document.
@@ -69,8 +69,7 @@ mod tests {
 
     #[test]
     fn a_half_is_the_same_run_without_its_end() {
-        let text = include_str!("../../measurement/tests/documents/run-1-check.json");
-        let mut whole = RunDocument::from_json(text).unwrap();
+        let mut whole = samples::document::checked();
         whole.skipped = vec![Skipped { test: "512 B".to_owned(), because: "no such blocks".to_owned() }];
         whole.findings = vec![Finding {
             id: "x".to_owned(),

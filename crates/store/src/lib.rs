@@ -14,7 +14,7 @@
 //! | [`run`] | what a store says of a run |
 //! | [`error`] | what can go wrong, one sentence each |
 //! | `identity` | whether a document is there already, whole or its beginning |
-//! | `writing` | the rows of a run |
+//! | `writing`, `reading` | the rows of a run |
 //! | `packing` | documents as compressed JSON |
 //! | [`process`] | which process measures a run, and whether it still lives |
 //! | `engine` | the few things that a database does for the store |
@@ -34,6 +34,7 @@ mod migrations;
 mod packing;
 mod postgres;
 pub mod process;
+mod reading;
 pub mod run;
 mod sqlite;
 pub mod store;

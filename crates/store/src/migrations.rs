@@ -1,14 +1,12 @@
 //! The schema, version by version. What was published is never edited: a change is a new file.
 
-use crate::engine::{Engine, finish};
+use crate::engine::{Dialect, Engine, finish};
 use crate::error::Problem;
 
 /// One step from a schema to the next.
 pub(crate) struct Migration {
-    /// In SQLite's words.
-    pub(crate) sqlite: &'static str,
-    /// In PostgreSQL's.
-    pub(crate) postgres: &'static str,
+    sqlite: &'static str,
+    postgres: &'static str,
 }
 
 /// All of them; the first makes version 1.
@@ -31,8 +29,10 @@ pub(crate) fn migrate(engine: &mut dyn Engine, migrations: &[Migration], create:
         // Asked again, because another process may have been faster.
         let found = version(engine, known)?;
         for migration in migrations.iter().skip(found as usize) {
-            let sql = engine.dialect(migration);
-            engine.batch(sql)?;
+            engine.batch(match engine.dialect() {
+                Dialect::Sqlite => migration.sqlite,
+                Dialect::Postgres => migration.postgres,
+            })?;
         }
         engine.execute("DELETE FROM schema_version", &[])?;
         engine.execute("INSERT INTO schema_version (version) VALUES ($1)", &[known.into()]).map(drop)

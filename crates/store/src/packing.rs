@@ -50,12 +50,9 @@ pub(crate) fn digest(document: &RunDocument) -> Result<String, Problem> {
 mod tests {
     use measurement::Histogram;
     use proptest::prelude::*;
+    use samples::document::checked;
 
     use super::*;
-
-    fn document() -> RunDocument {
-        RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
-    }
 
     proptest! {
         // A histogram has 24,000 cells, and nothing here is optimised in tests.
@@ -68,7 +65,7 @@ mod tests {
             p99 in prop::option::of(0.0..1e12_f64),
             name in any::<String>(),
         ) {
-            let mut result = document().results.remove(0);
+            let mut result = checked().results.remove(0);
             let mut histogram = Histogram::new();
             latencies.iter().for_each(|&(latency, count)| histogram.record_n(latency, count));
             result.histograms.commit = Some(histogram);
@@ -81,28 +78,28 @@ mod tests {
 
         #[test]
         fn damage_is_an_error_and_never_a_panic(at in 0_usize..2000, with in any::<u8>(), length in 0_usize..3000) {
-            let packed = pack_result(&document().results[0]).unwrap();
+            let packed = pack_result(&checked().results[0]).unwrap();
             let mut damaged = packed.clone();
             let at = at % damaged.len();
             damaged[at] ^= with;
             damaged.truncate(length);
             // zlib's checksum finds every damage to the content; what is left is a flag in its header.
             if let Ok(back) = unpack::<TestResult>(&damaged) {
-                prop_assert!(back == document().results[0]);
+                prop_assert!(back == checked().results[0]);
             }
         }
     }
 
     #[test]
     fn a_digest_is_of_what_is_said_and_not_of_how_it_is_written() {
-        let pretty = serde_json::to_string_pretty(&document()).unwrap();
-        assert_eq!(digest(&RunDocument::from_json(&pretty).unwrap()).unwrap(), digest(&document()).unwrap());
-        assert_ne!(digest(&RunDocument { smoke: true, ..document() }).unwrap(), digest(&document()).unwrap());
+        let pretty = serde_json::to_string_pretty(&checked()).unwrap();
+        assert_eq!(digest(&RunDocument::from_json(&pretty).unwrap()).unwrap(), digest(&checked()).unwrap());
+        assert_ne!(digest(&RunDocument { smoke: true, ..checked() }).unwrap(), digest(&checked()).unwrap());
     }
 
     #[test]
     fn a_header_has_no_tests() {
-        let header: RunDocument = unpack(&pack_header(&document()).unwrap()).unwrap();
-        assert!(header == RunDocument { results: Vec::new(), ..document() });
+        let header: RunDocument = unpack(&pack_header(&checked()).unwrap()).unwrap();
+        assert!(header == RunDocument { results: Vec::new(), ..checked() });
     }
 }

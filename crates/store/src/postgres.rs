@@ -3,19 +3,17 @@
 mod address;
 mod encryption;
 mod password;
+mod problem;
 
-use std::error::Error as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use postgres::error::SqlState;
 use postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
 use postgres::{Client, Config, NoTls, config};
 
 use self::address::{Address, SslMode};
-use crate::engine::{Engine, Row, Value};
+use crate::engine::{Dialect, Engine, Row, Value};
 use crate::error::Problem;
-use crate::migrations::Migration;
 
 /// The key of the lock under which the schema is changed; `FLSM`.
 const MIGRATION_KEY: i64 = 0x464C_534D;
@@ -57,21 +55,6 @@ impl Postgres {
         ))?;
         Ok(engine)
     }
-
-    fn explain(&self, error: &postgres::Error) -> Problem {
-        if error.is_closed() || error.source().is_some_and(<dyn std::error::Error>::is::<std::io::Error>) {
-            return Problem::Gone(said(error));
-        }
-        match error.code() {
-            Some(&SqlState::LOCK_NOT_AVAILABLE) => Problem::Locked(self.wait),
-            Some(&SqlState::DISK_FULL) => Problem::Full,
-            Some(&SqlState::ADMIN_SHUTDOWN | &SqlState::CRASH_SHUTDOWN | &SqlState::CANNOT_CONNECT_NOW) => {
-                Problem::Gone(said(error))
-            }
-            Some(&SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED) => Problem::Damaged(said(error)),
-            _ => Problem::Refused(said(error)),
-        }
-    }
 }
 
 fn connect(config: &mut Config, mode: SslMode, root_cert: Option<PathBuf>) -> Result<Client, Problem> {
@@ -81,45 +64,13 @@ fn connect(config: &mut Config, mode: SslMode, root_cert: Option<PathBuf>) -> Re
         SslMode::Prefer => {
             let connector = encryption::connector(mode, root_cert)?;
             let encrypted = config.ssl_mode(config::SslMode::Prefer).connect(connector);
-            encrypted.or_else(|error| if is_of_encryption(&error) { plainly(config) } else { Err(error) })
+            encrypted.or_else(|error| if problem::is_of_encryption(&error) { plainly(config) } else { Err(error) })
         }
         SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
             config.ssl_mode(config::SslMode::Require).connect(encryption::connector(mode, root_cert)?)
         }
     };
-    connected.map_err(|error| unreached(&error))
-}
-
-/// The client keeps the kinds of its errors to itself, but for their words.
-fn is_of_encryption(error: &postgres::Error) -> bool {
-    error.to_string().starts_with("error performing TLS handshake")
-}
-
-/// Why there is no connection.
-fn unreached(error: &postgres::Error) -> Problem {
-    match error.code() {
-        Some(
-            &SqlState::INVALID_PASSWORD
-            | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION
-            | &SqlState::INSUFFICIENT_PRIVILEGE,
-        ) => Problem::NotAdmitted(said(error)),
-        Some(&SqlState::INVALID_CATALOG_NAME) => Problem::NoDatabase(said(error)),
-        None if is_of_encryption(error) => Problem::Tls(said(error)),
-        // The client finds this out before it asks the server.
-        None if error.source().is_some_and(|cause| cause.to_string().contains("password")) => {
-            Problem::NotAdmitted(said(error))
-        }
-        _ => Problem::Unreachable(said(error)),
-    }
-}
-
-/// What the server or the system said, without the client's words around it.
-fn said(error: &postgres::Error) -> String {
-    match (error.as_db_error(), error.source()) {
-        (Some(refusal), _) => refusal.message().to_owned(),
-        (None, Some(cause)) => cause.to_string(),
-        (None, None) => error.to_string(),
-    }
+    connected.map_err(|error| problem::of_connection(&error))
 }
 
 impl ToSql for Value {
@@ -153,8 +104,8 @@ fn value(row: &postgres::Row, column: usize) -> Result<Value, postgres::Error> {
 }
 
 impl Engine for Postgres {
-    fn dialect(&self, migration: &Migration) -> &'static str {
-        migration.postgres
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
     }
 
     fn has_table(&mut self, name: &str) -> Result<bool, Problem> {
@@ -166,20 +117,20 @@ impl Engine for Postgres {
     }
 
     fn batch(&mut self, sql: &str) -> Result<(), Problem> {
-        self.client.batch_execute(sql).map_err(|error| self.explain(&error))
+        self.client.batch_execute(sql).map_err(|error| problem::of_statement(&error, self.wait))
     }
 
     fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, Problem> {
         let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        self.client.execute(sql, &values).map_err(|error| self.explain(&error))
+        self.client.execute(sql, &values).map_err(|error| problem::of_statement(&error, self.wait))
     }
 
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Problem> {
         let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        let rows = self.client.query(sql, &values).map_err(|error| self.explain(&error))?;
+        let rows = self.client.query(sql, &values).map_err(|error| problem::of_statement(&error, self.wait))?;
         let cells = |row: &postgres::Row| (0..row.len()).map(|column| value(row, column)).collect::<Result<_, _>>();
         let rows: Result<Vec<_>, _> = rows.iter().map(|row| cells(row).map(Row)).collect();
-        rows.map_err(|error| self.explain(&error))
+        rows.map_err(|error| problem::of_statement(&error, self.wait))
     }
 
     fn begin(&mut self) -> Result<(), Problem> {

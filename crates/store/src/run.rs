@@ -244,6 +244,7 @@ pub struct Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use samples::document::modelled;
 
     #[test]
     fn numbers_and_tags() {
@@ -255,10 +256,6 @@ mod tests {
         for wrong in ["", "-x", "a,b", "@a", "a b", "a~1", &"x".repeat(65)] {
             assert!(wrong.parse::<Tag>().is_err(), "{wrong}");
         }
-    }
-
-    fn modelled() -> RunDocument {
-        RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-model.json")).unwrap()
     }
 
     #[test]

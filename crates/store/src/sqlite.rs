@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
 
-use crate::engine::{Engine, Row, Value};
+use crate::engine::{Dialect, Engine, Row, Value};
 use crate::error::Problem;
-use crate::migrations::Migration;
 use crate::process;
 use crate::unwritable::{self, Unwritable};
 
@@ -160,8 +159,8 @@ fn numbered(sql: &str) -> String {
 }
 
 impl Engine for Sqlite {
-    fn dialect(&self, migration: &Migration) -> &'static str {
-        migration.sqlite
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
     }
 
     fn has_table(&mut self, name: &str) -> Result<bool, Problem> {

@@ -13,9 +13,10 @@ use crate::identity::{self, Known};
 use crate::list::{self, Filter};
 use crate::location::Location;
 use crate::migrations::{MIGRATIONS, migrate};
-use crate::packing::{digest, unpack};
+use crate::packing::digest;
 use crate::postgres::Postgres;
 use crate::process;
+use crate::reading::{expect, get, kept_tests};
 use crate::run::{End, Kept, Origin, RunId, State, Summary, Tag};
 use crate::sqlite::Sqlite;
 use crate::writing::{self, Entry};
@@ -27,7 +28,7 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 ///
 /// ```
 /// # let place = tempfile::tempdir()?;
-/// # let mut document = measurement::RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-model.json"))?;
+/// # let mut document = samples::document::modelled();
 /// use store::{End, Filter, Location, Origin, Store};
 ///
 /// let mut store = Store::open(&Location::Sqlite(place.path().join("results.db")))?;
@@ -406,38 +407,4 @@ fn keep(engine: &mut dyn Engine, document: &RunDocument, entry: &Entry<'_>) -> R
     let id = writing::run(engine, document, entry)?;
     writing::tests(engine, id, 0, &document.results)?;
     Ok(Inserted::New(id))
-}
-
-fn expect(engine: &mut dyn Engine, run: RunId) -> Result<(), Problem> {
-    let row = engine.one("SELECT id FROM runs WHERE id = $1", &[run.0.into()])?;
-    row.map(drop).ok_or(Problem::NoRun(run))
-}
-
-/// How many tests of a run are kept.
-fn kept_tests(engine: &mut dyn Engine, run: RunId) -> Result<usize, Problem> {
-    expect(engine, run)?;
-    let row = engine.one("SELECT count(*) FROM tests WHERE run = $1", &[run.0.into()])?;
-    Ok(row.map_or(Ok(0), |row| row.integer(0))? as usize)
-}
-
-pub(crate) fn get(engine: &mut dyn Engine, run: RunId) -> Result<Kept, Problem> {
-    let summary = list::summaries(engine, &[run.0])?.pop().ok_or(Problem::NoRun(run))?;
-    let of_run = |problem| match problem {
-        Problem::Damaged(cause) => Problem::Damaged(format!("run {run}: {cause}")),
-        other => other,
-    };
-    let header = engine.one("SELECT document FROM headers WHERE run = $1", &[run.0.into()])?;
-    let header = header.ok_or_else(|| of_run(Problem::Damaged("its document is gone".to_owned())))?;
-    let mut document: RunDocument = header.blob(0).and_then(unpack).map_err(of_run)?;
-    let results = engine.query("SELECT document FROM results WHERE run = $1 ORDER BY position", &[run.0.into()])?;
-    document.results =
-        results.iter().map(|row| row.blob(0).and_then(unpack)).collect::<Result<_, _>>().map_err(of_run)?;
-    if document.results.len() != summary.tests as usize {
-        return Err(of_run(Problem::Damaged(format!(
-            "{} of {} tests are there",
-            document.results.len(),
-            summary.tests
-        ))));
-    }
-    Ok(Kept { summary, document })
 }

@@ -155,10 +155,7 @@ pub(crate) fn tag(engine: &mut dyn Engine, id: RunId, tag: &Tag) -> Result<(), P
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn checked() -> RunDocument {
-        RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
-    }
+    use samples::document::checked;
 
     #[test]
     fn the_epoch_is_a_time_that_nobody_knows() {

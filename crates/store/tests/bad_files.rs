@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use samples::document::checked;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,10 +14,6 @@ use store::{Filter, Location, Origin, Store};
 
 /// Long enough for nothing: a lock that is waited for in vain costs a test this much.
 const BRIEFLY: Duration = Duration::from_millis(200);
-
-fn document() -> RunDocument {
-    RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
-}
 
 fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
@@ -41,7 +38,7 @@ impl Place {
 
     fn with_a_run() -> Place {
         let place = Place::new();
-        Store::open(&place.location()).unwrap().insert(&document(), &Origin::default()).unwrap();
+        Store::open(&place.location()).unwrap().insert(&checked(), &Origin::default()).unwrap();
         place
     }
 
@@ -109,7 +106,7 @@ fn a_name_is_a_files_name_whatever_it_means_to_sqlite() {
     if std::env::var_os(HERE).is_some() {
         for name in [":memory:", "file:x.db?mode=memory"] {
             let location = Location::Sqlite(name.into());
-            Store::open(&location).unwrap().insert(&document(), &Origin::default()).unwrap();
+            Store::open(&location).unwrap().insert(&checked(), &Origin::default()).unwrap();
             assert_eq!(Store::open_existing(&location).unwrap().list(&Filter::default()).unwrap().len(), 1);
         }
         return;
@@ -134,7 +131,7 @@ fn any_name_is_read_from_a_read_only_place() {
     let names = [b"100%.db".as_slice(), b"a?b#c.db", b"latin-\xe9.db"];
     let locations = names.map(|name| Location::Sqlite(place.directory.path().join(std::ffi::OsStr::from_bytes(name))));
     for location in &locations {
-        Store::open(location).unwrap().insert(&document(), &Origin::default()).unwrap();
+        Store::open(location).unwrap().insert(&checked(), &Origin::default()).unwrap();
     }
     let mount = Mount::new(place.directory.path(), &["--bind", "-o", "ro", &place.directory.path().to_string_lossy()]);
     for location in &locations {
@@ -182,8 +179,8 @@ fn stores_of_every_version_are_read_and_written() {
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].note, "kept by the first version");
         assert_eq!(listed[0].tags.len(), 1);
-        assert!(store.get(listed[0].id).unwrap().document == document());
-        assert_eq!(store.insert(&document(), &Origin::default()).unwrap().id(), listed[0].id);
+        assert!(store.get(listed[0].id).unwrap().document == checked());
+        assert_eq!(store.insert(&checked(), &Origin::default()).unwrap().id(), listed[0].id);
         versions += 1;
     }
     assert_eq!(versions, 1);
@@ -201,7 +198,7 @@ fn damage_in_the_pages() {
     let refused = Store::open(&place.location()).and_then(|mut store| {
         let runs = store.ids(&Filter::default())?;
         runs.into_iter().try_for_each(|run| store.get(run).map(drop))?;
-        store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default())
+        store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default())
     });
     insta::assert_snapshot!(place.shown(&refused.unwrap_err()), @"the store RESULTS.DB is damaged (database disk image is malformed). Begin another one, or restore this from a backup; of an SQLite file, `sqlite3 FILE .recover` saves what can still be read");
 }
@@ -241,16 +238,16 @@ fn a_lock_is_waited_for_only_so_long() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut store = Store::open_waiting(&place.location(), true, BRIEFLY).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "who reads does not wait");
-    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default()).unwrap_err();
+    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap_err();
     insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB has been locked by another process for 0.2 s; try again when that has ended");
     other.execute_batch("COMMIT").unwrap();
-    store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default()).unwrap();
+    store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap();
     // A lock that ends within the time is nobody's concern.
     let held = std::thread::scope(|scope| {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let writer = scope.spawn(|| {
             let mut store = Store::open(&place.location()).unwrap();
-            store.insert(&RunDocument { suite: "third".to_owned(), ..document() }, &Origin::default()).map(drop)
+            store.insert(&RunDocument { suite: "third".to_owned(), ..checked() }, &Origin::default()).map(drop)
         });
         std::thread::sleep(BRIEFLY);
         other.execute_batch("COMMIT").unwrap();
@@ -269,7 +266,7 @@ fn a_read_only_place_is_read_and_refuses_what_is_new() {
     let mount = Mount::new(place.directory.path(), &["--bind", "-o", "ro", &place.directory.path().to_string_lossy()]);
     let mut store = Store::open_existing(&place.location()).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1);
-    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default()).unwrap_err();
+    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap_err();
     insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the filesystem is read-only (EROFS); name another store (--store, FLUSHMARK_STORE)");
     drop(store);
     drop(mount);
@@ -286,7 +283,7 @@ fn a_full_disk_loses_nothing_that_was_kept() {
     let mut store = Store::open(&place.location()).unwrap();
     let mut kept = 0;
     let error = loop {
-        let document = RunDocument { suite: format!("suite {kept}"), ..document() };
+        let document = RunDocument { suite: format!("suite {kept}"), ..checked() };
         match store.insert(&document, &Origin::default()) {
             Ok(_) => kept += 1,
             Err(error) => break error,
@@ -298,7 +295,7 @@ fn a_full_disk_loses_nothing_that_was_kept() {
     assert_eq!(runs.len(), kept);
     assert!(kept > 1);
     for run in runs {
-        assert!(store.get(run).unwrap().document.results == document().results);
+        assert!(store.get(run).unwrap().document.results == checked().results);
     }
     drop(store);
     drop(mount);
@@ -312,11 +309,11 @@ fn a_store_on_a_full_disk_is_not_called_read_only() {
     }
     let place = Place::new();
     let mount = Mount::new(place.directory.path(), &["-t", "tmpfs", "-o", "size=512k", "tmpfs"]);
-    Store::open(&place.location()).unwrap().insert(&document(), &Origin::default()).unwrap();
+    Store::open(&place.location()).unwrap().insert(&checked(), &Origin::default()).unwrap();
     std::fs::write(place.directory.path().join("fill"), vec![1; 512 << 10]).unwrap_err();
     let mut store = Store::open_existing(&place.location()).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap().len(), 1, "it can be read");
-    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..document() }, &Origin::default()).unwrap_err();
+    let error = store.insert(&RunDocument { suite: "other".to_owned(), ..checked() }, &Origin::default()).unwrap_err();
     insta::assert_snapshot!(place.shown(&error), @"the store RESULTS.DB cannot be written to: the disk is full (ENOSPC); free some space, or name another store (--store, FLUSHMARK_STORE)");
     drop(store);
     drop(mount);

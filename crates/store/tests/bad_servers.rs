@@ -2,15 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use samples::document::checked;
 use std::time::{Duration, Instant};
 
 use measurement::RunDocument;
 use postgresql::Server;
 use store::{Filter, Location, Origin, Problem, State, Store};
-
-fn document() -> RunDocument {
-    RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
-}
 
 fn refusal(url: &str) -> String {
     Store::open_waiting(&Location::Postgres(url.to_owned()), true, Duration::from_secs(2)).unwrap_err().to_string()
@@ -107,7 +104,7 @@ fn a_server_says_no_or_goes_away() {
 
     let location = Location::Postgres(server.database("fleet"));
     let mut store = Store::open(&location).unwrap();
-    let whole = document();
+    let whole = checked();
     let run = store.begin(&RunDocument { results: Vec::new(), ..whole.clone() }, &Origin::default()).unwrap();
     store.append(run, &whole.results[0]).unwrap();
     assert_eq!(store.list(&Filter::default()).unwrap()[0].state, State::Running);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use samples::document::checked;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -16,17 +17,13 @@ const RUNS: usize = 4;
 /// Names the store to the process that writes.
 const STORE: &str = "STORE_OF_WRITER";
 
-fn document() -> RunDocument {
-    RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
-}
-
 /// What a writer is: this test in a process of its own. It says what was acknowledged, line by line.
 #[test]
 fn writer() {
     let Ok(location) = std::env::var(STORE) else { return };
     let mut store = Store::open(&location.parse().unwrap()).unwrap();
     for run in 0..RUNS {
-        let whole = RunDocument { suite: format!("run {run} of {}", std::process::id()), ..document() };
+        let whole = RunDocument { suite: format!("run {run} of {}", std::process::id()), ..checked() };
         let id = store.begin(&RunDocument { results: Vec::new(), ..whole.clone() }, &Origin::default()).unwrap();
         for (count, result) in whole.results.iter().enumerate() {
             store.append(id, result).unwrap();
@@ -74,7 +71,7 @@ fn one_of_eight_is_killed(location: &str) {
     // In the middle of its second run.
     let victim = &mut writers[3];
     let mut seen = 0;
-    while seen < document().results.len() + 3 {
+    while seen < checked().results.len() + 3 {
         let (run, tests) = victim.next().unwrap();
         acknowledged.insert(run, tests);
         seen += 1;
@@ -100,7 +97,7 @@ fn one_of_eight_is_killed(location: &str) {
         std::thread::sleep(Duration::from_millis(20));
     }
     let kept = store.list(&Filter::default()).unwrap();
-    let whole = document().results;
+    let whole = checked().results;
     let mut interrupted = 0;
     for summary in &kept {
         let results = store.get(summary.id).unwrap().document.results;

@@ -2,19 +2,17 @@
 
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use drive::{DriveError, NoBlockDevice, Place, PlaceKind, SystemRoot};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::aligned::AlignedBlock;
-use crate::disk::{DeadDisk, Disk};
+use crate::disk::{DeadDisk, Disk as _};
 use crate::drive_facts::{DriveFacts, can_be_the_same};
 use crate::error::VerifyError;
 use crate::file_disk::{FileDisk, open_to_read};
-use crate::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS_AT};
 use crate::run_header::RunHeader;
 use crate::superblock::{self, SuperblockFault};
 use crate::target::{FILE_NAME, refuse_what_is_no_storage, target_id};
@@ -120,7 +118,7 @@ impl CheckTarget {
             return Ok(self);
         }
         self.lock = Some(Arc::new(lock));
-        let (superblocks, unreadable) = superblocks(&mut disk);
+        let (superblocks, unreadable) = superblock::read(&mut disk);
         self.superblocks = superblocks;
         self.unreadable = unreadable.map(Arc::new);
         Ok(self)
@@ -234,47 +232,19 @@ fn is_dead(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| dead.iter().any(|errno| errno.raw_os_error() == code))
 }
 
-/// Superblock and copy, and the system's answer where they cannot be read.
-fn superblocks(disk: &mut FileDisk) -> ([Result<RunHeader, SuperblockFault>; 2], Option<io::Error>) {
-    let mut block = AlignedBlock::new(SUPERBLOCK_BYTES as usize);
-    let mut unreadable = None;
-    let superblocks = SUPERBLOCKS_AT.map(|at| match disk.read(at, block.bytes_mut()) {
-        Ok(()) => superblock::parse(block.bytes()),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(SuperblockFault::Absent),
-        Err(error) => {
-            unreadable = Some(error);
-            Err(SuperblockFault::Damaged)
-        }
-    });
-    (superblocks, unreadable)
-}
-
-/// The run that lies on a target which is about to be written over.
-pub(crate) fn run_there(path: &Path) -> Option<u64> {
-    let (mut disk, _) = open_to_read(path).ok()?;
-    let [first, copy] = superblocks(&mut disk).0;
-    Some(first.or(copy).ok()?.run_id)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
-    use drive::{Backing, DeviceNumber};
+    use std::path::Path;
+
+    use drive::Backing;
 
     use super::*;
 
     /// A file that passes for a raw drive of this name.
     pub(crate) fn drive_in_a_file(path: &Path, name: &str) -> CheckTarget {
-        let device = DeviceNumber { major: 8, minor: 0 };
-        let place = Place {
-            path: path.to_owned(),
-            kind: PlaceKind::BlockDevice,
-            device,
-            mount: None,
-            backing: Backing::NoBlockDevice(NoBlockDevice::NotInSysfs { device }),
-            space: None,
-            direct_io: None,
-            size_bytes: None,
-        };
+        let raw = samples::place::bare_device();
+        let backing = Backing::NoBlockDevice(NoBlockDevice::NotInSysfs { device: raw.device });
+        let place = Place { path: path.to_owned(), backing, ..raw };
         let has_serials = !name.is_empty();
         let facts = DriveFacts { label: name.to_owned(), has_serials, ..DriveFacts::default() };
         let target = CheckTarget { place: Some(place), facts, ..CheckTarget::missing(&path.to_string_lossy()) };

@@ -12,8 +12,9 @@ use crate::document::{
 use crate::error::VerifyError;
 use crate::geometry::LaneKind;
 use crate::journal::{self, CutOff};
-use crate::ledger::{Cycle, Ledger, Standing};
-use crate::message::{CycleResult, Message, Outcome};
+use crate::ledger::{Cycle, Ledger};
+use crate::message::Message;
+use crate::outcome::{CycleResult, Outcome, Standing};
 use crate::reading::read_and_judge;
 use crate::run_header::{RunHeader, run_name};
 use crate::survey::{Oddity, Survey};

@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::LaneKind;
-use crate::ledger::Standing;
-use crate::message::{AgeCount, CycleResult};
+use crate::outcome::{AgeCount, CycleResult, Standing};
 use crate::run_header::{FuaPath, SyncMethod};
 use crate::validity::{Sign, Void};
 use crate::verdict::{Class, Legal, Rollback, Tally};

@@ -90,23 +90,11 @@ fn model(label: &str) -> Option<&str> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use drive::{Backing, PlaceKind};
-
     use super::*;
 
     /// A device of a captured machine.
     pub(crate) fn place(root: &SystemRoot, major: u32, minor: u32) -> Place {
-        let device = DeviceNumber { major, minor };
-        Place {
-            path: "/dev/captured".into(),
-            kind: PlaceKind::BlockDevice,
-            device,
-            mount: None,
-            backing: Backing::BlockDevice(Box::new(BlockDevice::read(root, device).unwrap())),
-            space: None,
-            direct_io: None,
-            size_bytes: None,
-        }
+        samples::place::device(BlockDevice::read(root, DeviceNumber { major, minor }).unwrap())
     }
 
     /// And how many flushes its drives' drivers counted.

@@ -1,9 +1,9 @@
 //! What a journal amounts to: its cycles, one after the other, each with what was heard of it. Built message by message, from a file, from a connection, or by the recorder as it listens.
 
-use crate::bound::loss_per_cut_below;
 use crate::frontier::Frontier;
-use crate::message::{AgeCount, CycleResult, Message, Outcome};
+use crate::message::Message;
 use crate::obligations::{Inconsistent, Obligations};
+use crate::outcome::{CycleResult, Outcome, Standing};
 use crate::run_header::RunHeader;
 
 /// One run, from its beginning to the verdict on it.
@@ -85,48 +85,6 @@ impl Cycle {
 pub struct Ledger {
     /// The oldest first. Only of the last one all moments are kept.
     pub cycles: Vec<Cycle>,
-}
-
-/// How all cycles went.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct Standing {
-    /// Cycles that lost nothing.
-    pub clean: u32,
-    /// Of these, such of which a person's word alone says that the power was cut.
-    pub on_word: u32,
-    /// Cycles that lost something.
-    pub failed: u32,
-    /// Cycles that prove nothing.
-    pub void: u32,
-    /// Cycles in which something was acknowledged, and which nobody judged: what would have been found may have been a loss.
-    pub unjudged: u32,
-    /// Of all that were not void: what was lost, by how old its acknowledgement was.
-    pub ages: Vec<AgeCount>,
-}
-
-impl Standing {
-    /// One more verdict.
-    pub fn count(&mut self, result: CycleResult, on_word: bool) {
-        match result {
-            CycleResult::Kept => {
-                self.clean += 1;
-                self.on_word += u32::from(on_word);
-            }
-            CycleResult::Fails => self.failed += 1,
-            CycleResult::Void => self.void += 1,
-        }
-    }
-
-    /// With 95 % confidence, the chance of a loss in one cut is below this. Nothing is below anything after a loss, without a clean cycle, or while a cycle is not judged: a check that never
-    /// ended may be what the loss looked like.
-    pub fn bound(&self) -> Option<f64> {
-        (self.clean > 0 && self.failed == 0 && self.unjudged == 0).then(|| loss_per_cut_below(self.clean))
-    }
-
-    /// Whether every cycle that was written lost nothing, and was shown to.
-    pub fn is_clean(&self) -> bool {
-        self.failed == 0 && self.void == 0 && self.unjudged == 0
-    }
 }
 
 impl Ledger {
@@ -233,6 +191,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::AgeCount;
     use crate::run_header::tests::sample;
 
     fn outcome(run_id: u64, result: CycleResult) -> Message {

@@ -9,7 +9,7 @@
 //! | **what lies on the target** | [`geometry`] (which slot is whose), [`superblock`], [`record`] (the header of each sector), [`payload`] (what fills it) |
 //! | what a run is, and what each lane does when | [`run_header`], [`schedule`]: every operation follows from run, lane and number |
 //! | **writing** | [`filling`] (version 0), [`writing`] (all lanes), [`lane`] (one), [`frontier`] (how far each is), [`disk`] (the seam to storage), [`file_disk`] (a real one), [`target`] (what may be overwritten), [`apart`] (a journal that does not die with it) |
-//! | **hearing** | [`witness`] (the writer's side), [`recorder`] (the other machine's), [`journal`] (the file), [`message`] (the language of all three), [`lease`] (how far a lane may be ahead), [`ledger`] (what a journal amounts to), [`obligations`] (what was heard of one run) |
+//! | **hearing** | [`witness`] (the writer's side), [`recorder`] (the other machine's), [`journal`] (the file), [`message`] (the language of all three), [`lease`] (how far a lane may be ahead), [`ledger`] (what a journal amounts to), [`outcome`] (what became of its cycles), [`obligations`] (what was heard of one run) |
 //! | **reading back** | [`check_target`] (which drive, and what of a run is on it), [`reading`] (twice, where the first contradicts), [`survey`] (what each sector is), [`provenance`] (whose each piece of 64 bytes is) |
 //! | **judging** | [`verdict`] (what became of every obligation), [`validity`] (whether the run proves anything), [`bound`] (what clean cycles prove), [`words`] (findings in sentences) |
 //! | a check from beginning to end, and its document | [`checking`], [`document`] |
@@ -41,6 +41,7 @@ pub mod ledger;
 pub mod message;
 mod mix;
 pub mod obligations;
+pub mod outcome;
 pub mod payload;
 pub mod provenance;
 pub mod reading;

@@ -7,7 +7,7 @@
 //! Numbers are little-endian. Times are microseconds on the clock of whoever keeps the journal. A parser of these frames is exposed to a network, so it takes nothing on trust.
 
 use crate::frontier::Frontier;
-use crate::ledger::Standing;
+use crate::outcome::{AgeCount, CycleResult, Outcome, Standing};
 use crate::record::SEQ_MAX;
 use crate::run_header::RunHeader;
 use crate::wire::{Malformed, Reader, Writer};
@@ -91,46 +91,6 @@ pub struct Proposal {
     pub disks: Vec<String>,
     /// Whether a run that nobody judged may be written over.
     pub abandon: bool,
-}
-
-/// What became of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// Which.
-    pub run_id: u64,
-    /// In one word.
-    pub result: CycleResult,
-    /// Whether nothing but a person's word shows that the power was cut.
-    pub on_word: bool,
-    /// Records that had to be there.
-    pub obligations: u64,
-    /// Records of these that were not as they must be.
-    pub broken: u64,
-    /// By how old the acknowledgement was.
-    pub ages: Vec<AgeCount>,
-}
-
-/// How a cycle ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CycleResult {
-    /// Everything that was promised is there.
-    Kept,
-    /// Something is not.
-    Fails,
-    /// It proves nothing.
-    Void,
-}
-
-/// Obligations whose acknowledgement was this old when the power went.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct AgeCount {
-    /// At most so old, in milliseconds; `None` for all that is older.
-    pub up_to_ms: Option<u32>,
-    /// How many.
-    pub obligations: u64,
-    /// How many of them were broken.
-    pub broken: u64,
 }
 
 impl Message {

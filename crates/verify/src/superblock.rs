@@ -6,7 +6,11 @@
 //! byte 0 magic "flushmark verify" (16) | 16 format (4) | 20 length (4) | 24 CRC32C of what follows (4) | 28 the run
 //! ```
 
-use crate::geometry::SUPERBLOCK_BYTES;
+use std::io;
+
+use crate::aligned::AlignedBlock;
+use crate::disk::Disk;
+use crate::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS_AT};
 use crate::run_header::RunHeader;
 use crate::wire::{Reader, Writer};
 
@@ -72,6 +76,21 @@ pub fn parse(block: &[u8]) -> Result<RunHeader, SuperblockFault> {
     let header = RunHeader::read(&mut from).map_err(damaged)?;
     from.end().map_err(damaged)?;
     Ok(header)
+}
+
+/// Superblock and copy, and the system's answer where they cannot be read.
+pub fn read(disk: &mut impl Disk) -> ([Result<RunHeader, SuperblockFault>; 2], Option<io::Error>) {
+    let mut block = AlignedBlock::new(SUPERBLOCK_BYTES as usize);
+    let mut unreadable = None;
+    let superblocks = SUPERBLOCKS_AT.map(|at| match disk.read(at, block.bytes_mut()) {
+        Ok(()) => parse(block.bytes()),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(SuperblockFault::Absent),
+        Err(error) => {
+            unreadable = Some(error);
+            Err(SuperblockFault::Damaged)
+        }
+    });
+    (superblocks, unreadable)
 }
 
 #[cfg(test)]

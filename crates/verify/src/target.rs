@@ -11,10 +11,9 @@ use engine::{EngineError, Intent, Stop, Target};
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
 use workload::Room;
 
-use crate::check_target::run_there;
 use crate::drive_facts::DriveFacts;
 use crate::error::VerifyError;
-use crate::file_disk::DiskSpec;
+use crate::file_disk::{DiskSpec, open_to_read};
 use crate::filling::fill;
 use crate::geometry::{FIRST_SLOT_BYTES, Geometry, SUPERBLOCK_BYTES, SUPERBLOCKS_AT};
 use crate::record::HEADER_BYTES;
@@ -121,7 +120,7 @@ impl WriteTarget {
         };
         // Some filesystems open a file so and then go through the page cache all the same.
         let direct = direct_open.is_ok() && direct_io != Some(DirectIo::Unsupported);
-        let replaces = run_there(&path);
+        let replaces = run_on(&path);
         let given = given.to_owned();
         Ok(WriteTarget { given, path, place, facts, direct, sector_bytes, alignment_bytes, replaces, room_bytes, hold })
     }
@@ -186,6 +185,13 @@ pub(crate) fn target_id(place: &Place, facts: &DriveFacts, run_id: u64) -> u32 {
     }
     let start = place.block_device().and_then(|device| device.partition.as_ref()?.start_bytes).unwrap_or(0);
     crc32c::crc32c(format!("{}@{start}", facts.label).as_bytes()) | 1
+}
+
+/// The run on a target that is about to be overwritten.
+fn run_on(path: &Path) -> Option<u64> {
+    let (mut disk, _) = open_to_read(path).ok()?;
+    let [first, copy] = superblock::read(&mut disk).0;
+    Some(first.or(copy).ok()?.run_id)
 }
 
 /// The logical block, which no write tears, and what writes must be a multiple of. What the system wants says nothing of where the drive tears, so where nobody tells the logical block it is the

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use self::rollback::rollback;
 use crate::geometry::{Geometry, LaneKind};
-use crate::message::AgeCount;
 use crate::obligations::Obligations;
+use crate::outcome::AgeCount;
 use crate::run_header::RunHeader;
 use crate::schedule::Schedule;
 use crate::survey::{Oddity, Survey, Witness};

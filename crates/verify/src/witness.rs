@@ -13,8 +13,9 @@ use crate::error::VerifyError;
 use crate::frontier::{Frontier, Frontiers};
 use crate::journal::Journal;
 use crate::lease;
-use crate::ledger::{Ledger, Standing};
+use crate::ledger::Ledger;
 use crate::message::{Framed, GREETING, Message, Proposal, frame, unframe};
+use crate::outcome::Standing;
 use crate::record::SEQ_MAX;
 use crate::run_header::RunHeader;
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use samples::document::checked;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -119,10 +120,6 @@ impl Answer {
     }
 }
 
-fn document() -> RunDocument {
-    RunDocument::from_json(include_str!("../../measurement/tests/documents/run-1-check.json")).unwrap()
-}
-
 /// A store with so many runs, a minute apart, the first of them the oldest.
 fn filled(path: &Path, count: u32) -> Store {
     filled_at(&Location::Sqlite(path.to_owned()), count)
@@ -131,7 +128,7 @@ fn filled(path: &Path, count: u32) -> Store {
 fn filled_at(location: &Location, count: u32) -> Store {
     let mut store = Store::open(location).unwrap();
     for minute in 0..count {
-        let mut document = document();
+        let mut document = checked();
         document.started_at = format!("2026-11-{:02}T10:{:02}:00Z", 1 + minute / 60, minute % 60);
         document.suite = format!("suite-{}", minute % 3);
         let host = Some(if minute % 2 == 0 { "db1" } else { "<i>db2</i>" }.to_owned());

@@ -6,7 +6,7 @@ use super::*;
 use crate::condition::{Condition, Failure};
 use crate::metric::{Operation, Point};
 use crate::pairing::UnpairedReason;
-use crate::samples::{imported, result, run};
+use samples::series::{imported, result, run};
 
 const FSYNC: &str = "write + fsync";
 const P50: Metric = Metric::Latency(Operation::Commit, Point::P50);

@@ -347,14 +347,17 @@ fn a_drive_is_known_by_its_serial_number_or_else_by_its_place() {
 
 #[test]
 fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
-    let machine = crate::fixture::Machine::new();
+    let machine = captures::Machine::new();
     let numbered = |name: &str| format!("pci0000:00/usb1/{name}/host3/target3:0:0/3:0:0:0/block/{name}");
     for (minor, name) in [(0, "sda"), (16, "sdb")] {
         let attributes = [("device/model", "Bridge"), ("device/serial", "0123456789AB"), ("size", "8")];
         machine.disk(&numbered(name), &format!("8:{minor}"), &attributes);
     }
-    let disk = |number: &str| BlockDevice::read(&machine.root(), number.parse().unwrap()).unwrap();
-    let (first, second) = (Identity::of(&machine.root(), &disk("8:0")), Identity::of(&machine.root(), &disk("8:16")));
+    let disk = |number: &str| BlockDevice::read(&SystemRoot::new(machine.path()), number.parse().unwrap()).unwrap();
+    let (first, second) = (
+        Identity::of(&SystemRoot::new(machine.path()), &disk("8:0")),
+        Identity::of(&SystemRoot::new(machine.path()), &disk("8:16")),
+    );
     assert_eq!((first.serial.as_deref(), first.is_same(&second)), (None, false));
     assert_ne!(first.file_stem(), second.file_stem());
     for (minor, name) in [(0, "nvme0n1"), (1, "nvme0n2")] {
@@ -362,34 +365,35 @@ fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
             [("device/model", "Two"), ("device/serial", "N1"), ("size", if minor == 0 { "8" } else { "16" })];
         machine.disk(&format!("pci0000:00/nvme/nvme0/{name}"), &format!("259:{minor}"), &attributes);
     }
-    let namespaces = ["259:0", "259:1"].map(|number| Identity::of(&machine.root(), &disk(number)));
+    let namespaces = ["259:0", "259:1"].map(|number| Identity::of(&SystemRoot::new(machine.path()), &disk(number)));
     assert!(namespaces[0].is_same(&namespaces[1]) && namespaces[0].serial.is_some());
     // A filesystem on one namespace is a matter for whoever switches the other.
     machine.mounts("28 1 259:1 / /srv rw - ext4 /dev/nvme0n2 rw\n");
-    for refused in
-        [refuse_in_use(&machine.root(), &disk("259:0")), refuse_others_in_use(&machine.root(), &disk("259:0"))]
-    {
+    for refused in [
+        refuse_in_use(&SystemRoot::new(machine.path()), &disk("259:0")),
+        refuse_others_in_use(&SystemRoot::new(machine.path()), &disk("259:0")),
+    ] {
         assert!(matches!(refused, Err(SwitchError::InUse { .. } | SwitchError::Drive(_))), "{refused:?}");
     }
     machine.mounts("");
-    assert!(refuse_others_in_use(&machine.root(), &disk("8:0")).is_ok());
+    assert!(refuse_others_in_use(&SystemRoot::new(machine.path()), &disk("8:0")).is_ok());
 }
 
 #[test]
 fn a_place_is_told_without_the_numbers_of_this_boot() {
-    let machine = crate::fixture::Machine::new();
+    let machine = captures::Machine::new();
     let place = "pci0000:00/0000:00:05.0/usb2/2-1/2-1:1.0/host15/target15:0:0/15:0:0:1/block/sdl";
     machine.disk(place, "8:0", &[]);
-    let disk = BlockDevice::read(&machine.root(), "8:0".parse().unwrap()).unwrap();
-    let identity = Identity::of(&machine.root(), &disk);
+    let disk = BlockDevice::read(&SystemRoot::new(machine.path()), "8:0".parse().unwrap()).unwrap();
+    let identity = Identity::of(&SystemRoot::new(machine.path()), &disk);
     assert_eq!(identity.place, "sys/devices/pci0000:00/0000:00:05.0/usb2/2-1/2-1:1.0/0:0:1/block");
 }
 
 #[test]
 fn udev_rules() {
-    use crate::fixture;
-    let laptop = fixture::laptop();
-    let disk = BlockDevice::read(&laptop.root(), "259:0".parse().unwrap()).unwrap();
+    use captures::built;
+    let laptop = built::laptop();
+    let disk = BlockDevice::read(&SystemRoot::new(laptop.path()), "259:0".parse().unwrap()).unwrap();
     let reading = |told_by| CacheReading {
         present: true,
         enabled: true,

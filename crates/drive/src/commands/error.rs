@@ -57,3 +57,7 @@ pub enum CommandError {
         source: io::Error,
     },
 }
+
+/// An answer that cannot be understood: what is wrong with it.
+#[derive(Debug)]
+pub(super) struct Nonsense(pub(super) String);

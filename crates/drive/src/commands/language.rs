@@ -86,12 +86,14 @@ fn silence(disk: &BlockDevice, transport: Transport) -> String {
 mod tests {
     use super::*;
     use crate::block::sysfs_place;
-    use crate::fixture::{self, Machine};
+    use captures::{Machine, built};
+
+    use crate::SystemRoot;
 
     fn language(machine: &Machine, device: &str) -> Result<Language, String> {
         let device = device.parse().unwrap();
-        let disk = BlockDevice::read(&machine.root(), device).unwrap();
-        Language::of(&disk, &Attributes { directory: sysfs_place(&machine.root(), device).unwrap() })
+        let disk = BlockDevice::read(&SystemRoot::new(machine.path()), device).unwrap();
+        Language::of(&disk, &Attributes { directory: sysfs_place(&SystemRoot::new(machine.path()), device).unwrap() })
     }
 
     /// A machine with one disk and the attributes given.
@@ -108,8 +110,8 @@ mod tests {
     #[test]
     fn drives_by_their_bus() {
         const SCSI: (&str, &str) = ("device/scsi_disk/0:0:0:0/cache_type", "write back");
-        assert_eq!(language(&fixture::laptop(), "259:0"), Ok(Language::Nvme));
-        assert_eq!(language(&fixture::raid_server(), "8:0"), Ok(Language::Scsi(Ata::Inside)));
+        assert_eq!(language(&built::laptop(), "259:0"), Ok(Language::Nvme));
+        assert_eq!(language(&built::raid_server(), "8:0"), Ok(Language::Scsi(Ata::Inside)));
         for (place, ata) in [
             ("pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0/block/sdd", Ata::BehindUsb),
             ("pci0000:80/0000:81:00.0/host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0/block/sdb", Ata::IfItSaysSo),
@@ -121,15 +123,15 @@ mod tests {
             // The SCSI disk driver publishes its attributes a moment later than the disk.
             assert_eq!(language(&with(place, &[]), "7:0"), Ok(Language::Scsi(ata)), "{place}");
         }
-        let virtio = language(&fixture::cloud_vm(), "254:0").unwrap();
+        let virtio = language(&built::cloud_vm(), "254:0").unwrap();
         assert!(matches!(virtio, Language::VirtioConfig(path) if path.ends_with("block/vda/cache_type")));
     }
 
     #[test]
     fn the_silent_ones_say_whom_to_ask() {
-        insta::assert_snapshot!(language(&fixture::laptop(), "259:2").unwrap_err(), @"it is a partition, ask its disk, /dev/nvme0n1");
-        insta::assert_snapshot!(language(&fixture::raid_server(), "9:0").unwrap_err(), @"a software RAID has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
-        insta::assert_snapshot!(language(&fixture::raid_server(), "253:1").unwrap_err(), @"a device-mapper device has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
+        insta::assert_snapshot!(language(&built::laptop(), "259:2").unwrap_err(), @"it is a partition, ask its disk, /dev/nvme0n1");
+        insta::assert_snapshot!(language(&built::raid_server(), "9:0").unwrap_err(), @"a software RAID has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
+        insta::assert_snapshot!(language(&built::raid_server(), "253:1").unwrap_err(), @"a device-mapper device has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
         insta::assert_snapshot!(silence_of("virtual/block/loop0", &[]), @"a loop device has no cache of its own");
         insta::assert_snapshot!(silence_of("virtual/block/loop0", &[("loop/backing_file", "/srv/disk.img")]), @"a loop device has no cache of its own, ask the drive that holds /srv/disk.img");
         insta::assert_snapshot!(silence_of("virtual/block/zram0", &[]), @"it is memory, not a drive");

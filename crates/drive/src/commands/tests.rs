@@ -250,20 +250,20 @@ proptest! {
 
 #[test]
 fn silent_devices_are_refused_before_anything_is_opened() {
-    let machine = crate::fixture::raid_server();
-    let device = BlockDevice::read(&machine.root(), "9:0".parse().unwrap()).unwrap();
-    insta::assert_snapshot!(OpenDrive::open(&machine.root(), &device).unwrap_err(), @"/dev/md0 has no command for that: a software RAID has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
+    let machine = captures::built::raid_server();
+    let device = BlockDevice::read(&SystemRoot::new(machine.path()), "9:0".parse().unwrap()).unwrap();
+    insta::assert_snapshot!(OpenDrive::open(&SystemRoot::new(machine.path()), &device).unwrap_err(), @"/dev/md0 has no command for that: a software RAID has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
 }
 
 #[test]
 fn a_drive_that_left_between_listing_and_asking_is_gone() {
-    let machine = crate::fixture::laptop();
-    let device = BlockDevice::read(&machine.root(), "259:0".parse().unwrap()).unwrap();
-    let open = || OpenDrive::open(&machine.root(), &device).unwrap_err();
+    let machine = captures::built::laptop();
+    let device = BlockDevice::read(&SystemRoot::new(machine.path()), "259:0".parse().unwrap()).unwrap();
+    let open = || OpenDrive::open(&SystemRoot::new(machine.path()), &device).unwrap_err();
     assert!(matches!(open(), CommandError::NotSupported { .. }), "no node");
     // Something else has its name by now.
     machine.file("/dev/nvme0n1", "");
     assert!(matches!(open(), CommandError::Gone { .. }), "another node");
-    std::fs::remove_file(machine.root().path("sys/dev/block/259:0")).unwrap();
+    std::fs::remove_file(machine.path().join("sys/dev/block/259:0")).unwrap();
     assert!(matches!(open(), CommandError::Gone { .. }), "no entry in sysfs");
 }

@@ -60,18 +60,18 @@ fn describe(root: &SystemRoot, number: DeviceNumber, mount: &Mount) -> Filesyste
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture;
+    use captures::built;
 
     use super::*;
 
-    fn points(machine: &fixture::Machine) -> Vec<String> {
-        let found = filesystems(&machine.root());
+    fn points(machine: &captures::Machine) -> Vec<String> {
+        let found = filesystems(&SystemRoot::new(machine.path()));
         found.iter().map(|found| format!("{} {:?}", found.mount_point.display(), found.device)).collect()
     }
 
     #[test]
     fn a_filesystem_is_told_once_at_its_own_place() {
-        let machine = fixture::laptop();
+        let machine = built::laptop();
         machine.mounts(
             "\
 20 1 259:2 /a / rw - ext4 /dev/nvme0n1p2 rw
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_table_that_cannot_be_understood_tells_nothing() {
-        let machine = fixture::laptop();
+        let machine = built::laptop();
         machine.mounts("nonsense\n");
         assert_eq!(points(&machine), Vec::<String>::new());
     }

@@ -55,7 +55,7 @@ fn sata_links(hosts: &Attributes) -> Vec<SataLink> {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::Machine;
+    use captures::Machine;
 
     use super::*;
 
@@ -79,7 +79,7 @@ mod tests {
             for (file, value) in &supplies {
                 machine.file(&format!("sys/class/power_supply/{file}"), value);
             }
-            let found = on_battery(&machine.root().attributes("sys/class/power_supply"));
+            let found = on_battery(&SystemRoot::new(machine.path()).attributes("sys/class/power_supply"));
             assert_eq!(found, expected, "{supplies:?}");
         }
     }

@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::fixture::{self, Machine};
 use crate::{AfterPowerCycle, Disagreement, ToldBy, WriteCache};
+use captures::{Machine, built};
 
 fn names(inventory: &Inventory) -> Vec<&str> {
     inventory.drives.iter().map(|record| record.device.name.as_str()).collect()
@@ -16,9 +16,9 @@ fn record<'a>(inventory: &'a Inventory, name: &str) -> &'a DriveRecord {
 
 #[test]
 fn a_laptops_drive_with_all_that_lies_on_it() {
-    let machine = fixture::laptop();
+    let machine = built::laptop();
     machine.attribute("pci0000:00/0000:00:06.0/0000:02:00.0", "numa_node", b"-1\n");
-    let inventory = Inventory::read(&machine.root());
+    let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     let drive = record(&inventory, "nvme0n1");
     assert_eq!((drive.pci_address.as_deref(), drive.numa_node), (Some("0000:02:00.0"), None));
     let usage = drive.usage.as_ref().unwrap();
@@ -37,7 +37,7 @@ fn a_laptops_drive_with_all_that_lies_on_it() {
 
 #[test]
 fn a_volume_is_found_on_both_of_its_drives() {
-    let inventory = Inventory::read(&fixture::raid_server().root());
+    let inventory = Inventory::read(&SystemRoot::new(built::raid_server().path()));
     let under: Vec<&str> = inventory
         .drives
         .iter()
@@ -53,7 +53,7 @@ fn people_count_sdz_before_sdaa_and_nvme2_before_nvme10() {
     for (minor, name) in ["sdaa", "sdz", "nvme10n1", "nvme2n1", "sda"].iter().enumerate() {
         machine.disk(&format!("pci0000:00/block/{name}"), &format!("8:{minor}"), &[("size", "1000")]);
     }
-    let inventory = Inventory::read(&machine.root());
+    let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     assert_eq!(names(&inventory), ["nvme2n1", "nvme10n1", "sda", "sdz", "sdaa"]);
 }
 
@@ -66,24 +66,24 @@ fn what_stands_for_nothing_is_left_out() {
         .disk("virtual/block/zram0", "252:0", &[("size", "0")])
         .disk("virtual/block/ram0", "1:0", &[("size", "8192")])
         .disk("pci0000:00/block/sr0", "11:0", &[("size", "0")]);
-    assert_eq!(names(&Inventory::read(&machine.root())), ["loop1"]);
+    assert_eq!(names(&Inventory::read(&SystemRoot::new(machine.path()))), ["loop1"]);
 }
 
 #[test]
 fn a_drive_that_vanishes_between_listing_and_reading_is_named() {
-    let machine = fixture::laptop();
+    let machine = built::laptop();
     machine.link("sys/block/sdx", "sys/devices/gone/sdx");
-    let inventory = Inventory::read(&machine.root());
+    let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     assert_eq!(inventory.vanished, ["sdx"]);
     assert_eq!(names(&inventory), ["nvme0n1"]);
 }
 
 #[test]
 fn the_paths_of_an_nvme_drive_with_several_are_no_drives_and_have_not_vanished() {
-    let machine = fixture::laptop();
+    let machine = built::laptop();
     machine.file("/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0c0n1/hidden", "1\n");
     machine.link("sys/block/nvme0c0n1", "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0c0n1");
-    let inventory = Inventory::read(&machine.root());
+    let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     assert_eq!((names(&inventory), inventory.vanished.len()), (vec!["nvme0n1"], 0));
 }
 
@@ -97,7 +97,7 @@ fn a_layer_in_the_middle_that_stops_flushes_is_found() {
     }
     machine.stack("virtual/block/dm-0", "pci0000:00/block/sda").stack("virtual/block/dm-1", "virtual/block/dm-0");
     machine.mounts("28 1 253:1 / /srv rw - ext4 /dev/mapper/dm-1 rw\n");
-    let inventory = Inventory::read(&machine.root());
+    let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     let view = &record(&inventory, "sda").cache.filesystems[0];
     assert_eq!((view.mount_point.as_path(), view.stopped_by.as_deref()), (Path::new("/srv"), Some("dm-0")));
 }
@@ -109,7 +109,7 @@ fn every_device_of_a_btrfs_is_known_to_belong_to_it() {
         machine.disk(&format!("pci0000:00/block/{name}"), &format!("8:{minor}"), &[("size", "1000")]);
         machine.file(&format!("/sys/fs/btrfs/u-1/devices/{name}/size"), "1000\n");
     }
-    for drive in Inventory::read(&machine.root()).drives {
+    for drive in Inventory::read(&SystemRoot::new(machine.path())).drives {
         assert_eq!(drive.usage.unwrap().btrfs.as_deref(), Some("u-1"));
     }
 }
@@ -127,7 +127,7 @@ fn stacks_that_lead_back_to_themselves_end() {
     for (upper, lower) in [("dm-0", "dm-1"), ("dm-1", "dm-2"), ("dm-2", "dm-0")] {
         machine.stack(&format!("virtual/block/{upper}"), &format!("virtual/block/{lower}"));
     }
-    let inventory = Inventory::read(&machine.root());
+    let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     assert_eq!(inventory.drives.len(), 3);
     for record in &inventory.drives {
         let usage = record.usage.as_ref().unwrap();
@@ -152,7 +152,7 @@ fn absurd_values_are_no_values() {
         ],
     );
     machine.disk("pci0000:00/0000:00:1f.2/block/sdb", "8:16", &[("size", "8"), ("queue/write_cache", "write back")]);
-    let inventory = Inventory::read(&machine.root());
+    let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     assert_eq!(names(&inventory), ["sda", "sdb"]);
     let absurd = &record(&inventory, "sda").device;
     assert_eq!((absurd.size_bytes, absurd.model.as_deref()), (None, None));
@@ -162,8 +162,8 @@ fn absurd_values_are_no_values() {
 
 #[test]
 fn records_survive_json() {
-    for machine in [fixture::laptop(), fixture::raid_server(), fixture::cloud_vm()] {
-        for record in Inventory::read(&machine.root()).drives {
+    for machine in [built::laptop(), built::raid_server(), built::cloud_vm()] {
+        for record in Inventory::read(&SystemRoot::new(machine.path())).drives {
             let json = serde_json::to_string(&record).unwrap();
             assert_eq!(serde_json::from_str::<DriveRecord>(&json).unwrap(), record);
         }
@@ -173,8 +173,8 @@ fn records_survive_json() {
 /// Every combination of the three views, and what is said of each.
 #[test]
 fn contradictions() {
-    let machine = fixture::laptop();
-    let sound = Inventory::read(&machine.root()).drives.remove(0).cache;
+    let machine = built::laptop();
+    let sound = Inventory::read(&SystemRoot::new(machine.path())).drives.remove(0).cache;
     let told = |present, enabled| {
         let reading = CacheReading {
             present,
@@ -235,8 +235,8 @@ fn a_usb_disk_is_known_by_its_descriptor() {
     machine.disk(place, "8:0", &[("size", "1000")]);
     machine.attribute("pci0000:00/0000:00:14.0/usb2/2-1", "idVendor", b"0bda\n");
     machine.attribute("pci0000:00/0000:00:14.0/usb2/2-1", "serial", b"USB1\n");
-    let inventory = Inventory::read(&machine.root());
+    let inventory = Inventory::read(&SystemRoot::new(machine.path()));
     assert_eq!(record(&inventory, "sdl").device.serial.as_deref(), Some("USB1"));
-    fs::remove_dir_all(machine.root().path("sys/devices/pci0000:00")).unwrap();
-    assert_eq!(Inventory::read(&machine.root()).vanished, ["sdl"]);
+    fs::remove_dir_all(machine.path().join("sys/devices/pci0000:00")).unwrap();
+    assert_eq!(Inventory::read(&SystemRoot::new(machine.path())).vanished, ["sdl"]);
 }

@@ -18,9 +18,28 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::LoopStatus;
 use crate::DeviceNumber;
 use crate::file_identity::FileIdentity;
+
+/// What a loop device shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LoopStatus {
+    pub(crate) file: FileIdentity,
+    /// The number of the block device that the file is a node of.
+    pub(crate) block_device: Option<DeviceNumber>,
+    pub(super) offset_bytes: u64,
+    /// Zero: to the end of the file.
+    pub(super) limit_bytes: u64,
+}
+
+impl LoopStatus {
+    pub(super) fn end(&self) -> u64 {
+        match self.limit_bytes {
+            0 => u64::MAX,
+            limit_bytes => self.offset_bytes.saturating_add(limit_bytes),
+        }
+    }
+}
 
 /// An answer takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,8 +1,9 @@
 //! Marks whose place depends on the device's size, or whose kind depends on more than the mark. Where each is documented
 //! stands at its [`SignatureKind`].
 
-use super::SignatureKind::{self, Fat, Gpt, GptBackup, Lvm2, Mbr};
-use super::{DeviceEdges, Signature};
+use super::edges::DeviceEdges;
+use super::kind::Signature;
+use super::kind::SignatureKind::{self, Fat, Gpt, GptBackup, Lvm2, Mbr};
 
 const KIB: u64 = 1024;
 
@@ -22,7 +23,7 @@ fn at(kind: SignatureKind, offset_bytes: u64) -> Signature {
 fn partition_tables(edges: &DeviceEdges) -> Vec<Signature> {
     const MARK: &[u8] = b"EFI PART";
     let primary = BLOCK_BYTES.into_iter().find(|&offset| edges.has(offset, MARK));
-    let last_blocks = BLOCK_BYTES.into_iter().filter_map(|block| edges.len_bytes.checked_sub(block));
+    let last_blocks = BLOCK_BYTES.into_iter().filter_map(|block| edges.len_bytes().checked_sub(block));
     let backup = last_blocks.into_iter().find(|&offset| edges.has(offset, MARK));
 
     let mut found: Vec<Signature> = primary.map(|offset| at(Gpt, offset)).into_iter().collect();
@@ -114,14 +115,14 @@ fn md_at_end(edges: &DeviceEdges) -> Vec<Signature> {
     let mut found = Vec::new();
 
     // drivers/md/md.c, super_1_load: the size in sectors less 16, that aligned down to 8 sectors.
-    if let Some(sector) = (edges.len_bytes / 512).checked_sub(16) {
+    if let Some(sector) = (edges.len_bytes() / 512).checked_sub(16) {
         let offset = (sector & !7) * 512;
         if edges.le32(offset) == Some(MAGIC) && edges.le32(offset + 4) == Some(1) {
             found.push(at(SignatureKind::Md10, offset));
         }
     }
     // MD_NEW_SIZE_SECTORS in md_p.h. Written in the byte order of the machine that made it.
-    if let Some(offset) = (edges.len_bytes & !(64 * KIB - 1)).checked_sub(64 * KIB) {
+    if let Some(offset) = (edges.len_bytes() & !(64 * KIB - 1)).checked_sub(64 * KIB) {
         let words = |order: fn(u32) -> [u8; 4]| [order(MAGIC), order(0), order(90)].concat();
         if edges.has(offset, &words(u32::to_le_bytes)) || edges.has(offset, &words(u32::to_be_bytes)) {
             found.push(at(SignatureKind::Md090, offset));
@@ -132,7 +133,7 @@ fn md_at_end(edges: &DeviceEdges) -> Vec<Signature> {
 
 fn zfs(edges: &DeviceEdges) -> Vec<Signature> {
     const LABEL: u64 = 256 * KIB;
-    let end = edges.len_bytes & !(LABEL - 1);
+    let end = edges.len_bytes() & !(LABEL - 1);
     let labels = [Some(0), Some(LABEL), end.checked_sub(2 * LABEL), end.checked_sub(LABEL)];
     let found = labels.into_iter().flatten().filter(|&label| is_zfs_label(edges, label));
     found.map(|offset| at(SignatureKind::Zfs, offset)).collect()
@@ -154,7 +155,7 @@ fn is_zfs_label(edges: &DeviceEdges, label: u64) -> bool {
 }
 
 fn drbd(edges: &DeviceEdges) -> Vec<Signature> {
-    let Some(offset) = (edges.len_bytes & !(4 * KIB - 1)).checked_sub(4 * KIB) else { return Vec::new() };
+    let Some(offset) = (edges.len_bytes() & !(4 * KIB - 1)).checked_sub(4 * KIB) else { return Vec::new() };
     let marks = [[0x83, 0x74, 0x02, 0x6B], [0x83, 0x74, 0x02, 0x6C], [0x83, 0x74, 0x02, 0x6D]];
     marks.iter().filter(|mark| edges.has(offset + 60, *mark)).map(|_| at(SignatureKind::Drbd, offset)).collect()
 }
@@ -163,7 +164,7 @@ fn drbd(edges: &DeviceEdges) -> Vec<Signature> {
 fn firmware_raid(edges: &DeviceEdges) -> Vec<Signature> {
     let mut found = Vec::new();
     for block in BLOCK_BYTES {
-        let sector = |from_end: u64| edges.len_bytes.checked_sub(from_end * block);
+        let sector = |from_end: u64| edges.len_bytes().checked_sub(from_end * block);
         if let Some(offset) = sector(2).filter(|&offset| edges.has(offset, b"Intel Raid ISM Cfg Sig. ")) {
             found.push(at(SignatureKind::IntelRaid, offset));
         }

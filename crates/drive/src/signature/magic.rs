@@ -1,10 +1,11 @@
 //! Marks that are a fixed text at a fixed place. Where each is documented stands at its [`SignatureKind`].
 
-use super::SignatureKind::{
+use super::edges::DeviceEdges;
+use super::kind::Signature;
+use super::kind::SignatureKind::{
     self, Bcache, Bcachefs, BitLocker, BlueStore, Btrfs, Erofs, ExFat, F2fs, Hibernation, Iso9660, Jfs, Luks2, Md11,
     Md12, Ntfs, OracleAsm, ReiserFs, Squashfs, Swap, Udf, Vdo, Xfs,
 };
-use super::{DeviceEdges, Signature};
 
 const KIB: u64 = 1024;
 

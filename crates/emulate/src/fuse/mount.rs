@@ -15,11 +15,8 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::server;
 use super::wire::PAYLOAD_BYTES_MOST;
-
-/// What a mount of ours is called in the list of mounts.
-pub const FILESYSTEM: &str = "fuse.flushmark";
+use super::{FILESYSTEM, server};
 
 /// A process that serves a directory says at once how full it is.
 const ANSWER_MOST: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use drive::{DeviceNumber, Mount, MountTable, SystemRoot};
 
-use super::mount::FILESYSTEM;
+use super::FILESYSTEM;
 
 /// A process that has a connection open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,7 @@
 //! An NBD client's socket: what has come, what has to go, and what is under way between.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::time::{Duration, Instant};
 
 use simdrive::slab::Slab;
@@ -15,6 +12,7 @@ use crate::nbd::session::{Export, Kind, Request, Session, Step};
 use crate::nbd::wire::Error;
 use crate::serve::floor;
 use crate::serve::pace::Pace;
+use crate::serve::socket::Socket;
 
 /// What is read at once, except for a write that is larger.
 const INPUT_BYTES: usize = 64 << 10;
@@ -28,54 +26,6 @@ const PATIENCE_MOST: Duration = Duration::from_micros(50);
 const OWED_BYTES_MOST: u64 = 64 << 20;
 /// With so many requests under way, no more are taken.
 const UNDER_WAY_MOST: usize = 4096;
-
-/// Either kind of socket.
-#[derive(Debug)]
-pub enum Socket {
-    /// A unix socket.
-    Unix(UnixStream),
-    /// TCP.
-    Tcp(TcpStream),
-}
-
-impl Socket {
-    /// Sets it up for a server: nothing blocks, and answers are not held back to be sent together (`TCP_NODELAY`).
-    ///
-    /// # Errors
-    /// Those of the socket.
-    pub fn prepare(&self) -> io::Result<()> {
-        match self {
-            Socket::Unix(stream) => stream.set_nonblocking(true),
-            Socket::Tcp(stream) => {
-                stream.set_nodelay(true)?;
-                stream.set_nonblocking(true)
-            }
-        }
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Unix(stream) => stream.read(buffer),
-            Socket::Tcp(stream) => stream.read(buffer),
-        }
-    }
-
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Unix(stream) => stream.write(data),
-            Socket::Tcp(stream) => stream.write(data),
-        }
-    }
-}
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Socket::Unix(stream) => stream.as_fd(),
-            Socket::Tcp(stream) => stream.as_fd(),
-        }
-    }
-}
 
 /// Waiting for the other side in the middle of something large, which is at it at this moment: falling asleep and being woken up for each part that fits into a socket's buffer takes longer.
 #[derive(Debug, Default)]

@@ -1,51 +1,14 @@
 //! The way to a running server, for those who started it: what it is told, and what it tells.
 
-use std::io;
-use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixListener;
+use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel};
 
 use rustix::thread::CpuSet;
 
-use super::connection::Socket;
 use super::control::Order;
 use super::floor::Floors;
+use super::socket::Socket;
 use crate::drive::Cut;
-
-/// Where NBD clients come from.
-#[derive(Debug)]
-pub enum Listener {
-    /// A unix socket.
-    Unix(UnixListener),
-    /// TCP.
-    Tcp(TcpListener),
-}
-
-impl Listener {
-    pub(super) fn accept(&self) -> io::Result<Socket> {
-        match self {
-            Listener::Unix(listener) => Ok(Socket::Unix(listener.accept()?.0)),
-            Listener::Tcp(listener) => Ok(Socket::Tcp(listener.accept()?.0)),
-        }
-    }
-
-    pub(super) fn prepare(&self) -> io::Result<()> {
-        match self {
-            Listener::Unix(listener) => listener.set_nonblocking(true),
-            Listener::Tcp(listener) => listener.set_nonblocking(true),
-        }
-    }
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Listener::Unix(listener) => listener.as_fd(),
-            Listener::Tcp(listener) => listener.as_fd(),
-        }
-    }
-}
 
 /// What a server is told by those who started it.
 #[derive(Debug)]
@@ -103,7 +66,7 @@ impl Handle {
         self.tell(Note::Admit(socket));
     }
 
-    /// Lets a client talk to a drive that takes [`super::floor::PROBE_NS`] for everything.
+    /// Lets a client talk to a drive that takes [`super::probe::PROBE_NS`] for everything.
     pub fn measure(&self, socket: Socket) {
         self.tell(Note::Measure(socket));
     }

@@ -390,7 +390,7 @@ fn a_partitioned_drive_gets_no_filesystem() {
     drop(served);
     let refused = run(&["emulate", "enterprise-nvme,capacity=2GiB", "--image", image, "--mount", mount, "--quiet"]);
     assert_eq!(refused.code, Some(3));
-    insta::assert_snapshot!(refused.words(), @"flushmark: the drive holds a partition table (dos), and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
+    insta::assert_snapshot!(refused.words(), @"flushmark: the drive holds an MBR partition table and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
     let mut held = [0; 512];
     fs::File::open(image).unwrap().read_exact_at(&mut held, 0).unwrap();
     assert_eq!(held, table);

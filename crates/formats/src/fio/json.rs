@@ -16,7 +16,7 @@ use super::latency::Timed;
 use super::options::Options;
 use super::report::{self, ALL_CLIENTS, Report};
 use crate::error::ImportError;
-use crate::import::{Origin, unreadable};
+use crate::origin::Origin;
 
 /// Lines of surrounding text that are quoted before the rest is only counted.
 const QUOTED_MOST: usize = 3;
@@ -35,7 +35,7 @@ pub fn read(suite: &str, text: &str) -> Result<(Vec<RunDocument>, Vec<String>), 
         let mut values = Deserializer::from_str(&rest[begin..]).into_iter::<Document>();
         let document = match values.next() {
             Some(Ok(document)) => document,
-            Some(Err(error)) => return Err(unreadable(Origin::FioJson, &error)),
+            Some(Err(error)) => return Err(ImportError::unreadable(Origin::FioJson, &error)),
             None => break,
         };
         rest = &rest[begin + values.byte_offset()..];

@@ -5,7 +5,7 @@ use measurement::{RunDocument, Skipped, Source, TargetRecord, TestResult};
 
 use super::job::{Direction, Job};
 use crate::error::ImportError;
-use crate::import::Origin;
+use crate::origin::Origin;
 use crate::told::{ToldRun, device_name, target_of_file, unknown_target};
 
 /// The aggregate that fio's client adds to what each machine reported.

@@ -17,7 +17,7 @@ use super::latency::Timed;
 use super::options::Options;
 use super::report::{self, ALL_CLIENTS, Report};
 use crate::error::ImportError;
-use crate::import::Origin;
+use crate::origin::Origin;
 use crate::pasted::{Line, lines};
 
 /// Reads every run of a text.

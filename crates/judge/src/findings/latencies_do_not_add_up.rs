@@ -49,7 +49,7 @@ mod tests {
     use workload::SyncMethod;
 
     use super::*;
-    use crate::machines::write;
+    use samples::machine::write;
 
     /// A depth-1 write test whose latencies account for this share of its time.
     fn found(in_flight: f64, change: impl Fn(&mut TestResult)) -> Option<Finding> {

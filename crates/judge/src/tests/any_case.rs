@@ -8,10 +8,11 @@ use measurement::Use;
 use proptest::prelude::*;
 use workload::{Pattern, SyncMethod};
 
-use crate::machines::{self, Machine, drive, raw};
 use crate::{Case, findings, fitness, nearest};
+use samples::machine::{self, Machine, raw};
+use samples::place::drive;
 
-static TEMPLATE: LazyLock<measurement::TestResult> = LazyLock::new(|| machines::consumer_nvme().results.swap_remove(1));
+static TEMPLATE: LazyLock<measurement::TestResult> = LazyLock::new(|| machine::consumer_nvme().results.swap_remove(1));
 
 prop_compose! {
     fn any_result()(
@@ -56,11 +57,11 @@ prop_compose! {
 
 fn any_place() -> impl Strategy<Value = Machine> {
     let machines = vec![
-        machines::protected_nvme(),
-        machines::disk(),
-        machines::cloud_volume(),
-        machines::tmpfs(),
-        machines::overlay(),
+        machine::protected_nvme(),
+        machine::disk(),
+        machine::cloud_volume(),
+        machine::tmpfs(),
+        machine::overlay(),
         raw(drive("nvme1n1", Transport::Nvme)),
         Machine { results: Vec::new(), place: None, host: HostFacts::default() },
     ];

@@ -5,9 +5,11 @@ use measurement::TestResult;
 use workload::SyncMethod::{Fdatasync, Fsync, LinkedFsync, None as NoSync, ODsync};
 use workload::{Arrivals, Layout, Pattern, SyncMethod};
 
+use super::AsCase as _;
 use crate::Case;
 use crate::case::{flushes_per_commit, syncs_by_call};
-use crate::machines::{Machine, drive, on, read, write};
+use samples::machine::{Machine, on, read, write};
+use samples::place::drive;
 
 type Change = fn(&mut TestResult);
 

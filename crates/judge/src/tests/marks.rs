@@ -5,9 +5,10 @@ use measurement::{Confidence, Fitness, Grade, TestResult, Use};
 use workload::Submission;
 use workload::SyncMethod::{self, Fdatasync, Fsync, None as NoSync, ODsync};
 
-use super::ids;
-use crate::machines::{Machine, drive, on, raw, read, write};
+use super::{AsCase as _, ids};
 use crate::{FlushPath, findings, fitness};
+use samples::machine::{Machine, on, raw, read, write};
+use samples::place::drive;
 
 type Change = fn(&mut TestResult);
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::machines::Machine;
-use crate::{findings, fitness, nearest};
+use crate::{Case, findings, fitness, nearest};
+use samples::machine::Machine;
 
 mod any_case;
 mod lookups;
@@ -12,6 +12,16 @@ mod neighbours;
 mod probes;
 mod rules;
 mod whole_machines;
+
+trait AsCase {
+    fn case(&self) -> Case<'_>;
+}
+
+impl AsCase for Machine {
+    fn case(&self) -> Case<'_> {
+        Case::new(&self.results, self.place.as_ref(), &self.host)
+    }
+}
 
 fn findings_told(machine: &Machine) -> String {
     let mut text = String::new();

@@ -3,8 +3,10 @@
 use drive::Transport;
 use workload::SyncMethod::Fsync;
 
-use crate::machines::{drive, on, write};
+use super::AsCase as _;
 use crate::nearest;
+use samples::machine::{on, write};
+use samples::place::drive;
 
 #[test]
 fn any_small_commit_has_neighbours() {

@@ -5,8 +5,10 @@ use measurement::{Confidence, Finding, TestResult};
 use workload::SyncMethod::{Fsync, None as NoSync};
 use workload::{Arrivals, Layout, Pattern, SyncMethod, WriteCache};
 
-use crate::machines::{Machine, drive, raw, write};
+use super::AsCase as _;
 use crate::probes;
+use samples::machine::{Machine, raw, write};
+use samples::place::drive;
 
 const KIB: u64 = 1 << 10;
 const GIB: u64 = 1 << 30;

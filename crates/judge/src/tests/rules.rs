@@ -4,9 +4,10 @@ use drive::{Backing, NoBlockDevice, Transport, WriteCache};
 use measurement::{Confidence, Grade, TestResult, Use};
 use workload::SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
 
-use super::{findings_told, ids, told};
-use crate::machines::{self, Machine, drive, on, raw, read, write};
+use super::{AsCase as _, findings_told, ids, told};
 use crate::{Case, FlushPath, findings, fitness, nearest};
+use samples::machine::{self, Machine, on, raw, read, write};
+use samples::place::drive;
 
 #[test]
 fn a_raw_device_where_o_dsync_flushes_too() {
@@ -116,7 +117,7 @@ fn a_drive_whose_cache_the_kernel_was_told_to_forget() {
 
 #[test]
 fn a_disk_that_commits_faster_than_it_turns() {
-    let mut machine = machines::disk();
+    let mut machine = machine::disk();
     machine.results.clear();
     let machine =
         machine.measure([write(NoSync, 90.0, 0.0), write(Fdatasync, 95.0, 310.0).flushes(1.0), read(8_100.0)]);
@@ -160,7 +161,7 @@ fn a_disk_that_commits_faster_than_it_turns() {
 
 #[test]
 fn a_mount_that_makes_everything_synchronous() {
-    let mut machine = machines::protected_nvme();
+    let mut machine = machine::protected_nvme();
     machine.place.as_mut().unwrap().mount.as_mut().unwrap().options.push("sync".to_owned());
     let finding = findings(&machine.case()).into_iter().find(|finding| finding.id == "synchronous-mount").unwrap();
     insta::assert_snapshot!(format!("{}\n{}", finding.title, finding.advice), @r"
@@ -181,7 +182,7 @@ fn slow_storage_that_nobody_calls_a_disk() {
 
 #[test]
 fn committers_that_do_not_share_flushes_do_not_merge() {
-    let machine = machines::consumer_nvme().measure([write(Fsync, 21.0, 23_000.0).jobs(8).flushes(2.0)]);
+    let machine = machine::consumer_nvme().measure([write(Fsync, 21.0, 23_000.0).jobs(8).flushes(2.0)]);
     let ids = ids(&machine);
     assert!(!ids.contains(&"concurrent-flushes-merge".to_owned()), "{ids:?}");
     assert!(ids.contains(&"commits-do-not-scale".to_owned()), "{ids:?}");
@@ -224,7 +225,7 @@ fn memory_in_all_its_shapes_is_found() {
 
 #[test]
 fn a_few_commits_without_a_flush_prove_nothing() {
-    let mut machine = machines::swallowed_flushes();
+    let mut machine = machine::swallowed_flushes();
     for result in &mut machine.results {
         result.proof.commits = result.proof.commits.min(5);
     }
@@ -233,7 +234,7 @@ fn a_few_commits_without_a_flush_prove_nothing() {
 
 #[test]
 fn flushes_lost_on_the_way_make_it_unfit_for_everything() {
-    for machine in [machines::tmpfs(), machines::without_barriers(), machines::swallowed_flushes()] {
+    for machine in [machine::tmpfs(), machine::without_barriers(), machine::swallowed_flushes()] {
         let fitness = fitness(&machine.case());
         assert!(Use::ALL.iter().all(|used| fitness[used].grade == Grade::Unfit), "{fitness:?}");
     }
@@ -353,7 +354,7 @@ fn every_place_without_a_device_says_where_to_look() {
         NoBlockDevice::Unresolved { fs_type: text("odd"), source: text("none") },
     ];
     let told = reasons.map(|reason| {
-        let mut machine = machines::overlay();
+        let mut machine = machine::overlay();
         machine.results.clear();
         machine.place.as_mut().unwrap().backing = Backing::NoBlockDevice(reason);
         let finding = findings(&machine.case()).remove(0);
@@ -416,9 +417,9 @@ fn noise_lowers_what_rests_on_timing_and_not_what_rests_on_facts() {
     let confidence = |machine: &Machine, id: &str| {
         findings(&machine.case()).into_iter().find(|finding| finding.id == id).unwrap().confidence
     };
-    assert_eq!(confidence(&machines::consumer_nvme(), "no-power-loss-protection"), Confidence::High);
-    assert_eq!(confidence(&machines::noisy(), "no-power-loss-protection"), Confidence::Medium);
-    let mut noisy = machines::noisy();
+    assert_eq!(confidence(&machine::consumer_nvme(), "no-power-loss-protection"), Confidence::High);
+    assert_eq!(confidence(&machine::noisy(), "no-power-loss-protection"), Confidence::Medium);
+    let mut noisy = machine::noisy();
     noisy.place.as_mut().unwrap().mount.as_mut().unwrap().super_options.push("nobarrier".to_owned());
     assert_eq!(confidence(&noisy, "flushes-switched-off"), Confidence::High);
 }

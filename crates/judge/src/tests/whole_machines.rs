@@ -1,11 +1,11 @@
 //! Everything that is said of one machine.
 
 use super::told;
-use crate::machines;
+use samples::machine;
 
 #[test]
 fn a_protected_nvme_drive() {
-    insta::assert_snapshot!(told(&machines::protected_nvme()), @r"
+    insta::assert_snapshot!(told(&machine::protected_nvme()), @r"
     power-loss-protection-likely (medium)
       KIOXIA KCD61LUL3T84 most likely has power-loss protection: a commit (4 KiB write + fdatasync) takes 29 µs, less than programming flash does.
       - 4 KiB write + fdatasync p50: 29.01 us
@@ -44,7 +44,7 @@ fn a_protected_nvme_drive() {
 
 #[test]
 fn a_consumer_nvme_drive() {
-    insta::assert_snapshot!(told(&machines::consumer_nvme()), @r"
+    insta::assert_snapshot!(told(&machine::consumer_nvme()), @r"
     no-power-loss-protection (high)
       Samsung SSD 980 1TB shows no power-loss protection: a commit (4 KiB write + fdatasync) takes 1.76 ms, the same write without waiting 21.2 µs.
       - 4 KiB write + fdatasync p50: 1757.2 us
@@ -102,7 +102,7 @@ fn a_consumer_nvme_drive() {
 
 #[test]
 fn a_disk_with_its_cache_on() {
-    insta::assert_snapshot!(told(&machines::disk()), @r"
+    insta::assert_snapshot!(told(&machine::disk()), @r"
     rotating-disk (high)
       TOSHIBA MG07ACA14TE is a rotating disk: a commit waits for the platter, 12.5 ms here.
       - rotational, as the kernel says: yes
@@ -141,7 +141,7 @@ fn a_disk_with_its_cache_on() {
 
 #[test]
 fn a_cloud_volume_that_claims_to_rotate() {
-    insta::assert_snapshot!(told(&machines::cloud_volume()), @r"
+    insta::assert_snapshot!(told(&machine::cloud_volume()), @r"
     no-power-loss-protection (low)
       /dev/vda shows no power-loss protection: a commit (4 KiB write + fdatasync) takes 724 µs, the same write without waiting 80.1 µs.
       - 4 KiB write + fdatasync p50: 724.5 us
@@ -186,7 +186,7 @@ fn a_cloud_volume_that_claims_to_rotate() {
 
 #[test]
 fn a_virtual_disk_that_lies() {
-    insta::assert_snapshot!(told(&machines::lying_virtual_disk()), @r"
+    insta::assert_snapshot!(told(&machine::lying_virtual_disk()), @r"
     virtual-flush-unproven (medium)
       The virtual disk confirms a commit in 75 µs, the flush faster than a write: its host passes none on, because its storage needs none or because it ignores them.
       - 4 KiB write + fdatasync p50: 75.01 us
@@ -213,7 +213,7 @@ fn a_virtual_disk_that_lies() {
 
 #[test]
 fn a_virtual_disk_without_a_cache() {
-    insta::assert_snapshot!(told(&machines::cacheless_virtual_disk()), @r"
+    insta::assert_snapshot!(told(&machine::cacheless_virtual_disk()), @r"
     no-flush-sent (medium)
       The virtual disk declares no volatile cache, so the kernel sends no flush: a commit costs its write alone, 82 µs.
       - volatile cache, as the kernel lists it: write through
@@ -239,7 +239,7 @@ fn a_virtual_disk_without_a_cache() {
 
 #[test]
 fn ext4_without_barriers() {
-    insta::assert_snapshot!(told(&machines::without_barriers()), @r"
+    insta::assert_snapshot!(told(&machine::without_barriers()), @r"
     flushes-switched-off (high)
       A power cut loses confirmed commits: ext4 on /srv/db is mounted with `nobarrier`, so that no sync flushes the drive's cache (a commit seems to cost 63.5 µs here, and does not buy what it promises).
       - mount option of /srv/db (ext4): nobarrier
@@ -267,7 +267,7 @@ fn ext4_without_barriers() {
 
 #[test]
 fn a_directory_in_memory() {
-    insta::assert_snapshot!(told(&machines::tmpfs()), @r"
+    insta::assert_snapshot!(told(&machine::tmpfs()), @r"
     target-in-memory (high)
       Nothing written here is durable: tmpfs keeps everything in memory.
       - what holds /srv/db: tmpfs
@@ -290,7 +290,7 @@ fn a_directory_in_memory() {
 
 #[test]
 fn a_noisy_machine() {
-    insta::assert_snapshot!(told(&machines::noisy()), @r"
+    insta::assert_snapshot!(told(&machine::noisy()), @r"
     no-power-loss-protection (medium)
       Samsung SSD 980 1TB shows no power-loss protection: a commit (4 KiB write + fdatasync) takes 1.76 ms, the same write without waiting 21 µs.
       - 4 KiB write + fdatasync p50: 1756.2 us
@@ -344,7 +344,7 @@ fn a_noisy_machine() {
 
 #[test]
 fn flushes_that_vanish() {
-    insta::assert_snapshot!(told(&machines::swallowed_flushes()), @r"
+    insta::assert_snapshot!(told(&machine::swallowed_flushes()), @r"
     flush-vanished (high)
       Syncs are confirmed and lost: 3,000 commits returned, not one flush reached the device, and the kernel lists a volatile cache.
       - commits confirmed: 3000.0
@@ -372,7 +372,7 @@ fn flushes_that_vanish() {
 
 #[test]
 fn a_container_with_little_space() {
-    insta::assert_snapshot!(told(&machines::overlay()), @r"
+    insta::assert_snapshot!(told(&machine::overlay()), @r"
     no-block-device (high)
       No device can be seen beneath /srv/db, so that nobody counted its flushes: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host.
       - what lies beneath: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host

@@ -126,13 +126,12 @@ fn summary(curve: &Curve) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn the_slog_suite_stands_before_published_drives() {
         let results = samples::suite("slog", 15.0, 1700.0);
         let figures = figures("run-1", &[Named { name: "here".to_owned(), results: &results }]);
-        insta::assert_snapshot!(figures[0].summary, @"1.71 ms at 512 B, 17.1 ms at 8 MiB. Grey: published drives.");
+        insta::assert_snapshot!(figures[0].summary, @"2.05 ms at 512 B, 17.4 ms at 8 MiB. Grey: published drives.");
         let Chart::Curve(curve) = &figures[0].chart else { panic!() };
         assert_eq!(curve.count(), 15);
         assert!(!curve.published.is_empty());

@@ -137,7 +137,6 @@ fn table(result: &TestResult, per_column: usize) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     fn of(bins: Vec<Vec<(u32, u64)>>) -> Option<Figure> {
         let mut result = samples::quick().remove(1);

@@ -112,7 +112,6 @@ fn table(result: &TestResult) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     fn of(per_s: Vec<f64>) -> (Figure, RateOverTime) {
         let mut result = samples::quick().remove(1);

@@ -151,7 +151,6 @@ fn summary(curve: &Curve) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn jobs_of_the_study_make_a_line_for_each_size_and_method() {
@@ -160,7 +159,7 @@ mod tests {
             figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>(),
             ["run-1-jobs-rate", "run-1-jobs-latency"]
         );
-        insta::assert_snapshot!(figures[0].summary, @"16 KiB write: 26,667/s at 1, 426,667/s at 32; 16 KiB write, fsync: 1,078/s at 1, 17,251/s at 32; 4 more lines.");
+        insta::assert_snapshot!(figures[0].summary, @"16 KiB write: 26,667/s at 1, 426,667/s at 32; 16 KiB write, fsync: 905/s at 1, 14,473/s at 32; 4 more lines.");
         let Chart::Curve(curve) = &figures[0].chart else { panic!() };
         assert_eq!((curve.lines.len(), curve.count()), (6, 36));
         assert_eq!(curve.steps, ["1", "2", "4", "8", "16", "32"]);

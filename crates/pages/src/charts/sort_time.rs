@@ -78,7 +78,6 @@ pub fn table(names: &[String], results: &[TestResult]) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     fn results() -> (Vec<String>, Vec<TestResult>) {
         let one = SortFigures {

@@ -103,7 +103,6 @@ fn name((block_bytes, pattern, depth, jobs, sync): &Key) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn both_settings_stand_side_by_side() {

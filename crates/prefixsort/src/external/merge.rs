@@ -10,8 +10,8 @@
 use std::cmp::Ordering;
 
 use super::buffer::{Buffer, Cursor};
+use super::figures::Metered;
 use super::run::{RunError, RunReader};
-use super::spill::Metered;
 use crate::keys::{beyond, shared, word};
 
 /// A record of the sorted result.

@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind, Read, Write};
 
 use thiserror::Error;
 
-use super::spill::RunFile;
+use super::space::RunFile;
 use crate::keys::shared;
 
 /// Body bytes after which a block is closed: large enough that a drive reads it at full speed, small enough that a merge

@@ -8,9 +8,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::buffer::{Buffer, Cursor, PER_RECORD};
+use super::error::SpillError;
+use super::figures::{Figures, Meter};
 use super::merge::{Merge, Record, Source};
 use super::run::{BLOCK, LONGEST_RECORD};
-use super::spill::{Meter, Space, Spaces, SpillError, SpillSpace, Watch, unreadable};
+use super::space::{Space, SpillSpace};
+use super::spill::{Spaces, Watch, unreadable};
 use super::tiers::Tiers;
 use crate::sort::Scratch;
 
@@ -49,27 +52,6 @@ impl Default for ExternalOptions {
             expected: None,
         }
     }
-}
-
-/// What a sort did, and how long each part took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Records taken.
-    pub records: u64,
-    /// Bytes of their keys and payloads.
-    pub bytes: u64,
-    /// Runs written, those that were merged from others included.
-    pub runs: u64,
-    /// Time that threads spent on sorting in memory, added up.
-    pub sorting: Duration,
-    /// Bytes written to runs.
-    pub written: u64,
-    /// Time within writes, added up.
-    pub writing: Duration,
-    /// Bytes read from runs.
-    pub read: u64,
-    /// Time within reads, added up.
-    pub reading: Duration,
 }
 
 /// Sorts records of which memory holds only a part.

@@ -8,8 +8,10 @@
 use std::ops::Range;
 
 use super::buffer::Buffer;
+use super::error::SpillError;
 use super::merge::Source;
-use super::spill::{Run, Space, Spaces, SpillError};
+use super::space::Space;
+use super::spill::{Run, Spaces};
 
 /// Runs that are merged at a time, at the most: beyond it a merge's blocks leave the processor's caches, and of three
 /// levels twice as many are fewer files than the 1,024 that a process may usually have.
@@ -114,10 +116,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::super::buffer::Cursor;
+    use super::super::figures::{Figures, Meter};
     use super::super::merge::Merge;
     use super::super::run::BLOCK;
-    use super::super::sorter::Figures;
-    use super::super::spill::Meter;
     use super::*;
 
     struct Spilled {

@@ -5,7 +5,6 @@ use measurement::{RunDocument, Series, Source, TestResult};
 
 use super::*;
 use crate::look::Glyphs;
-use crate::samples;
 
 /// So many seconds around the result's own figures, each a little off in a way of its own.
 fn lasting(mut result: TestResult, seconds: u32, phase: f64) -> TestResult {

@@ -6,7 +6,6 @@ use drive::cache_switch::{Change, Identity};
 use drive::{AfterPowerCycle, CacheReading, CacheViews, MountedOn, ToldBy};
 
 use super::*;
-use crate::samples;
 
 fn answer(enabled: bool) -> Answer<CacheReading> {
     let after_power_cycle = AfterPowerCycle::Reverts;
@@ -63,7 +62,7 @@ fn document(drives: Vec<DriveRecord>) -> DrivesDocument {
 
 /// Three drives: one in order, one whose filesystem sends no flushes, one that the kernel takes for cacheless.
 fn machine() -> DrivesDocument {
-    let place = samples::raid();
+    let place = samples::place::raid();
     let sata = place.block_device().unwrap().drives()[0].clone();
     let mut first = sata.clone();
     first.queue.write_cache = Some(WriteCache::WriteBack);

@@ -47,7 +47,6 @@ fn is_verdict(result: &TestResult, results: &[TestResult]) -> bool {
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn the_wiki_s_tests() {

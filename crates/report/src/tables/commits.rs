@@ -44,7 +44,6 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn programs() {

@@ -67,7 +67,6 @@ pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn the_study() {

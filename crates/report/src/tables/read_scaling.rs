@@ -46,7 +46,6 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn depths() {

@@ -28,7 +28,6 @@ fn four_digits(kbytes: f64) -> String {
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn reads_like_diskinfo() {

@@ -38,7 +38,6 @@ fn sentences(results: &[TestResult], look: &Look) -> String {
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn sorts_that_the_drive_and_the_sort_limit() {

@@ -45,7 +45,6 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn the_quick_suite() {

@@ -55,7 +55,6 @@ fn is_fastest(result: &TestResult, title: &str, results: &[TestResult]) -> bool 
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     #[test]
     fn reads_like_pg_test_fsync() {

@@ -77,7 +77,6 @@ fn sync_column(sync: Option<SyncMethod>, submission: Option<Submission>) -> Stri
 #[cfg(test)]
 mod golden {
     use super::*;
-    use crate::samples;
 
     /// The suite on a drive whose cache decides: off, a write is safe in protected memory at once.
     fn both() -> Vec<TestResult> {

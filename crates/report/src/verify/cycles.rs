@@ -1,8 +1,7 @@
 //! What the recorder says as the cycles go, and what they prove together.
 
 use verify::bound::cycles_for;
-use verify::ledger::Standing;
-use verify::message::{AgeCount, CycleResult};
+use verify::outcome::{AgeCount, CycleResult, Standing};
 use verify::recorder::Event;
 
 use super::{count, percent, plural};

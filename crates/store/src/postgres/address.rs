@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use postgres::Config;
 use postgres::config::Host;
 
-use super::said;
+use super::problem::said;
 use crate::error::Problem;
 
 /// What is to be encrypted and verified: libpq's words, with libpq's meanings (its documentation, "SSL Support").

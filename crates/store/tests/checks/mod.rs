@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::assigning_clones, reason = "the short way is the clear one here")]
 
+use samples::document::{checked, modelled};
 use std::time::Duration;
 
 use measurement::{Histogram, RunDocument, TestResult};
@@ -36,16 +37,6 @@ pub const CHECKS: [(&str, Check); 18] = [
     ("stores are copied by identity", stores_are_copied_by_identity),
     ("many open a new store at once", many_open_a_new_store_at_once),
 ];
-
-/// A run of `check` on a real drive.
-pub fn checked() -> RunDocument {
-    RunDocument::from_json(include_str!("../../../measurement/tests/documents/run-1-check.json")).unwrap()
-}
-
-/// A run on a model, which has no time and no machine.
-fn modelled() -> RunDocument {
-    RunDocument::from_json(include_str!("../../../measurement/tests/documents/run-1-model.json")).unwrap()
-}
 
 /// Equal, also as text; a difference is not printed, because histograms have tens of thousands of cells.
 fn same(here: &RunDocument, there: &RunDocument) {

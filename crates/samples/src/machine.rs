@@ -1,31 +1,32 @@
-//! Machines for tests: results made from a few latencies, and the facts that go with them.
+//! Machines that judgement tells apart, each with results made of a few latencies, and facts.
 
 use std::path::PathBuf;
 
+use SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
 use drive::{
-    Backing, BlockDevice, DeviceNumber, HostFacts, MountTable, NoBlockDevice, Partition, Place, PlaceKind, Queue,
-    Space, Transport, Virtualisation, WriteCache,
+    Backing, BlockDevice, HostFacts, NoBlockDevice, Partition, Place, Space, Transport, Virtualisation, WriteCache,
 };
 use measurement::result::Measured;
-use measurement::{CpuUse, DeviceProof, Ended, Histogram, Histograms, Proof, Series, TestResult, WorkloadRecord};
+use measurement::{DeviceProof, Histogram, Histograms, Series, TestResult};
 use workload::{BlockBytes, Jobs, Pattern, SyncMethod, Test, Work, Workload};
 
-use crate::Case;
+use crate::measured::measured;
+use crate::place::{device, directory, drive};
 
 /// A machine and what was measured on it.
 #[derive(Debug, Clone)]
-pub(crate) struct Machine {
-    pub(crate) results: Vec<TestResult>,
-    pub(crate) place: Option<Place>,
-    pub(crate) host: HostFacts,
+pub struct Machine {
+    /// One for each test that was measured.
+    pub results: Vec<TestResult>,
+    /// What the target is on.
+    pub place: Option<Place>,
+    /// The facts of its host.
+    pub host: HostFacts,
 }
 
 impl Machine {
-    pub(crate) fn case(&self) -> Case<'_> {
-        Case::new(&self.results, self.place.as_ref(), &self.host)
-    }
-
-    pub(crate) fn measure(mut self, tests: impl IntoIterator<Item = Run>) -> Machine {
+    /// With the results of these tests as well.
+    pub fn measure(mut self, tests: impl IntoIterator<Item = Run>) -> Machine {
         self.results.extend(tests.into_iter().map(Run::result));
         self
     }
@@ -33,7 +34,7 @@ impl Machine {
 
 /// What one test measures, in few numbers.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
+pub struct Run {
     pattern: Pattern,
     block_bytes: u64,
     sync: SyncMethod,
@@ -41,7 +42,6 @@ pub(crate) struct Run {
     first_us: f64,
     sync_us: f64,
     flushes_per_commit: Option<f64>,
-    engine: &'static str,
     direct: bool,
     size_bytes: u64,
     note: Option<&'static str>,
@@ -52,7 +52,7 @@ pub(crate) struct Run {
 }
 
 /// A random write of 4 KiB that takes `write_us`, and where it is synced by a call another `sync_us`.
-pub(crate) fn write(sync: SyncMethod, write_us: f64, sync_us: f64) -> Run {
+pub fn write(sync: SyncMethod, write_us: f64, sync_us: f64) -> Run {
     Run {
         pattern: Pattern::RandWrite,
         block_bytes: 4096,
@@ -61,7 +61,6 @@ pub(crate) fn write(sync: SyncMethod, write_us: f64, sync_us: f64) -> Run {
         first_us: write_us,
         sync_us,
         flushes_per_commit: None,
-        engine: "psync",
         direct: true,
         size_bytes: 1 << 30,
         note: None,
@@ -73,53 +72,61 @@ pub(crate) fn write(sync: SyncMethod, write_us: f64, sync_us: f64) -> Run {
 }
 
 /// A random read of 4 KiB.
-pub(crate) fn read(read_us: f64) -> Run {
+pub fn read(read_us: f64) -> Run {
     Run { pattern: Pattern::RandRead, ..write(SyncMethod::None, read_us, 0.0) }
 }
 
 impl Run {
-    pub(crate) fn flushes(self, per_commit: f64) -> Run {
+    /// With so many flushes seen by the device for each commit.
+    pub fn flushes(self, per_commit: f64) -> Run {
         Run { flushes_per_commit: Some(per_commit), ..self }
     }
 
-    pub(crate) fn block(self, block_bytes: u64) -> Run {
+    /// With blocks of so many bytes.
+    pub fn block(self, block_bytes: u64) -> Run {
         Run { block_bytes, ..self }
     }
 
-    pub(crate) fn sequential(self) -> Run {
+    /// One block after the other.
+    pub fn sequential(self) -> Run {
         Run { pattern: Pattern::Write, ..self }
     }
 
-    pub(crate) fn jobs(self, jobs: u64) -> Run {
+    /// In several jobs, together as fast as one.
+    pub fn jobs(self, jobs: u64) -> Run {
         Run { jobs, ..self }
     }
 
-    pub(crate) fn buffered(self, note: &'static str) -> Run {
+    /// Through the page cache, with this note.
+    pub fn buffered(self, note: &'static str) -> Run {
         Run { direct: false, note: Some(note), ..self }
     }
 
-    pub(crate) fn size(self, size_bytes: u64) -> Run {
+    /// On an area of so many bytes.
+    pub fn size(self, size_bytes: u64) -> Run {
         Run { size_bytes, ..self }
     }
 
     /// This share of the operations takes this many times as long.
-    pub(crate) fn slow(self, slow_share: f64, slow_factor: f64) -> Run {
+    pub fn slow(self, slow_share: f64, slow_factor: f64) -> Run {
         Run { slow_share, slow_factor, ..self }
     }
 
-    pub(crate) fn drifting(self) -> Run {
+    /// At a rate that falls from second to second.
+    pub fn drifting(self) -> Run {
         Run { iops_by_second: [2.0, 1.8, 1.5, 1.2, 1.0, 0.8], ..self }
     }
 
-    pub(crate) fn result(self) -> TestResult {
+    /// The result.
+    pub fn result(self) -> TestResult {
         let mut workload = Workload::new(self.pattern, BlockBytes::new(self.block_bytes).unwrap());
         workload.sync = self.sync;
         workload.jobs = Jobs::new(self.jobs).unwrap();
         workload.direct = self.direct;
         workload.size = workload::Area::Bytes(self.size_bytes);
         let test = Test::alone(workload.title(), Work::Blocks(workload));
+        let mut base = measured(&test, self.samples);
 
-        let reads = !self.pattern.writes();
         let by_call = self.sync.call().is_some();
         let (mut first, mut sync, mut commit) = (Histogram::new(), Histogram::new(), Histogram::new());
         let mut total_us = 0.0;
@@ -134,100 +141,43 @@ impl Run {
             commit.record(((first_us + sync_us) * 1e3) as u64);
             total_us += first_us + sync_us;
         }
-        let durable = self.sync.is_durable() && !reads;
-        let commits = if durable { self.samples } else { 0 };
-        let device = self.flushes_per_commit.map(|per_commit| DeviceProof {
+        let durable = base.proof.commits > 0;
+        base.proof.device = self.flushes_per_commit.map(|per_commit| DeviceProof {
             reads: 0,
             writes: self.samples,
             bytes_written: self.samples * self.block_bytes,
-            flushes: Some((per_commit * commits as f64) as u64),
+            flushes: Some((per_commit * base.proof.commits as f64) as u64),
             flush_mean_us: None,
             flushes_per_commit: Some(per_commit),
             bytes_per_byte: Some(1.0),
         });
-        let elapsed_s = total_us / 1e6 / self.jobs as f64;
         let p50_us = self.first_us + self.sync_us;
         let iops: Vec<f64> = self.iops_by_second.iter().map(|factor| factor * 1e6 / p50_us).collect();
         let latency_us: Vec<Option<f64>> = self.iops_by_second.iter().map(|factor| Some(p50_us / factor)).collect();
-        TestResult::new(
-            &test.name,
-            Measured {
-                workload: WorkloadRecord::of(&test),
-                engine: self.engine,
-                elapsed_s,
-                turns: None,
-                bytes: self.samples * self.block_bytes,
-                histograms: Histograms {
-                    read: reads.then(|| first.clone()),
-                    write: (!reads).then(|| first.clone()),
-                    sync: (durable && by_call).then_some(sync),
-                    commit: durable.then_some(commit),
-                },
-                series: Series { iops, commit_p50_us: latency_us.clone(), commit_p99_us: latency_us, ..Series::new() },
-                proof: Proof {
-                    reads: if reads { self.samples } else { 0 },
-                    writes: if reads { 0 } else { self.samples },
-                    syncs: if by_call { commits } else { 0 },
-                    commits,
-                    device,
-                },
-                cpu: CpuUse { user_s: 0.0, system_s: 0.0 },
-                ended: Ended::Limit,
-                notes: self.note.map(str::to_owned).into_iter().collect(),
+        let measured = Measured {
+            elapsed_s: total_us / 1e6 / self.jobs as f64,
+            histograms: Histograms {
+                read: (base.proof.reads > 0).then(|| first.clone()),
+                write: (base.proof.writes > 0).then_some(first),
+                sync: (durable && by_call).then_some(sync),
+                commit: durable.then_some(commit),
             },
-        )
+            series: Series { iops, commit_p50_us: latency_us.clone(), commit_p99_us: latency_us, ..Series::new() },
+            notes: self.note.map(str::to_owned).into_iter().collect(),
+            ..base
+        };
+        TestResult::new(&test.name, measured)
     }
 }
 
-/// A drive that says nothing of itself but its name and its bus.
-pub(crate) fn drive(name: &str, transport: Transport) -> BlockDevice {
-    BlockDevice {
-        device: DeviceNumber { major: 8, minor: 0 },
-        name: name.to_owned(),
-        path: PathBuf::from(format!("/dev/{name}")),
-        partition: None,
-        transport,
-        layer: None,
-        model: None,
-        vendor: None,
-        serial: None,
-        firmware: None,
-        size_bytes: Some(1_000_204_886_016),
-        read_only: Some(false),
-        queue: Queue {
-            rotational: Some(false),
-            write_cache: Some(WriteCache::WriteBack),
-            fua: Some(false),
-            ..Queue::default()
-        },
-        cache_type: None,
-        backing_file: None,
-        layers: Vec::new(),
-        holders: Vec::new(),
-    }
+/// `/srv/db`, where a filesystem with this backing is mounted.
+fn mounted(fs_type: &str, options: &str, backing: Backing) -> Place {
+    let space = Space { total_bytes: 1 << 40, free_bytes: 1 << 39, available_bytes: 1 << 39 };
+    Place { space: Some(space), ..directory("/srv/db", "/srv/db", fs_type, options, backing) }
 }
 
-/// The directory `/srv/db` on a filesystem of its own.
-pub(crate) fn mounted(fs_type: &str, options: &str, backing: Backing) -> Place {
-    let source = match &backing {
-        Backing::BlockDevice(device) => device.path.display().to_string(),
-        Backing::NoBlockDevice(_) => fs_type.to_owned(),
-    };
-    let line = format!("40 1 8:1 / /srv/db rw,relatime - {fs_type} {source} {options}\n");
-    let mount = MountTable::parse(line.as_bytes()).unwrap().mounts().first().cloned();
-    Place {
-        path: PathBuf::from("/srv/db"),
-        kind: PlaceKind::Directory,
-        device: DeviceNumber { major: 8, minor: 1 },
-        mount,
-        backing,
-        space: Some(Space { total_bytes: 1 << 40, free_bytes: 1 << 39, available_bytes: 1 << 39 }),
-        direct_io: None,
-        size_bytes: None,
-    }
-}
-
-pub(crate) fn on(fs_type: &str, options: &str, drive: BlockDevice) -> Machine {
+/// `/srv/db` on a drive, and no results yet.
+pub fn on(fs_type: &str, options: &str, drive: BlockDevice) -> Machine {
     Machine {
         results: Vec::new(),
         place: Some(mounted(fs_type, options, Backing::BlockDevice(Box::new(drive)))),
@@ -235,20 +185,13 @@ pub(crate) fn on(fs_type: &str, options: &str, drive: BlockDevice) -> Machine {
     }
 }
 
-pub(crate) fn raw(drive: BlockDevice) -> Machine {
-    let mut machine = on("ext4", "rw", drive);
-    let place = machine.place.as_mut().unwrap();
-    place.path = PathBuf::from("/dev/nvme1n1");
-    place.kind = PlaceKind::BlockDevice;
-    place.mount = None;
-    place.space = None;
-    machine
+/// A raw drive, and no results yet.
+pub fn raw(drive: BlockDevice) -> Machine {
+    Machine { results: Vec::new(), place: Some(device(drive)), host: HostFacts::default() }
 }
 
-use SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
-
 /// An enterprise NVMe drive: its flush is a formality.
-pub(crate) fn protected_nvme() -> Machine {
+pub fn protected_nvme() -> Machine {
     let mut nvme = drive("nvme0n1", Transport::Nvme);
     nvme.model = Some("KIOXIA KCD61LUL3T84".to_owned());
     nvme.queue.fua = Some(true);
@@ -264,7 +207,7 @@ pub(crate) fn protected_nvme() -> Machine {
 }
 
 /// A consumer NVMe drive with ext4: each flush programs flash, and `fsync` adds a journal commit.
-pub(crate) fn consumer_nvme() -> Machine {
+pub fn consumer_nvme() -> Machine {
     let mut nvme = drive("nvme0n1p2", Transport::Nvme);
     nvme.partition =
         Some(Partition { number: Some(2), start_bytes: None, disk: "nvme0n1".to_owned(), disk_device: None });
@@ -282,7 +225,7 @@ pub(crate) fn consumer_nvme() -> Machine {
 }
 
 /// A 7200 rpm disk with its cache on.
-pub(crate) fn disk() -> Machine {
+pub fn disk() -> Machine {
     let mut disk = drive("sda", Transport::Sata);
     disk.model = Some("TOSHIBA MG07ACA14TE".to_owned());
     disk.queue.rotational = Some(true);
@@ -296,7 +239,7 @@ pub(crate) fn disk() -> Machine {
 }
 
 /// A cloud's network volume whose virtio disk says that it rotates.
-pub(crate) fn cloud_volume() -> Machine {
+pub fn cloud_volume() -> Machine {
     let mut disk = drive("vda", Transport::Virtio);
     disk.queue.rotational = Some(true);
     let mut machine = on("ext4", "rw", disk).measure([
@@ -311,7 +254,7 @@ pub(crate) fn cloud_volume() -> Machine {
 }
 
 /// A virtual disk whose host confirms flushes and does nothing.
-pub(crate) fn lying_virtual_disk() -> Machine {
+pub fn lying_virtual_disk() -> Machine {
     let mut machine = on("xfs", "rw", drive("vdb", Transport::Virtio)).measure([
         write(NoSync, 52.0, 0.0),
         write(Fsync, 53.0, 24.0).flushes(1.0),
@@ -324,7 +267,7 @@ pub(crate) fn lying_virtual_disk() -> Machine {
 }
 
 /// A virtual disk that declares no volatile cache.
-pub(crate) fn cacheless_virtual_disk() -> Machine {
+pub fn cacheless_virtual_disk() -> Machine {
     let mut disk = drive("vda", Transport::Virtio);
     disk.queue.write_cache = Some(WriteCache::WriteThrough);
     let mut machine = on("ext4", "rw", disk).measure([
@@ -339,7 +282,7 @@ pub(crate) fn cacheless_virtual_disk() -> Machine {
 }
 
 /// A consumer SSD with ext4 mounted without barriers.
-pub(crate) fn without_barriers() -> Machine {
+pub fn without_barriers() -> Machine {
     let mut ssd = drive("sdb", Transport::Sata);
     ssd.model = Some("CT1000MX500SSD1".to_owned());
     on("ext4", "rw,nobarrier", ssd).measure([
@@ -352,7 +295,7 @@ pub(crate) fn without_barriers() -> Machine {
 }
 
 /// A directory in memory.
-pub(crate) fn tmpfs() -> Machine {
+pub fn tmpfs() -> Machine {
     const NOTE: &str = "O_DIRECT is refused here, so that the page cache took part.";
     let memory = Backing::NoBlockDevice(NoBlockDevice::Memory { fs_type: "tmpfs".to_owned() });
     let machine =
@@ -366,7 +309,7 @@ pub(crate) fn tmpfs() -> Machine {
 }
 
 /// The consumer NVMe drive while another program copies files: two speeds, a drift, a long tail.
-pub(crate) fn noisy() -> Machine {
+pub fn noisy() -> Machine {
     let mut machine = consumer_nvme();
     machine.results.clear();
     machine.measure([
@@ -379,7 +322,7 @@ pub(crate) fn noisy() -> Machine {
 }
 
 /// A virtual machine's disk between which and the kernel something swallows flushes.
-pub(crate) fn swallowed_flushes() -> Machine {
+pub fn swallowed_flushes() -> Machine {
     on("ext4", "rw", drive("sdc", Transport::Scsi)).measure([
         write(NoSync, 40.0, 0.0),
         write(Fsync, 41.0, 3.0).flushes(0.0),
@@ -389,7 +332,7 @@ pub(crate) fn swallowed_flushes() -> Machine {
 }
 
 /// A container's root.
-pub(crate) fn overlay() -> Machine {
+pub fn overlay() -> Machine {
     let upper = Some(PathBuf::from("/var/lib/containers/overlay/7/diff"));
     let overlay = Backing::NoBlockDevice(NoBlockDevice::Overlay { upper });
     let mut machine =

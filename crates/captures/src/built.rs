@@ -1,82 +1,9 @@
-//! Machines laid out in temporary directories: the parts of procfs and sysfs that this crate reads, with the same links
-//! as the real ones.
+//! Small machines, built device by device.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-
-use tempfile::TempDir;
-
-use crate::SystemRoot;
-
-/// A tree of procfs and sysfs, removed on drop. Places are written below `sys/devices`.
-pub(crate) struct Machine(TempDir);
-
-impl Machine {
-    pub(crate) fn new() -> Self {
-        Machine(tempfile::tempdir().unwrap())
-    }
-
-    pub(crate) fn root(&self) -> SystemRoot {
-        SystemRoot::new(self.0.path())
-    }
-
-    /// Writes one file; `path` is absolute, as on the machine.
-    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
-        let path = self.root().path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-        self
-    }
-
-    pub(crate) fn attribute(&self, place: &str, file: &str, content: &[u8]) -> &Self {
-        self.file(&format!("sys/devices/{place}/{file}"), content)
-    }
-
-    pub(crate) fn mounts(&self, lines: &str) -> &Self {
-        self.file("proc/self/mountinfo", lines)
-    }
-
-    pub(crate) fn swaps(&self, lines: &str) -> &Self {
-        self.file("proc/swaps", format!("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n{lines}"))
-    }
-
-    /// A disk (or, with the attribute `partition`, a partition) with its links in `sys/dev/block`, `sys/class/block`
-    /// and `sys/block`.
-    pub(crate) fn disk(&self, place: &str, device: &str, attributes: &[(&str, &str)]) -> &Self {
-        let name = Path::new(place).file_name().unwrap().to_str().unwrap();
-        self.attribute(place, "dev", format!("{device}\n").as_bytes());
-        for (file, value) in attributes {
-            self.attribute(place, file, format!("{value}\n").as_bytes());
-        }
-        let target = format!("sys/devices/{place}");
-        self.link(&format!("sys/dev/block/{device}"), &target);
-        self.link(&format!("sys/class/block/{name}"), &target);
-        if !attributes.iter().any(|(file, _)| *file == "partition") {
-            self.link(&format!("sys/block/{name}"), &target);
-        }
-        self
-    }
-
-    /// Puts the device at `upper` on the one at `lower`: `slaves` downwards, `holders` upwards.
-    pub(crate) fn stack(&self, upper: &str, lower: &str) -> &Self {
-        let name = |place: &str| Path::new(place).file_name().unwrap().to_str().unwrap().to_owned();
-        self.link(&format!("sys/devices/{upper}/slaves/{}", name(lower)), &format!("sys/devices/{lower}"));
-        self.link(&format!("sys/devices/{lower}/holders/{}", name(upper)), &format!("sys/devices/{upper}"));
-        self
-    }
-
-    /// A relative link, as sysfs makes them.
-    pub(crate) fn link(&self, from: &str, to: &str) {
-        let up = "../".repeat(from.split('/').count() - 1);
-        let from = self.root().path(from);
-        fs::create_dir_all(from.parent().unwrap()).unwrap();
-        symlink(format!("{up}{to}"), from).unwrap();
-    }
-}
+use crate::Machine;
 
 /// A laptop: one NVMe drive, ext4 on its second partition, swap on its third.
-pub(crate) fn laptop() -> Machine {
+pub fn laptop() -> Machine {
     const DISK: &str = "pci0000:00/0000:00:06.0/0000:02:00.0/nvme/nvme0/nvme0n1";
     let machine = Machine::new();
     machine
@@ -142,7 +69,7 @@ pub(crate) fn laptop() -> Machine {
 
 /// A server: two SATA SSDs, RAID1 over their second partitions, dm-crypt on that, LVM on that, xfs in a volume. The
 /// first partition of each drive is a spare.
-pub(crate) fn raid_server() -> Machine {
+pub fn raid_server() -> Machine {
     let machine = Machine::new();
     for (index, name, serial) in [(0, "sda", "PHYF0001"), (1, "sdb", "PHYF0002")] {
         let disk = format!(
@@ -215,7 +142,7 @@ pub(crate) fn raid_server() -> Machine {
 }
 
 /// A virtual machine at a cloud provider: a virtio disk that says it rotates, without partitions.
-pub(crate) fn cloud_vm() -> Machine {
+pub fn cloud_vm() -> Machine {
     let machine = Machine::new();
     machine
         .disk(
@@ -242,7 +169,7 @@ pub(crate) fn cloud_vm() -> Machine {
 }
 
 /// A container: overlay as root, the host's disk bound in at `/data`.
-pub(crate) fn container() -> Machine {
+pub fn container() -> Machine {
     let machine = cloud_vm();
     machine.mounts(
         "\

@@ -1,0 +1,88 @@
+//! The two kinds of sockets that NBD clients connect through, and the listeners that accept them.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+
+/// Where NBD clients come from.
+#[derive(Debug)]
+pub enum Listener {
+    /// A unix socket.
+    Unix(UnixListener),
+    /// TCP.
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    pub(super) fn accept(&self) -> io::Result<Socket> {
+        match self {
+            Listener::Unix(listener) => Ok(Socket::Unix(listener.accept()?.0)),
+            Listener::Tcp(listener) => Ok(Socket::Tcp(listener.accept()?.0)),
+        }
+    }
+
+    pub(super) fn prepare(&self) -> io::Result<()> {
+        match self {
+            Listener::Unix(listener) => listener.set_nonblocking(true),
+            Listener::Tcp(listener) => listener.set_nonblocking(true),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Unix(listener) => listener.as_fd(),
+            Listener::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// Either kind of socket.
+#[derive(Debug)]
+pub enum Socket {
+    /// A unix socket.
+    Unix(UnixStream),
+    /// TCP.
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    /// Sets it up for a server: nothing blocks, and answers are not held back to be sent together (`TCP_NODELAY`).
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn prepare(&self) -> io::Result<()> {
+        match self {
+            Socket::Unix(stream) => stream.set_nonblocking(true),
+            Socket::Tcp(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_nonblocking(true)
+            }
+        }
+    }
+
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.read(buffer),
+            Socket::Tcp(stream) => stream.read(buffer),
+        }
+    }
+
+    pub(super) fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.write(data),
+            Socket::Tcp(stream) => stream.write(data),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Unix(stream) => stream.as_fd(),
+            Socket::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Run documents.
+
+use std::collections::BTreeMap;
+
+use drive::HostFacts;
+use measurement::document::SCHEMA;
+use measurement::{RunDocument, TargetRecord, TestResult};
+
+/// A `check` of a host and a drive that version 0.1.0 wrote.
+pub const CHECKED: &str = include_str!("../../measurement/tests/documents/run-1-check.json");
+/// A `check` of a model that version 0.1.0 wrote.
+pub const MODELLED: &str = include_str!("../../measurement/tests/documents/run-1-model.json");
+
+/// [`CHECKED`].
+pub fn checked() -> RunDocument {
+    RunDocument::from_json(CHECKED).unwrap()
+}
+
+/// [`MODELLED`].
+pub fn modelled() -> RunDocument {
+    RunDocument::from_json(MODELLED).unwrap()
+}
+
+/// A run of `quick` with these results, not judged.
+pub fn document(results: Vec<TestResult>) -> RunDocument {
+    RunDocument {
+        schema: SCHEMA.to_owned(),
+        flushmark: "0.1.0".to_owned(),
+        started_at: "2026-11-20T19:30:00Z".to_owned(),
+        source: None,
+        merged_runs: None,
+        suite: "quick".to_owned(),
+        smoke: false,
+        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },
+        host: HostFacts::default(),
+        drive: None,
+        drives: Vec::new(),
+        results,
+        skipped: Vec::new(),
+        findings: Vec::new(),
+        fitness: BTreeMap::new(),
+    }
+}

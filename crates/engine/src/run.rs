@@ -4,7 +4,9 @@ mod blocks;
 
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
-use measurement::{DeviceProof, Ended, Headline, Outcome, Progress, Proof, SortFigures, TestResult, WorkloadRecord};
+use measurement::{
+    DeviceProof, Ended, Headline, Outcome, Progress, Proof, SortFigures, TargetKind, TestResult, WorkloadRecord,
+};
 use workload::{Content, EngineChoice, Layout, SortWork, Step, StepProgram, Test, Work, format_bytes};
 
 use std::time::{Duration, Instant};
@@ -108,9 +110,11 @@ impl Run<'_> {
         program: &StepProgram,
         observe: &mut dyn FnMut(&Progress),
     ) -> Result<Vec<TestResult>, NotRun> {
-        match self.target.kind_name() {
-            "null" => return Err(NotRun::Skip("a step program works on files, and null: has none".to_owned())),
-            "directory" => {}
+        match self.target.kind() {
+            TargetKind::Null => {
+                return Err(NotRun::Skip("a step program works on files, and null: has none".to_owned()));
+            }
+            TargetKind::Directory => {}
             _ if program.runs_without_directory() => {}
             _ => {
                 let because = "this step program makes, grows or removes files and needs a directory as its target";
@@ -169,7 +173,7 @@ impl Run<'_> {
     ) -> Result<Vec<TestResult>, NotRun> {
         let (jobs, block_bytes) = (sort.jobs.get(), u64::from(sort.block_bytes.get()));
         let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
-        let carrier = if self.target.kind_name() == "null" { Carrier::Null } else { Carrier::Psync };
+        let carrier = if self.target.kind() == TargetKind::Null { Carrier::Null } else { Carrier::Psync };
         limits::open_files(jobs, 2)?;
         let kept_bytes = if carrier == Carrier::Null { room_bytes } else { 0 };
         limits::memory_of_sorts(jobs, sort.memory_bytes.saturating_add(kept_bytes))?;

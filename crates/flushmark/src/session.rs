@@ -69,7 +69,7 @@ impl Session {
         let document = RunDocument {
             schema: measurement::document::SCHEMA.to_owned(),
             flushmark: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: bench.started_at(),
+            started_at: measurement::started_at::write(bench.began()),
             source: None,
             merged_runs: None,
             suite: plan.name.clone(),

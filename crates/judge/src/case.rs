@@ -3,7 +3,7 @@
 use drive::host::Controller;
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, PlaceKind, Transport, WriteCache};
 use measurement::{LatencySummary, TestResult};
-use workload::{Layout, Pattern, Submission, SyncMethod};
+use workload::{Layout, Pattern, Submission, SyncMethod, TargetName};
 
 use crate::audit::is_raid;
 
@@ -156,7 +156,8 @@ impl<'a> Case<'a> {
 
     /// Whether the target is a model.
     pub fn is_modelled(&self) -> bool {
-        self.device().is_some_and(BlockDevice::is_modelled)
+        let name = self.device().and_then(|device| device.path.to_str());
+        name.is_some_and(|name| matches!(TargetName::parse(name), TargetName::Model(_)))
     }
 
     /// Whether the target is a block device without a filesystem.

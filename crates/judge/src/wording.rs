@@ -1,7 +1,7 @@
 //! Numbers and names as people read them.
 
 use measurement::{Evidence, TestResult};
-use workload::{Submission, SyncMethod};
+use workload::{Submission, SyncMethod, TargetName};
 
 /// `0.7 µs`, `42 µs`, `1.74 ms`, `12.5 ms`, `1.2 s`: three significant digits, as many as are kept.
 pub(crate) fn latency(us: f64) -> String {
@@ -42,10 +42,9 @@ fn three_digits(value: f64) -> String {
 
 /// How a person switches the write cache of a drive: by a command, or for a model in the target's name.
 pub(crate) fn switch_cache(setting: &str, disk: &str) -> String {
-    if disk.starts_with("sim:") {
-        format!("`--target {disk},write-cache={setting}`")
-    } else {
-        format!("`flushmark cache {setting} {disk}`")
+    match TargetName::parse(disk) {
+        TargetName::Model(_) => format!("`--target {disk},write-cache={setting}`"),
+        TargetName::Path(_) | TargetName::Null => format!("`flushmark cache {setting} {disk}`"),
     }
 }
 

@@ -4,7 +4,8 @@ use drive::HostFacts;
 use measurement::document::SCHEMA;
 use measurement::result::Measured;
 use measurement::{
-    CpuUse, Ended, Histogram, Histograms, Proof, RunDocument, Series, TargetRecord, TestResult, WorkloadRecord,
+    CpuUse, Ended, Histogram, Histograms, Proof, RunDocument, Series, TargetKind, TargetRecord, TestResult,
+    WorkloadRecord,
 };
 use workload::{SyncMethod, Test, Work};
 
@@ -81,7 +82,7 @@ pub(crate) fn document(results: Vec<TestResult>) -> RunDocument {
         merged_runs: None,
         suite: "quick".to_owned(),
         smoke: false,
-        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },
+        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: TargetKind::Directory },
         host,
         drive: None,
         drives: Vec::new(),

@@ -1,7 +1,7 @@
 //! What `check` prints once it has measured.
 
 use judge::Case;
-use measurement::{Grade, RunDocument, TestResult, Use};
+use measurement::{Grade, RunDocument, TargetKind, TestResult, Use};
 use workload::Pattern;
 
 use crate::columns::{Cell, Column, Columns};
@@ -82,7 +82,7 @@ fn next_command(document: &RunDocument) -> String {
     let target = judge::shell_word(&document.target.given);
     // Only what holds somebody's data asks for it: a directory gets a file of its own, `null:` nothing at all.
     let destroys =
-        if matches!(document.target.kind.as_str(), "file" | "block-device") { " --destroy-data" } else { "" };
+        if matches!(document.target.kind, TargetKind::File | TargetKind::BlockDevice) { " --destroy-data" } else { "" };
     let grade = |fit_for| document.fitness.get(&fit_for).map(|fitness| fitness.grade);
     let (suite, why) = if grade(Use::General) == Some(Grade::Unknown) {
         ("quick", "to measure again")
@@ -101,16 +101,16 @@ mod tests {
 
     #[test]
     fn the_next_command_can_be_pasted() {
-        let next = |given: &str, kind: &str| {
+        let next = |given: &str, kind: TargetKind| {
             let mut document = samples::document(samples::quick());
             document.target.given = given.to_owned();
-            document.target.kind = kind.to_owned();
+            document.target.kind = kind;
             next_command(&document)
         };
-        insta::assert_snapshot!(next("/srv/my data", "directory"), @"Next: flushmark run wal --target '/srv/my data'   (to see which sync method costs least here)");
-        insta::assert_snapshot!(next("it's", "file"), @r"Next: flushmark run wal --target 'it'\''s' --destroy-data   (to see which sync method costs least here)");
-        insta::assert_snapshot!(next("/dev/sdx", "block-device"), @"Next: flushmark run wal --target /dev/sdx --destroy-data   (to see which sync method costs least here)");
-        insta::assert_snapshot!(next("null:", "null"), @"Next: flushmark run wal --target null:   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("/srv/my data", TargetKind::Directory), @"Next: flushmark run wal --target '/srv/my data'   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("it's", TargetKind::File), @r"Next: flushmark run wal --target 'it'\''s' --destroy-data   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("/dev/sdx", TargetKind::BlockDevice), @"Next: flushmark run wal --target /dev/sdx --destroy-data   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("null:", TargetKind::Null), @"Next: flushmark run wal --target null:   (to see which sync method costs least here)");
     }
 
     #[test]

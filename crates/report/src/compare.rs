@@ -65,8 +65,7 @@ fn described(group: &GroupRecord) -> String {
     };
     let day = |time: &str| time.split('T').next().unwrap_or(time).to_owned();
     let when = match (day(&group.from), day(&group.until)) {
-        // A model takes no time, and of some imported results nobody knows theirs.
-        (from, _) if from == "1970-01-01" => String::new(),
+        _ if measurement::started_at::read(&group.from).is_none() => String::new(),
         (from, until) if from == until => format!(", {}", group.from.replace('T', " ").replace('Z', " UTC")),
         (from, until) => format!(", {from} to {until}"),
     };

@@ -17,8 +17,8 @@ pub fn markdown(document: &RunDocument) -> String {
     if let Some(drive) = drive {
         text += &format!(" on {}", escaped(&drive));
     }
-    // The day is enough for a ticket; a run on a model has none.
-    let day = document.started_at.split('T').next().filter(|day| *day != "1970-01-01");
+    // The day is enough for a ticket.
+    let day = document.began().map(|began| began.strftime("%Y-%m-%d"));
     let tool = source.map(|source| source.tool.as_str()).filter(|tool| *tool != "flushmark");
     let by = tool.map_or(format!("flushmark {}", document.flushmark), |tool| {
         format!("{tool}, read by flushmark {}", document.flushmark)

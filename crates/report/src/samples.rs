@@ -9,8 +9,8 @@ use drive::{
 use measurement::document::SCHEMA;
 use measurement::result::Measured;
 use measurement::{
-    CpuUse, DeviceProof, Ended, Histogram, Histograms, Proof, RunDocument, Series, SortFigures, TargetRecord,
-    TestResult, WorkloadRecord,
+    CpuUse, DeviceProof, Ended, Histogram, Histograms, Proof, RunDocument, Series, SortFigures, TargetKind,
+    TargetRecord, TestResult, WorkloadRecord,
 };
 use workload::{OpenFlag, Step, StepProgram, SyncCall, SyncMethod, Test, Work};
 
@@ -178,7 +178,7 @@ pub(crate) fn document(results: Vec<TestResult>) -> RunDocument {
         merged_runs: None,
         suite: "quick".to_owned(),
         smoke: false,
-        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },
+        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: TargetKind::Directory },
         host,
         drive: None,
         drives: Vec::new(),

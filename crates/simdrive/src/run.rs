@@ -19,7 +19,7 @@ use catalogue::model::{Filesystem, Model};
 use measurement::result::Measured;
 use measurement::{CpuUse, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult, WorkloadRecord};
 use workload::{
-    Layout, Limit, Parts, Room, Sharing, StepProgram, Test, Until, Work, Workload, WriteCache, format_bytes,
+    Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test, Until, Work, Workload, WriteCache, format_bytes,
 };
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
@@ -207,7 +207,7 @@ impl Machine {
 
     /// Its name as a target.
     pub fn target(&self) -> String {
-        format!("sim:{}", self.model.model)
+        TargetName::Model(&self.model.model).to_string()
     }
 
     /// The drive as it stands before a test.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use catalogue::Model;
 use measurement::result::RateRecord;
-use measurement::{Ended, Outcome, RunDocument, TestResult};
+use measurement::{Ended, Outcome, RunDocument, TargetKind, TestResult};
 use simdrive::fit::knobs::KNOBS;
 use simdrive::fit::measured::{Unfit, samples, start};
 use simdrive::fit::{PASSES, fit, misfit};
@@ -44,7 +44,7 @@ fn document(model: &Model) -> RunDocument {
         merged_runs: None,
         suite: "test".to_owned(),
         smoke: false,
-        target: measurement::TargetRecord { given: "/dev/sdx".to_owned(), kind: "device".to_owned() },
+        target: measurement::TargetRecord { given: "/dev/sdx".to_owned(), kind: TargetKind::BlockDevice },
         host: drive::HostFacts::default(),
         drive: None,
         drives: Vec::new(),
@@ -131,7 +131,7 @@ fn what_a_model_needs_is_asked_for() {
     assert!(samples(&blocks).is_ok());
     assert_eq!(samples(&RunDocument { smoke: true, ..whole.clone() }), Err(Unfit::Smoke));
     let mut null = whole;
-    null.target.kind = "null".to_owned();
+    null.target.kind = TargetKind::Null;
     assert_eq!(samples(&null), Err(Unfit::NoDrive("/dev/sdx".to_owned())));
 }
 

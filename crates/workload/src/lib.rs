@@ -9,6 +9,7 @@
 //! | [`size`] | byte sizes and durations as people write them |
 //! | [`pattern`] | which block comes next: `read`, `randwrite`, … |
 //! | [`sync`] | how a write is made durable: `fsync`, `o_dsync`, … |
+//! | [`target`] | how users name a target |
 //! | [`write_cache`] | the setting of the drive's volatile cache that a test asks for |
 //! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
 //! | [`order`] | orders of blocks beyond the plain ones: gaps, backwards, popular blocks, zones |
@@ -36,6 +37,7 @@ pub mod sort;
 pub mod steps;
 pub mod suites;
 pub mod sync;
+pub mod target;
 pub mod unseen;
 pub mod write_cache;
 
@@ -52,4 +54,5 @@ pub use sizes::{BlockSizes, SizeShare};
 pub use sort::{SortKeys, SortWork};
 pub use steps::{FileSpec, Placement, Step, StepProgram};
 pub use sync::{OpenFlag, SyncCall, SyncMethod};
+pub use target::TargetName;
 pub use write_cache::WriteCache;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use engine::Options;
 use workload::plan::PlanError;
-use workload::{Plan, suites};
+use workload::{Plan, TargetName, suites};
 
 use super::{deliver, expect_output, look, print};
 use crate::args::RunArgs;
@@ -114,12 +114,11 @@ fn fio(read: Result<Plan, PlanError>) -> anyhow::Result<Plan> {
 
 /// The directory of a file that does not exist: fio would make it there, and so do we, under a name of our own.
 fn place_of_file(name: &str) -> Option<String> {
-    let path = Path::new(name);
+    let TargetName::Path(path) = TargetName::parse(name) else { return None };
+    let path = Path::new(path);
     // A device that does not exist is a slip of the pen.
     let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
-    // Nor are null: and the models files.
-    let is_no_path = name == "null:" || name.starts_with("sim:");
-    if path.exists() || is_device || is_no_path {
+    if path.exists() || is_device {
         return None;
     }
     let directory = path.parent()?;

@@ -66,7 +66,9 @@ fn section(run: &Running, here: &Location, figures: &mut Figures) -> Markup {
             h2.run-name id={ (id) "-name" } { (run.test) }
             p.meta {
                 "Test " (run.position) " of " (run.tests) " of " b { (run.suite) } " on " b { (run.target) } " · process " (run.process)
-                " · begun " time datetime=(run.started_at) { (run.started_at.replace('T', " ").replace('Z', " UTC")) }
+                @if let Some(began) = measurement::started_at::read(&run.started_at) {
+                    " · begun " time datetime=(began) { (began.strftime("%F %T UTC")) }
+                }
                 @if let (Some(kept), true) = (run.run, is_here) { " · kept as " a href={ "/run/" (kept) } { "run " (kept) } }
             }
             (bar(run, &id))

@@ -1,9 +1,10 @@
 //! Whether a drive's volatile write cache is better off or on, from the same tests under both settings.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::number;
 use workload::{SyncMethod, WriteCache};
 
-use crate::wording::{did, number, switch_cache};
+use crate::wording::{did, switch_cache};
 
 /// Below this factor either way the setting makes no difference that two runs of one test could not make.
 const DIFFERENCE_LEAST: f64 = 1.25;

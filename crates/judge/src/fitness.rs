@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use measurement::{Fitness, Grade, TestResult, Use};
+use workload::number::{latency, number};
 use workload::{Submission, SyncMethod};
 
-use crate::case::{p50_us, summary};
+use crate::case::{Case, p50_us, summary};
 use crate::findings::virtual_flush;
-use crate::wording::{did, latency, number};
-use crate::{Case, FlushPath};
+use crate::flush_path::FlushPath;
+use crate::wording::did;
 
 /// A grade for every use, each with the number that decided it.
 ///

@@ -10,7 +10,7 @@ use measurement::result::Measured;
 use measurement::{CpuUse, DeviceProof, Ended, Histogram, Histograms, Proof, Series, TestResult, WorkloadRecord};
 use workload::{BlockBytes, Jobs, Pattern, SyncMethod, Test, Work, Workload};
 
-use crate::Case;
+use crate::case::Case;
 
 /// A machine and what was measured on it.
 #[derive(Debug, Clone)]

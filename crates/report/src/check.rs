@@ -3,6 +3,7 @@
 use judge::Case;
 use measurement::{Grade, RunDocument, TargetKind, TestResult, Use};
 use workload::Pattern;
+use workload::number::{latency, number};
 
 use crate::columns::{Cell, Column, Columns};
 use crate::distribution::distributions;
@@ -10,7 +11,6 @@ use crate::findings::{findings, fitness};
 use crate::look::Look;
 use crate::nearest::nearest;
 use crate::notes::notes;
-use crate::number::{latency, rate};
 
 /// How many published drives are named.
 const NEAREST: usize = 3;
@@ -45,7 +45,7 @@ fn numbers(results: &[TestResult], look: &Look) -> String {
         let per_commit = result.proof.device.and_then(|device| device.flushes_per_commit);
         table.row([
             Cell::from(result.test.clone()),
-            Cell::from(rate(result.commits_per_s.unwrap_or(result.iops))),
+            Cell::from(number(result.commits_per_s.unwrap_or(result.iops))),
             Cell::maybe(us, |us| latency(us.p50)),
             Cell::maybe(us, |us| latency(us.p99)),
             Cell::maybe(us, |us| latency(us.p99_9)),

@@ -8,11 +8,11 @@ use compare::{Comparison, Direction, GroupRecord, Metric, MetricComparison, Miss
 
 use crate::columns::{Cell, Column, Columns, NONE};
 use crate::look::{Look, paint};
-use crate::number::{latency, rate, seconds, throughput};
 use crate::prose::hanging;
 
 pub use markdown::compare_markdown;
 pub use told::{Told, ToldFigure};
+use workload::number::{latency, number, seconds, throughput};
 
 /// Which figures of each test are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +145,7 @@ fn figure_name(metric: Metric) -> String {
 
 fn value(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::Iops | Metric::CommitsPerS => rate(value),
+        Metric::Iops | Metric::CommitsPerS => number(value),
         Metric::MibPerS => throughput(value),
         Metric::SortS => seconds(value),
         Metric::Latency(..) => latency(value),
@@ -162,7 +162,7 @@ fn ratio(value: f64) -> String {
         value if value < 0.9995 => format!("{value:.3}"),
         value if value < 9.995 => format!("{value:.2}"),
         value if value < 99.95 => format!("{value:.1}"),
-        value => rate(value),
+        value => number(value),
     }
 }
 
@@ -196,7 +196,7 @@ fn fold(ratio: f64) -> String {
     match fold {
         fold if fold < 1.995 => format!("{fold:.2}"),
         fold if fold < 9.95 => format!("{fold:.1}"),
-        fold => rate(fold),
+        fold => number(fold),
     }
 }
 

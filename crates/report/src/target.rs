@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use drive::{Backing, BlockDevice, HostFacts, Mount, Place, PlaceKind, Transport, Virtualisation, WriteCache};
 use measurement::{RunDocument, TargetKind, TargetRecord};
+use workload::number::{about_bytes, capacity, number};
 
 use crate::look::{Look, paint};
-use crate::number::{about_bytes, capacity, ratio};
 use crate::prose::hanging;
 
 /// The kind of target that is no part of this machine.
@@ -160,7 +160,7 @@ fn tested_words(tested_bytes: Option<RangeInclusive<u64>>, place: Option<&Place>
     let (smallest, largest) = tested_bytes?.into_inner();
     let size_bytes = place?.size_bytes.filter(|&bytes| bytes > 0)?;
     let is_all = |bytes: u64| bytes as f64 >= MOST_OF_IT * size_bytes as f64;
-    let share = |bytes: u64| format!("{} %", ratio(bytes as f64 / size_bytes as f64 * 100.0));
+    let share = |bytes: u64| format!("{} %", number(bytes as f64 / size_bytes as f64 * 100.0));
     let words = |bytes: u64| {
         if is_all(bytes) { "all of it".to_owned() } else { format!("{}, {} of it", about_bytes(bytes), share(bytes)) }
     };

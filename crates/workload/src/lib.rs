@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`size`] | byte sizes and durations as people write them |
+//! | [`number`] | measured numbers as people read them |
 //! | [`pattern`] | which block comes next: `read`, `randwrite`, … |
 //! | [`sync`] | how a write is made durable: `fsync`, `o_dsync`, … |
 //! | [`target`] | how users name a target |
@@ -27,6 +28,7 @@
 pub mod access;
 pub mod blocks;
 pub mod fio;
+pub mod number;
 pub mod order;
 pub mod parts;
 pub mod pattern;

@@ -1,10 +1,11 @@
 //! The filesystem is mounted so that syncs send no flush.
 
 use measurement::{Confidence, Evidence, Finding};
+use workload::number::latency;
 
-use crate::case::flushes_per_commit;
-use crate::wording::{latency, median, rounded};
-use crate::{Case, FlushPath};
+use crate::case::{Case, flushes_per_commit};
+use crate::flush_path::FlushPath;
+use crate::wording::{median, rounded};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let FlushPath::SwitchedOffByMount { option } = FlushPath::of(case) else { return None };

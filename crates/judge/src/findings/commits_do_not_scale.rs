@@ -1,11 +1,12 @@
 //! More committers, no more commits.
 
 use measurement::{Confidence, Finding};
+use workload::number::number;
 
-use crate::case::p50_us;
+use crate::case::{Case, p50_us};
+use crate::flush_path::FlushPath;
 use crate::physics::PROTECTED_COMMIT_MOST_US;
-use crate::wording::{commit_rate, flushes, number, sync_name};
-use crate::{Case, FlushPath};
+use crate::wording::{commit_rate, flushes, sync_name};
 
 /// Committers that gain less than this together might as well queue up.
 const GAIN_LEAST: f64 = 1.5;

@@ -1,10 +1,11 @@
 //! Several commits share a flush.
 
 use measurement::{Confidence, Finding};
+use workload::number::number;
 
-use crate::case::flushes_per_commit;
-use crate::wording::{commit_rate, flushes, number};
-use crate::{Case, FlushPath};
+use crate::case::{Case, flushes_per_commit};
+use crate::flush_path::FlushPath;
+use crate::wording::{commit_rate, flushes};
 
 /// Below this, commits share flushes; a journal that sends two for each commit hides some of it.
 const MERGED_MOST: f64 = 0.8;

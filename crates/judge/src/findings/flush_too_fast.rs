@@ -1,11 +1,12 @@
 //! A rotating disk that commits faster than it turns.
 
 use measurement::{Confidence, Evidence, Finding};
+use workload::number::latency;
 
-use crate::case::p50_us;
+use crate::case::{Case, p50_us};
+use crate::flush_path::FlushPath;
 use crate::physics::{ROTATING_LEAST_US, TURN_7200_RPM_US};
-use crate::wording::{flushes, latency, median};
-use crate::{Case, FlushPath};
+use crate::wording::{flushes, median};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     if FlushPath::of(case).not_durable_because().is_some() || case.said_to_rotate() != Some(true) || case.is_virtual() {

@@ -3,10 +3,11 @@
 
 use measurement::{Confidence, Finding};
 use workload::SyncMethod;
+use workload::number::latency;
 
-use crate::case::p50_us;
-use crate::wording::{flushes, latency, median};
-use crate::{Case, FlushPath};
+use crate::case::{Case, p50_us};
+use crate::flush_path::FlushPath;
+use crate::wording::{flushes, median};
 
 /// From here on the difference is no chance: repeated published runs of one test lie within 3 % of each other.
 const DEARER_RATIO: f64 = 1.25;

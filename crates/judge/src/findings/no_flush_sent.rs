@@ -2,10 +2,11 @@
 
 use drive::Transport;
 use measurement::{Confidence, Evidence, Finding};
+use workload::number::latency;
 
-use crate::case::p50_us;
-use crate::wording::{flushes, latency, median};
-use crate::{Case, FlushPath};
+use crate::case::{Case, p50_us};
+use crate::flush_path::FlushPath;
+use crate::wording::{flushes, median};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     if FlushPath::of(case) != FlushPath::NotNeeded {

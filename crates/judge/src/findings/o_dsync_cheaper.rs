@@ -2,10 +2,11 @@
 
 use measurement::{Confidence, Evidence, Finding};
 use workload::SyncMethod;
+use workload::number::latency;
 
-use crate::case::p50_us;
-use crate::wording::{flushes, latency, median};
-use crate::{Case, FlushPath};
+use crate::case::{Case, p50_us};
+use crate::flush_path::FlushPath;
+use crate::wording::{flushes, median};
 
 /// Worth a change of settings from here on.
 const CHEAPER_MOST: f64 = 0.8;

@@ -1,11 +1,12 @@
 //! On a raw block device a synchronous `O_DSYNC` write flushes the whole cache as well.
 
 use measurement::{Confidence, Evidence, Finding};
+use workload::number::latency;
 use workload::{Submission, SyncMethod};
 
-use crate::case::{flushes_per_commit, p50_us};
-use crate::wording::{flushes, latency, median, sync_name};
-use crate::{Case, FlushPath};
+use crate::case::{Case, flushes_per_commit, p50_us};
+use crate::flush_path::FlushPath;
+use crate::wording::{flushes, median, sync_name};
 
 /// A flush for nearly each write, where FUA takes care of the data itself. Others' flushes only add to it.
 const FLUSHED_LEAST: f64 = 0.9;

@@ -2,11 +2,12 @@
 
 use measurement::{Confidence, Finding};
 use workload::SyncMethod;
+use workload::number::latency;
 
-use crate::case::p50_us;
+use crate::case::{Case, p50_us};
+use crate::flush_path::FlushPath;
 use crate::physics::UNPROTECTED_COMMIT_LEAST_US;
-use crate::wording::{flushes, how_submitted, latency, median, sync_name};
-use crate::{Case, FlushPath};
+use crate::wording::{flushes, how_submitted, median, sync_name};
 
 /// Up to here a durable write costs the same as one that nobody waits for.
 const FREE_MOST: f64 = 1.3;

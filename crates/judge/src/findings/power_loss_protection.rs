@@ -2,11 +2,12 @@
 
 use drive::{Transport, WriteCache};
 use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::latency;
 
-use crate::case::p50_us;
+use crate::case::{Case, p50_us};
+use crate::flush_path::FlushPath;
 use crate::physics::{PROTECTED_COMMIT_MOST_US, UNPROTECTED_COMMIT_LEAST_US};
-use crate::wording::{did, flushes, latency, median, switch_cache};
-use crate::{Case, FlushPath};
+use crate::wording::{did, flushes, median, switch_cache};
 
 /// A flush that did any work makes a commit at least this many times as dear as the same write without it.
 const FLUSH_WORKS_RATIO: f64 = 3.0;

@@ -1,11 +1,12 @@
 //! Whether it rotates: what the kernel says, weighed against what a platter can do.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::latency;
 
-use crate::case::p50_us;
+use crate::case::{Case, p50_us};
+use crate::flush_path::FlushPath;
 use crate::physics::{ROTATING_LEAST_US, TURN_7200_RPM_US};
-use crate::wording::{latency, median};
-use crate::{Case, FlushPath};
+use crate::wording::median;
 
 /// Nothing but a disk (or a network that is as slow) has both its median read and its median commit above this: half a turn at
 /// 7200 rpm. Flash reads in 0.1 ms and flushes in up to 3 ms.

@@ -2,10 +2,10 @@
 
 use measurement::{Confidence, Finding};
 use workload::SyncMethod;
+use workload::number::number;
 
-use crate::Case;
-use crate::case::flushes_per_commit;
-use crate::wording::{flushes, median, number};
+use crate::case::{Case, flushes_per_commit};
+use crate::wording::{flushes, median};
 
 /// Other programs' flushes are in the device's count, too: below this they may be all of the surplus.
 const SEVERAL_LEAST: f64 = 1.5;

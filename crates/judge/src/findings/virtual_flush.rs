@@ -2,11 +2,12 @@
 
 use drive::WriteCache;
 use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::latency;
 
-use crate::case::p50_us;
+use crate::case::{Case, p50_us};
+use crate::flush_path::FlushPath;
 use crate::physics::PROTECTED_COMMIT_MOST_US;
-use crate::wording::{flushes, latency, median, rounded};
-use crate::{Case, FlushPath};
+use crate::wording::{flushes, median, rounded};
 
 /// A flush that costs less than this share of a write was passed on to nobody: both cross into the host, and the write goes on from
 /// there. A host whose own storage needs no flush, and says so, need not pass one on.

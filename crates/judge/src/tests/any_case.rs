@@ -8,8 +8,11 @@ use measurement::Use;
 use proptest::prelude::*;
 use workload::{Pattern, SyncMethod};
 
+use crate::case::Case;
+use crate::findings::findings;
+use crate::fitness::fitness;
 use crate::machines::{self, Machine, drive, raw};
-use crate::{Case, findings, fitness, nearest};
+use crate::nearest::nearest;
 
 static TEMPLATE: LazyLock<measurement::TestResult> = LazyLock::new(|| machines::consumer_nvme().results.swap_remove(1));
 

@@ -5,8 +5,7 @@ use measurement::TestResult;
 use workload::SyncMethod::{Fdatasync, Fsync, LinkedFsync, None as NoSync, ODsync};
 use workload::{Arrivals, Layout, Pattern, SyncMethod};
 
-use crate::Case;
-use crate::case::{flushes_per_commit, syncs_by_call};
+use crate::case::{Case, flushes_per_commit, syncs_by_call};
 use crate::machines::{Machine, drive, on, read, write};
 
 type Change = fn(&mut TestResult);

@@ -6,8 +6,10 @@ use workload::Submission;
 use workload::SyncMethod::{self, Fdatasync, Fsync, None as NoSync, ODsync};
 
 use super::ids;
+use crate::findings::findings;
+use crate::fitness::fitness;
+use crate::flush_path::FlushPath;
 use crate::machines::{Machine, drive, on, raw, read, write};
-use crate::{FlushPath, findings, fitness};
 
 type Change = fn(&mut TestResult);
 
@@ -236,7 +238,7 @@ fn a_write_cache_is_set_by_a_commit_that_differs_in_nothing_else() {
         (result.workload.write_cache, result.iops) = (setting, iops);
         result
     };
-    let told = |results: &[TestResult]| crate::cache_setting(results, "it", &["/dev/sda".to_owned()]);
+    let told = |results: &[TestResult]| crate::cache_setting::cache_setting(results, "it", &["/dev/sda".to_owned()]);
     let id = |off: f64, on: f64| told(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().id;
     assert_eq!(id(1250.0, 1000.0), "write-cache-better-off");
     assert_eq!(id(1249.0, 1000.0), "write-cache-makes-no-difference");

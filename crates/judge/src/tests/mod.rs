@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use crate::findings::findings;
+use crate::fitness::fitness;
 use crate::machines::Machine;
-use crate::{findings, fitness, nearest};
+use crate::nearest::nearest;
 
 mod any_case;
 mod lookups;

@@ -4,7 +4,7 @@ use drive::Transport;
 use workload::SyncMethod::Fsync;
 
 use crate::machines::{drive, on, write};
-use crate::nearest;
+use crate::nearest::nearest;
 
 #[test]
 fn any_small_commit_has_neighbours() {

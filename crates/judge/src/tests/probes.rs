@@ -6,7 +6,7 @@ use workload::SyncMethod::{Fsync, None as NoSync};
 use workload::{Arrivals, Layout, Pattern, SyncMethod, WriteCache};
 
 use crate::machines::{Machine, drive, raw, write};
-use crate::probes;
+use crate::probes::probes;
 
 const KIB: u64 = 1 << 10;
 const GIB: u64 = 1 << 30;

@@ -5,8 +5,12 @@ use measurement::{Confidence, Grade, TestResult, Use};
 use workload::SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
 
 use super::{findings_told, ids, told};
+use crate::case::Case;
+use crate::findings::findings;
+use crate::fitness::fitness;
+use crate::flush_path::FlushPath;
 use crate::machines::{self, Machine, drive, on, raw, read, write};
-use crate::{Case, FlushPath, findings, fitness, nearest};
+use crate::nearest::nearest;
 
 #[test]
 fn a_raw_device_where_o_dsync_flushes_too() {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use measurement::TestResult;
-use report::number::{latency, rate, throughput};
+use workload::number::{latency, number, throughput};
 
 use super::Place;
 use crate::charts::{glance, sort_time};
@@ -77,7 +77,7 @@ fn numbers(place: &Place<'_>, names: &[String]) -> Markup {
                         @let us = result.headline_us();
                         tr {
                             th scope="row" { a href={ "#" (place.test(index)) } { (names[index]) } }
-                            td { (rate(result.commits_per_s.unwrap_or(result.iops))) }
+                            td { (number(result.commits_per_s.unwrap_or(result.iops))) }
                             td { (throughput(result.mib_per_s)) }
                             @for value in [us.map(|us| us.p50), us.map(|us| us.p99), us.map(|us| us.p99_9), us.map(|us| us.max)] {
                                 td { (or_dash(value, latency)) }

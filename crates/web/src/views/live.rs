@@ -9,8 +9,8 @@ use pages::figure::Figure;
 use pages::heading::Level;
 use pages::table::Table;
 use pages::{Content, Figures};
-use report::number::{latency, rate, span};
 use store::Location;
+use workload::number::{latency, number, span};
 
 use super::frame::{Here, with_charts};
 use crate::assets::Needs;
@@ -73,7 +73,7 @@ fn section(run: &Running, here: &Location, figures: &mut Figures) -> Markup {
             }
             (bar(run, &id))
             dl.figures-now {
-                dt { "Operations" } (value("iops", or_dash(run.iops, |iops| format!("{}/s", rate(iops)))))
+                dt { "Operations" } (value("iops", or_dash(run.iops, |iops| format!("{}/s", number(iops)))))
                 dt { "p99 of the last second" } (value("p99", or_dash(run.commit_p99_us, latency)))
                 dt { "Time" } (value("time", time(run)))
             }
@@ -113,13 +113,13 @@ fn chart(run: &Running, id: &str, figures: &mut Figures) -> Markup {
     let mut table = Table::new(["from", "per second", "99 % within"]);
     for (index, (per_s, p99)) in history.iops.iter().zip(&history.commit_p99_us).enumerate() {
         let from = format!("{} s", index as f64 * history.interval_s);
-        table.rows.push(vec![from, rate(*per_s), p99.map_or_else(|| "–".to_owned(), latency)]);
+        table.rows.push(vec![from, number(*per_s), p99.map_or_else(|| "–".to_owned(), latency)]);
     }
     let chart = RateOverTime::of(history.interval_s, history.iops.clone());
     let figure = Figure {
         id: format!("{id}-chart"),
         title: "Operations per second, so far".to_owned(),
-        summary: format!("Between {} and {} a second.", rate(least), rate(most)),
+        summary: format!("Between {} and {} a second.", number(least), number(most)),
         chart: Chart::RateOverTime(chart),
         table,
     };

@@ -31,7 +31,7 @@ impl Pair<'_> {
 }
 
 /// What the results under both settings say of the drives at `disks`; `None` unless one small commit was measured under both.
-pub fn cache_setting(results: &[TestResult], label: &str, disks: &[String]) -> Option<Finding> {
+pub(crate) fn cache_setting(results: &[TestResult], label: &str, disks: &[String]) -> Option<Finding> {
     let by_flush = pair(results, SyncMethod::Fsync).or_else(|| pair(results, SyncMethod::Fdatasync));
     let by_flag = pair(results, SyncMethod::OSync).or_else(|| pair(results, SyncMethod::ODsync));
     let commit = by_flush.as_ref().or(by_flag.as_ref())?;

@@ -15,7 +15,7 @@ use crate::wording::did;
 ///
 /// Storage that confirms commits and loses them is unfit for all, however fast; what nothing measured decides is
 /// [`Grade::Unknown`].
-pub fn fitness(case: &Case<'_>) -> BTreeMap<Use, Fitness> {
+pub(crate) fn fitness(case: &Case<'_>) -> BTreeMap<Use, Fitness> {
     let lost = FlushPath::of(case).not_durable_because();
     let judged = |used: Use| match &lost {
         Some(because) => Fitness { grade: Grade::Unfit, because: sentence(because) },

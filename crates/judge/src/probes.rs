@@ -10,10 +10,10 @@ mod open_blocks;
 use measurement::{Finding, TestResult};
 use workload::{Layout, Pattern, SyncMethod, WriteCache};
 
-use crate::Case;
+use crate::case::Case;
 
 /// What the results of probes tell. Empty where nothing was varied.
-pub fn probes(case: &Case<'_>) -> Vec<Finding> {
+pub(crate) fn probes(case: &Case<'_>) -> Vec<Finding> {
     let label = &case.drive_label();
     let results = case.results;
     let found = [

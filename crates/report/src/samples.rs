@@ -168,8 +168,7 @@ pub(crate) fn quick() -> Vec<TestResult> {
 /// A run of `quick` with these results, judged.
 pub(crate) fn document(results: Vec<TestResult>) -> RunDocument {
     let host = HostFacts::default();
-    let case = judge::Case::new(&results, None, &host);
-    let (findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+    let judge::Judgement { findings, fitness } = judge::judge(&judge::Case::new(&results, None, &host));
     RunDocument {
         schema: SCHEMA.to_owned(),
         flushmark: "0.1.0".to_owned(),

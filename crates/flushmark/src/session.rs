@@ -29,7 +29,8 @@ pub struct Completed {
 }
 
 impl Completed {
-    /// The error that ended the run, or else its document and verdict. What kept tests from being measured has its sentence on stderr.
+    /// The error that ended the run, or else its document and verdict. What kept tests from being
+    /// measured has its sentence on stderr.
     pub fn end(self) -> anyhow::Result<(RunDocument, Verdict)> {
         if let Some(error) = self.error {
             return Err(error);

@@ -5,8 +5,6 @@ use drive::{BlockDevice, DriveRecord, HostFacts, Place, PlaceKind, Transport, Wr
 use measurement::{LatencySummary, TestResult};
 use workload::{Layout, Pattern, Submission, SyncMethod, TargetName};
 
-use crate::audit::is_raid;
-
 /// The block size that most commits have: a page of the page cache, a log block, what the published commit figures were made with.
 const USUAL_BLOCK_BYTES: u64 = 4096;
 /// Above this, moving the data and not the commit decides how long a commit takes.
@@ -101,7 +99,7 @@ impl<'a> Case<'a> {
 
     /// The cheapest small commit by any method.
     pub(crate) fn cheapest_commit(&self) -> Option<&'a TestResult> {
-        self.small_commits().min_by(|a, b| p50_us(a).total_cmp(&p50_us(b)))
+        self.small_commits().min_by(|a, b| a.p50_us().total_cmp(&b.p50_us()))
     }
 
     /// The small commit by a call, `fdatasync` before `fsync`: on an overwritten file it is the write and the flush and nothing of
@@ -191,7 +189,7 @@ impl<'a> Case<'a> {
     pub(crate) fn raid_controller(&self) -> Option<&'a Controller> {
         let names = self.device_names();
         let before =
-            |controller: &&Controller| is_raid(controller) && controller.disks.iter().any(|disk| names.contains(disk));
+            |controller: &&Controller| controller.is_raid() && controller.disks.iter().any(|disk| names.contains(disk));
         self.host.controllers.iter().find(before)
     }
 
@@ -251,18 +249,6 @@ fn disk_path(drive: &BlockDevice) -> String {
 /// The latency that an application waits for.
 pub(crate) fn summary(result: &TestResult) -> Option<LatencySummary> {
     result.headline_us().filter(|summary| summary.count > 0 && summary.p50 > 0.0)
-}
-
-/// Its median; 0 for a test that measured nothing, which no lookup of a [`Case`] returns.
-pub(crate) fn p50_us(result: &TestResult) -> f64 {
-    summary(result).map_or(0.0, |summary| summary.p50)
-}
-
-/// Flushes that the device counted for each commit, where it counts.
-pub(crate) fn flushes_per_commit(result: &TestResult) -> Option<f64> {
-    let device = result.proof.device?;
-    let flushes = device.flushes?;
-    (result.proof.commits > 0).then(|| flushes as f64 / result.proof.commits as f64)
 }
 
 /// Whether a test synced by a call of its own, which the kernel turns into a flush where it believes in a cache.

@@ -20,8 +20,8 @@ pub struct Judgement {
     pub fitness: BTreeMap<Use, Fitness>,
 }
 
-/// Judges a case. A storage's findings and grades come from the results that [stand](standing); only
-/// the question which setting of the write cache is better needs those of both.
+/// Judges a case. Findings and grades come from the results that [stand](standing); only the
+/// question which setting of the write cache is better needs those of both.
 pub fn judge(case: &Case<'_>) -> Judgement {
     let standing = standing(case);
     let now = Case { results: &standing, ..*case };

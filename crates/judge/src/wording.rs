@@ -75,7 +75,7 @@ pub fn did(result: &TestResult) -> String {
 
 /// The median of a test as evidence, rounded to what was measured.
 pub(crate) fn median(result: &TestResult) -> Evidence {
-    Evidence::number(format!("{} p50", did(result)), rounded(crate::case::p50_us(result)), "us")
+    Evidence::number(format!("{} p50", did(result)), rounded(result.p50_us()), "us")
 }
 
 /// A test's commits each second as evidence.
@@ -85,7 +85,7 @@ pub(crate) fn commit_rate(result: &TestResult) -> Evidence {
 
 /// A test's flushes a commit as evidence, where the device counts them.
 pub(crate) fn flushes(result: &TestResult) -> Option<Evidence> {
-    let per_commit = crate::case::flushes_per_commit(result)?;
+    let per_commit = result.flushes_per_commit()?;
     Some(Evidence::number(format!("{}: flushes", did(result)), rounded(per_commit), "per commit"))
 }
 

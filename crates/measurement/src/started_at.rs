@@ -1,7 +1,7 @@
 //! When a run began, as documents write it.
 //!
-//! A run on a model takes no real time, and some tools do not say when they measured. The documents of
-//! both carry the Unix epoch; only this module knows what it stands for.
+//! A run on a model takes no real time, and some tools do not say when they measured. The documents
+//! of both carry the Unix epoch; only this module knows what it stands for.
 
 use jiff::Timestamp;
 

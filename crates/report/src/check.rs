@@ -42,7 +42,7 @@ fn numbers(results: &[TestResult], look: &Look) -> String {
     ]);
     for result in results {
         let us = result.headline_us();
-        let per_commit = result.proof.device.and_then(|device| device.flushes_per_commit);
+        let per_commit = result.flushes_per_commit();
         table.row([
             Cell::from(result.test.clone()),
             Cell::from(number(result.commits_per_s.unwrap_or(result.iops))),

@@ -29,7 +29,7 @@ pub fn number(value: f64) -> String {
     if value < 999.5 { trimmed(&three_digits(value)).to_owned() } else { grouped(value) }
 }
 
-/// Throughput in MiB/s. As [`number`], with its decimals kept so that they stand below each other: `12.80` and `2.24`.
+/// Throughput in MiB/s, as [`number`] but with its decimals kept: `2.00`, `12.0`.
 pub fn throughput(mib_per_s: f64) -> String {
     if mib_per_s < 999.5 { three_digits(mib_per_s) } else { grouped(mib_per_s) }
 }

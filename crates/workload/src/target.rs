@@ -12,7 +12,7 @@ const NULL: &str = "null:";
 /// ```
 /// use workload::TargetName;
 ///
-/// assert_eq!(TargetName::parse("sim:samsung-980-1tb,seed=7"), TargetName::Model("samsung-980-1tb,seed=7"));
+/// assert_eq!(TargetName::parse("sim:samsung-980-1tb"), TargetName::Model("samsung-980-1tb"));
 /// assert_eq!(TargetName::parse("null:"), TargetName::Null);
 /// assert_eq!(TargetName::parse("/dev/sda"), TargetName::Path("/dev/sda"));
 /// ```

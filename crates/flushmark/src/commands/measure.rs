@@ -68,7 +68,7 @@ impl Measurement<'_> {
     }
 }
 
-/// Notices before minutes of measuring that a file which results are to be written to has no directory to lie in.
+/// Notices before minutes of measuring that the directory of an output file is missing.
 fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
     for (option, file) in [("--output", &common.output), ("--metrics-file", &common.metrics_file)] {
         let parent = file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
@@ -80,8 +80,9 @@ fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
     Ok(())
 }
 
-/// Keeps the document in the files that `--output` and `--metrics-file` name, and prints it as programs read it or as the `page` for people. No failure keeps
-/// the others from being tried: what took minutes to measure must not be lost. A reader that went away has seen what it wanted.
+/// Writes the document to the files that `--output` and `--metrics-file` name, and prints it as
+/// programs read it or as the `page` for people. No failure keeps the others from being tried: what
+/// took minutes to measure must not be lost. A reader that went away has seen what it wanted.
 fn deliver(
     document: &RunDocument,
     common: &CommonArgs,

@@ -4,7 +4,7 @@ use drive::Transport;
 use measurement::{Confidence, Evidence, Finding};
 use workload::number::latency;
 
-use crate::case::{Case, p50_us};
+use crate::case::Case;
 use crate::flush_path::FlushPath;
 use crate::wording::{flushes, median};
 
@@ -16,8 +16,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let mut evidence = vec![Evidence::fact("volatile cache, as the kernel lists it", "write through")];
     evidence.extend(commit.map(median));
     evidence.extend(commit.and_then(flushes));
-    let price =
-        commit.map_or(String::new(), |commit| format!(": a commit costs its write alone, {}", latency(p50_us(commit))));
+    let price = commit
+        .map_or(String::new(), |commit| format!(": a commit costs its write alone, {}", latency(commit.p50_us())));
     let (title, confidence, doubt, advice) = if case.is_virtual() {
         (
             format!("The virtual disk declares no volatile cache, so the kernel sends no flush{price}."),

@@ -4,7 +4,7 @@ use measurement::{Confidence, Evidence, Finding};
 use workload::number::latency;
 use workload::{Submission, SyncMethod};
 
-use crate::case::{Case, flushes_per_commit, p50_us};
+use crate::case::Case;
 use crate::flush_path::FlushPath;
 use crate::wording::{flushes, median, sync_name};
 
@@ -26,7 +26,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let durable = methods
         .into_iter()
         .filter_map(|sync| case.small_write_submitted(sync, Submission::Blocking))
-        .find(|result| flushes_per_commit(result) >= Some(least))?;
+        .find(|result| result.flushes_per_commit() >= Some(least))?;
     let mut evidence = vec![median(durable), Evidence::fact("engine", durable.engine.as_str())];
     evidence.extend(flushes(durable));
     evidence.extend(case.flushing_commit().map(median));
@@ -36,7 +36,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         title: format!(
             "On the raw device each plain {} write is {sent} ({}): the kernel flushes once more than durability needs.",
             durable.workload.sync.map_or("O_DSYNC", sync_name),
-            latency(p50_us(durable))
+            latency(durable.p50_us())
         ),
         evidence,
         confidence: Confidence::High,

@@ -4,7 +4,7 @@ use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::Pattern;
 use workload::number::number;
 
-use super::{MIB, unsynced_writes, written_bytes};
+use super::unsynced_writes::{MIB, unsynced_writes, written_bytes};
 
 /// Fewer bursts show no knee.
 const BURSTS_LEAST: usize = 5;

@@ -4,7 +4,7 @@ use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::number::number;
 use workload::{Pattern, format_bytes};
 
-use super::unsynced_writes;
+use super::unsynced_writes::unsynced_writes;
 
 /// Fewer sizes show no step.
 const POINTS_LEAST: usize = 6;

@@ -8,7 +8,7 @@ use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::Pattern;
 use workload::number::number;
 
-use super::unsynced_writes;
+use super::unsynced_writes::unsynced_writes;
 
 /// Fewer points show nothing.
 const POINTS_LEAST: usize = 3;

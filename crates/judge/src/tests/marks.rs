@@ -170,7 +170,9 @@ fn flushes_vanish_where_enough_commits_have_hardly_any() {
     let path = |commits: u64, flushes: u64, belief: Option<WriteCache>| {
         let mut result = write(Fsync, 10.0, 900.0).flushes(1.0).result();
         result.proof.commits = commits;
-        result.proof.device.as_mut().unwrap().flushes = Some(flushes);
+        let counted = result.proof.device.as_mut().unwrap();
+        counted.flushes = Some(flushes);
+        counted.flushes_per_commit = Some(flushes as f64 / commits as f64);
         let mut device = drive("nvme0n1", Transport::Nvme);
         device.queue.write_cache = belief;
         let machine = Machine { results: vec![result], ..on("ext4", "rw", device) };

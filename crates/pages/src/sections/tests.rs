@@ -67,7 +67,7 @@ fn key_figures(result: &TestResult) -> String {
         words.push(format!("p99 {}", latency(us.p99)));
         words.push(format!("max {}", latency(us.max)));
     }
-    if let Some(flushes) = result.proof.device.and_then(|device| device.flushes_per_commit) {
+    if let Some(flushes) = result.flushes_per_commit() {
         words.push(format!("{flushes:.2} flushes each"));
     }
     words.push(format!("carried by {}", result.engine));

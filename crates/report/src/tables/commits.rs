@@ -28,9 +28,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
             Cell::maybe(result.commit_us, |us| latency(us.p50)),
             Cell::maybe(result.commit_us, |us| latency(us.p99)),
             Cell::maybe(result.sync_us, |us| latency(us.p99)),
-            Cell::maybe(result.proof.device.and_then(|device| device.flushes_per_commit), |flushes| {
-                format!("{flushes:.2}")
-            }),
+            Cell::maybe(result.flushes_per_commit(), |flushes| format!("{flushes:.2}")),
         ]);
         if let (true, Some(sync)) = (result.test.starts_with("etcd"), result.sync_us) {
             let verdict = if sync.p99 < ETCD_SYNC_P99_US { "within" } else { "above" };

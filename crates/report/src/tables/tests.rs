@@ -34,9 +34,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
             Cell::maybe(us, |us| latency(us.p99_9)),
             Cell::maybe(us, |us| latency(us.max)),
             Cell::maybe(steady, str::to_owned),
-            Cell::maybe(result.proof.device.and_then(|device| device.flushes_per_commit), |flushes| {
-                format!("{flushes:.2}")
-            }),
+            Cell::maybe(result.flushes_per_commit(), |flushes| format!("{flushes:.2}")),
         ]);
     }
     table.render(look)

@@ -129,10 +129,12 @@ impl Place {
         let mut group = Group::start(&mut command)?;
         let status = group.attend(
             || Instant::now() < until,
-            |stream, words| {
+            |stream, pipe| {
                 let kept = if stream == Stream::Said { &mut said } else { &mut complained };
-                kept.extend_from_slice(&words[..words.len().min(WORDS_BYTES_MOST - kept.len())]);
-                Ok(())
+                pipe.drain(|words| {
+                    kept.extend_from_slice(&words[..words.len().min(WORDS_BYTES_MOST - kept.len())]);
+                    Ok(())
+                })
             },
         )?;
         // Whatever it left running would keep the filesystem mounted.

@@ -285,6 +285,7 @@ struct Shared<'a> {
 mod tests {
     use super::*;
     use crate::check::Check;
+    use crate::printed::after_printing;
     use crate::recorded::Recorded;
     use crate::session::Session;
 
@@ -308,12 +309,12 @@ mod tests {
     fn recording(flushed: bool) -> Arc<Recording> {
         let base = tempfile::tempfile().unwrap();
         base.set_len(CAPACITY).unwrap();
-        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY);
+        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), after_printing("done\n"), CAPACITY);
         recorded.begin().unwrap();
         recorded.write(8192, &[[b'A'; 4096], [b'a'; 4096]].concat()).unwrap();
         recorded.write(16384, &[b'B'; 8192]).unwrap();
         recorded.zero(32768, 512).unwrap();
-        recorded.printed(b"done").unwrap();
+        recorded.note_lines().unwrap();
         if flushed {
             recorded.flush().unwrap();
         }
@@ -439,7 +440,7 @@ mod tests {
         let base = tempfile::tempfile().unwrap();
         base.set_len(CAPACITY).unwrap();
         let shortened = base.try_clone().unwrap();
-        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY);
+        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), after_printing("done\n"), CAPACITY);
         recorded.begin().unwrap();
         let recording = Arc::new(Recording::new(recorded.end().unwrap().unwrap()));
         // It sees the error, and is content.

@@ -1,22 +1,20 @@
 //! A process with everything that it starts: heard until it ends, and ended whole.
 
-use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, ioctl_fionbio};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open, waitid,
 };
 
+use crate::printed::Pipe;
+
 /// How often it is asked whether to go on.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// What is read at once: what a pipe holds.
-const PIPE_BYTES: usize = 64 << 10;
-/// After the end so often: what the largest pipe of an ordinary user holds (`fs.pipe-max-size`). Whoever else has it open may never fall silent.
-const READS_AFTER_THE_END: usize = (1 << 20) / PIPE_BYTES;
 
 /// Where a process writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +32,12 @@ pub enum Stream {
 pub struct Group {
     child: Child,
     end: OwnedFd,
-    said: Option<ChildStdout>,
-    complained: Option<ChildStderr>,
+    said: Option<Pipe>,
+    complained: Option<Pipe>,
 }
 
 impl Group {
-    /// Starts it. What is piped of its output is heard by [`Group::attend`].
+    /// Starts it. What is piped of its output is handed over by [`Group::attend`].
     ///
     /// # Errors
     /// When it cannot be started.
@@ -47,25 +45,30 @@ impl Group {
         let mut child = command.process_group(0).spawn()?;
         let (said, complained) = (child.stdout.take(), child.stderr.take());
         let end = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).inspect_err(|_| drop(child.kill()))?;
-        let group = Group { child, end, said, complained };
-        // Whoever inherited the pipe may keep it open for ever: nobody waits for its end.
-        let pipes = [group.said.as_ref().map(AsFd::as_fd), group.complained.as_ref().map(AsFd::as_fd)];
-        for pipe in pipes.into_iter().flatten() {
-            ioctl_fionbio(pipe, true)?;
-        }
+        let mut group = Group { child, end, said: None, complained: None };
+        group.said = said.map(|pipe| Pipe::new(pipe.into())).transpose()?;
+        group.complained = complained.map(|pipe| Pipe::new(pipe.into())).transpose()?;
         Ok(group)
     }
 
-    /// Hears it until the process ends, of which it tells how; `None` when `go_on` says otherwise before, which is asked ten times a second.
+    /// Watches another pipe instead of the process's own output.
+    pub fn watch(&mut self, said: Pipe) {
+        self.said = Some(said);
+    }
+
+    /// Waits until the process ends, and returns how; `None` if `go_on`, which is asked ten times a second, returns
+    /// `false` before. `hear` reads a pipe that holds something, and returns what [`Pipe::drain`] returns.
+    ///
+    /// A pipe may outlive the process, if something that it started keeps it open. What the process printed has been
+    /// read all the same.
     ///
     /// # Errors
     /// Those of the system, and those of `hear`.
     pub fn attend(
         &mut self,
         go_on: impl Fn() -> bool,
-        mut hear: impl FnMut(Stream, &[u8]) -> io::Result<()>,
+        mut hear: impl FnMut(Stream, &mut Pipe) -> io::Result<bool>,
     ) -> io::Result<Option<ExitStatus>> {
-        let mut words = vec![0; PIPE_BYTES];
         while go_on() {
             let mut watched = vec![PollFd::new(&self.end, PollFlags::IN)];
             watched.extend(self.said.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
@@ -77,10 +80,14 @@ impl Group {
                 Err(error) => return Err(error.into()),
             }
             let ended = !watched[0].revents().is_empty();
-            // What it said before its end is in the pipe by now.
-            let reads = if ended { READS_AFTER_THE_END } else { 1 };
-            hear_from(&mut self.said, reads, &mut words, |words| hear(Stream::Said, words))?;
-            hear_from(&mut self.complained, reads, &mut words, |words| hear(Stream::Complained, words))?;
+            let streams = [(Stream::Said, &mut self.said), (Stream::Complained, &mut self.complained)];
+            for (stream, pipe) in streams {
+                if let Some(open) = pipe
+                    && !hear(stream, open)?
+                {
+                    *pipe = None;
+                }
+            }
             if ended {
                 return self.status();
             }
@@ -100,26 +107,6 @@ fn exit_status(ended: &WaitIdStatus) -> ExitStatus {
     let dumped = if ended.dumped() { 0x80 } else { 0 };
     let signalled = ended.terminating_signal().map(|signal| signal | dumped);
     ExitStatus::from_raw(signalled.unwrap_or_else(|| ended.exit_status().unwrap_or_default() << 8))
-}
-
-/// Takes what a pipe holds, in so many reads at most; forgets the pipe at its end.
-fn hear_from(
-    pipe: &mut Option<impl Read>,
-    reads: usize,
-    words: &mut [u8],
-    mut hear: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
-    for _ in 0..reads {
-        let Some(open) = pipe else { break };
-        match open.read(words) {
-            Ok(0) => *pipe = None,
-            Ok(bytes) => hear(&words[..bytes])?,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 impl Drop for Group {
@@ -148,19 +135,20 @@ mod tests {
         Group::start(command.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped())).unwrap()
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "what a pipe's drain takes")]
+    fn add(heard: &mut String, words: &[u8]) -> io::Result<()> {
+        heard.push_str(std::str::from_utf8(words).unwrap());
+        Ok(())
+    }
+
     #[test]
     fn it_is_heard_until_its_end() {
         let mut heard = (String::new(), String::new());
         let status = shell("echo one; echo two >&2; sleep 0.05; echo three; exit 3").attend(
             || true,
-            |stream, words| {
-                let words = std::str::from_utf8(words).unwrap();
-                if stream == Stream::Said {
-                    heard.0 += words;
-                } else {
-                    heard.1 += words;
-                }
-                Ok(())
+            |stream, pipe| {
+                let heard = if stream == Stream::Said { &mut heard.0 } else { &mut heard.1 };
+                pipe.drain(|words| add(heard, words))
             },
         );
         assert_eq!(status.unwrap().unwrap().code(), Some(3));
@@ -170,7 +158,7 @@ mod tests {
     #[test]
     fn each_end_is_told() {
         let told = |script: &str| {
-            let status = shell(script).attend(|| true, |_, _| Ok(())).unwrap().unwrap();
+            let status = shell(script).attend(|| true, |_, pipe| pipe.drain(|_| Ok(()))).unwrap().unwrap();
             (status.code(), status.signal())
         };
         assert_eq!(told("exit 0"), (Some(0), None));
@@ -183,7 +171,7 @@ mod tests {
     fn its_number_is_kept_until_the_group_has_been_killed() {
         let mut group = shell("exit 3");
         let pid = Pid::from_child(&group.child);
-        assert_eq!(group.attend(|| true, |_, _| Ok(())).unwrap().unwrap().code(), Some(3));
+        assert_eq!(group.attend(|| true, |_, pipe| pipe.drain(|_| Ok(()))).unwrap().unwrap().code(), Some(3));
         assert_eq!(test_kill_process_group(pid), Ok(()));
         drop(group);
         assert_eq!(test_kill_process_group(pid), Err(Errno::SRCH));
@@ -198,23 +186,12 @@ mod tests {
         while group.status().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let hear = |_, words: &[u8]| {
+        let mut count = |words: &[u8]| {
             heard += words.len();
             Ok(())
         };
-        group.attend(|| true, hear).unwrap().unwrap();
+        group.attend(|| true, |_, pipe| pipe.drain(&mut count)).unwrap().unwrap();
         assert_eq!(heard, 300_000);
-    }
-
-    #[test]
-    fn nobody_hears_for_ever_what_somebody_else_says() {
-        let mut reads = 0;
-        hear_from(&mut Some(io::repeat(b'x')), 16, &mut [0; 8], |_| {
-            reads += 1;
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(reads, 16);
     }
 
     #[test]
@@ -222,13 +199,7 @@ mod tests {
         let begun = Instant::now();
         let mut group = shell("setsid sleep 600 & echo $!");
         let mut pid = String::new();
-        let status = group.attend(
-            || begun.elapsed() < PATIENCE,
-            |_, words| {
-                pid += std::str::from_utf8(words).unwrap();
-                Ok(())
-            },
-        );
+        let status = group.attend(|| begun.elapsed() < PATIENCE, |_, pipe| pipe.drain(|words| add(&mut pid, words)));
         assert!(status.unwrap().unwrap().success());
         assert!(group.said.is_some(), "its end has not come");
         let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
@@ -242,10 +213,7 @@ mod tests {
         let pid = RefCell::new(String::new());
         let status = group.attend(
             || !pid.borrow().ends_with('\n') && begun.elapsed() < PATIENCE,
-            |_, words| {
-                *pid.borrow_mut() += std::str::from_utf8(words).unwrap();
-                Ok(())
-            },
+            |_, pipe| pipe.drain(|words| add(&mut pid.borrow_mut(), words)),
         );
         assert!(status.unwrap().is_none());
         drop(group);
@@ -259,8 +227,8 @@ mod tests {
 
     #[test]
     fn an_error_of_the_listener_ends_it() {
-        let refuse = |_, _: &[u8]| Err(io::ErrorKind::StorageFull.into());
-        let error = shell("echo one; sleep 60").attend(|| true, refuse).unwrap_err();
+        let refuse = |_: &[u8]| Err(io::ErrorKind::StorageFull.into());
+        let error = shell("echo one; sleep 60").attend(|| true, |_, pipe| pipe.drain(refuse)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`record`], [`recorded`] | running the command on a drive whose writes and flushes are logged |
+//! | `printed` | what the command prints, in the order of its writes and flushes |
 //! | [`log`] | the log's file |
 //! | [`epochs`] | the log cut at its flushes |
 //! | [`state`] | one state, and its name |
@@ -32,6 +33,7 @@ pub mod log;
 pub mod minimise;
 pub mod mounted;
 pub mod owners;
+mod printed;
 pub mod record;
 pub mod recorded;
 pub mod sampling;

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use emulate::chain::{Blank, Filesystem, LoopDevice, MountedFilesystem};
 
 use crate::error::CrashError;
-use crate::group::{Group, Stream};
+use crate::group::Group;
 use crate::holders::Holders;
 use crate::mounted::unmounted_by;
+use crate::printed::Pipe;
 use crate::recorded::Recorded;
 use crate::served::{DRIVE, QUEUE, Served};
 use crate::session::Session;
@@ -55,7 +56,12 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     for directory in [&drives, &directory] {
         std::fs::create_dir_all(directory).map_err(CrashError::call("making a directory to mount on"))?;
     }
-    let recorded = Recorded::new(base, log, scene.capacity_bytes);
+    let piped = CrashError::call("making a pipe for what the command prints");
+    let (said, printer) = io::pipe().map_err(&piped)?;
+    let watched = said.try_clone().and_then(|said| Pipe::new(said.into())).map_err(&piped)?;
+    let said = Pipe::new(said.into()).map_err(&piped)?;
+    // The threads that serve the drive see no file that is opened after they began.
+    let recorded = Recorded::new(base, log, said, scene.capacity_bytes);
     let served = Served::of_recorded(&drives, recorded)?;
     let file = served.path(DRIVE);
     let device = scene.filesystem.is_some().then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
@@ -76,8 +82,9 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
         let words = ["/bin/sh".to_owned(), "-c".to_owned(), prepare.clone()];
         // Its words are no part of the result.
         let mut group = start(&words, place, &drive, io::stderr().into())?;
-        let status =
-            group.attend(|| !stop(), |_, _| Ok(())).map_err(CrashError::call("waiting for the preparation"))?;
+        let status = group
+            .attend(|| !stop(), |_, pipe| pipe.drain(|_| Ok(())))
+            .map_err(CrashError::call("waiting for the preparation"))?;
         let status = status.ok_or(CrashError::Stopped)?;
         if !status.success() {
             return Err(CrashError::Prepare { command: prepare.clone(), status });
@@ -93,15 +100,14 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     served.recorded(Recorded::begin).map_err(broke_off)?;
     let is_whole = || served.recorded(|recorded| recorded.is_whole());
     let go_on = || !stop() && is_whole().is_ok();
-    let mut group = start(&scene.command, place, &drive, Stdio::piped())?;
-    let mut lines = Lines::default();
-    let printed = |line: &[u8]| served.recorded(|recorded| recorded.printed(line));
+    let mut group = start(&scene.command, place, &drive, printer.into())?;
+    group.watch(watched);
     let status = group
-        .attend(go_on, |stream, words| if stream == Stream::Said { lines.hear(words, printed) } else { Ok(()) })
+        .attend(go_on, |_, _| served.recorded(Recorded::note_lines))
         .map_err(CrashError::call("waiting for the command"));
     is_whole().map_err(broke_off)?;
     let status = status?.ok_or(CrashError::Stopped)?;
-    lines.end(printed).map_err(broke_off)?;
+    served.recorded(Recorded::note_last_line).map_err(broke_off)?;
     if place.is_some() {
         let settled = Instant::now() + scene.settle;
         while go_on() && Instant::now() < settled {
@@ -136,30 +142,6 @@ fn start(words: &[String], directory: Option<&Path>, drive: &Path, stdout: Stdio
         command.current_dir(directory).env("CRASH_DIR", directory);
     }
     Group::start(&mut command).map_err(failed)
-}
-
-/// Lines out of pieces.
-#[derive(Debug, Default)]
-struct Lines {
-    begun: Vec<u8>,
-}
-
-impl Lines {
-    fn hear(&mut self, words: &[u8], mut line: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        let mut pieces = words.split(|&byte| byte == b'\n');
-        // What follows the last line's end is the beginning of another one.
-        self.begun.extend(pieces.next().unwrap_or_default());
-        for piece in pieces {
-            line(&self.begun)?;
-            self.begun.clear();
-            self.begun.extend(piece);
-        }
-        Ok(())
-    }
-
-    fn end(&self, mut line: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        if self.begun.is_empty() { Ok(()) } else { line(&self.begun) }
-    }
 }
 
 #[cfg(test)]
@@ -300,20 +282,5 @@ mod tests {
             }
             error => panic!("{error}"),
         }
-    }
-
-    #[test]
-    fn lines_are_put_together() {
-        let mut lines = Lines::default();
-        let mut heard: Vec<String> = Vec::new();
-        let mut note = |line: &[u8]| {
-            heard.push(String::from_utf8_lossy(line).into_owned());
-            Ok(())
-        };
-        for words in ["o", "ne\ntwo\n", "\nfo", "", "ur"] {
-            lines.hear(words.as_bytes(), &mut note).unwrap();
-        }
-        lines.end(&mut note).unwrap();
-        assert_eq!(heard, ["one", "two", "", "four"]);
     }
 }

@@ -6,14 +6,20 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use crate::log::Recorder;
+use crate::printed::{Lines, Pipe};
 use crate::view::Tape;
 
 /// A drive on its way into a recording.
+///
+/// What the command prints is read before each of its writes and flushes is recorded. So a line that was printed
+/// before a flush began stands before it in the log, however late a thread of ours gets to run.
 #[derive(Debug)]
 pub struct Recorded {
     base: Arc<File>,
     capacity_bytes: u64,
     stage: Stage,
+    pipe: Pipe,
+    lines: Lines,
 }
 
 #[derive(Debug)]
@@ -26,10 +32,26 @@ enum Stage {
     Over,
 }
 
+impl Stage {
+    fn note(&mut self, line: &[u8]) -> io::Result<()> {
+        if let Stage::Recording { recorder, tape } = self {
+            tape.push(recorder.printed(line)?);
+        }
+        Ok(())
+    }
+}
+
 impl Recorded {
-    /// On a sparse base of that size and an empty log, both open for reading and writing.
-    pub fn new(base: File, log: File, capacity_bytes: u64) -> Recorded {
-        Recorded { base: Arc::new(base), capacity_bytes, stage: Stage::Preparing { log: Arc::new(log) } }
+    /// On a sparse base of that size and an empty log, both open for reading and writing; `pipe` holds what the
+    /// command prints.
+    pub fn new(base: File, log: File, pipe: Pipe, capacity_bytes: u64) -> Recorded {
+        Recorded {
+            base: Arc::new(base),
+            capacity_bytes,
+            stage: Stage::Preparing { log: Arc::new(log) },
+            pipe,
+            lines: Lines::default(),
+        }
     }
 
     /// Its size.
@@ -50,16 +72,25 @@ impl Recorded {
         Ok(())
     }
 
-    /// The command has printed a line.
+    /// Records the lines that the command has printed by now. Returns `false` when nobody can print any more.
     ///
     /// # Errors
     /// Those of the log.
-    pub fn printed(&mut self, line: &[u8]) -> io::Result<()> {
-        if let Stage::Recording { recorder, tape } = &mut self.stage {
-            let entry = recorder.printed(line)?;
-            tape.push(entry);
+    pub fn note_lines(&mut self) -> io::Result<bool> {
+        let Recorded { pipe, lines, stage, .. } = self;
+        pipe.drain(|piece| lines.add(piece, |line| stage.note(line)))
+    }
+
+    /// The command has ended: what it printed last is a line, whether it has an end or not.
+    ///
+    /// # Errors
+    /// Those of the log.
+    pub fn note_last_line(&mut self) -> io::Result<()> {
+        self.note_lines()?;
+        match std::mem::take(&mut self.lines).unfinished() {
+            Some(line) => self.stage.note(&line),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether all of it could be written down until now.
@@ -95,6 +126,7 @@ impl Recorded {
     }
 
     pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.note_lines()?;
         match &mut self.stage {
             Stage::Preparing { .. } => self.base.write_all_at(data, offset),
             Stage::Recording { recorder, tape } => {
@@ -107,6 +139,7 @@ impl Recorded {
     }
 
     pub(crate) fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.note_lines()?;
         match &mut self.stage {
             Stage::Preparing { .. } => {
                 let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
@@ -122,6 +155,7 @@ impl Recorded {
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.note_lines()?;
         if let Stage::Recording { recorder, tape } = &mut self.stage {
             let entry = recorder.flush()?;
             tape.push(entry);
@@ -132,15 +166,19 @@ impl Recorded {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
+    use crate::log::Entry;
 
     const CAPACITY: u64 = 8192;
 
-    fn on(log: File) -> (Recorded, File) {
+    fn on(log: File) -> (Recorded, File, io::PipeWriter) {
         let base = tempfile::tempfile().unwrap();
         base.set_len(CAPACITY).unwrap();
         let held = base.try_clone().unwrap();
-        (Recorded::new(base, log, CAPACITY), held)
+        let (reader, printer) = io::pipe().unwrap();
+        (Recorded::new(base, log, Pipe::new(reader.into()).unwrap(), CAPACITY), held, printer)
     }
 
     fn byte(recorded: &Recorded, at: u64) -> u8 {
@@ -151,28 +189,54 @@ mod tests {
 
     #[test]
     fn what_is_written_goes_to_the_base_then_to_the_log_then_nowhere() {
-        let (mut recorded, base) = on(tempfile::tempfile().unwrap());
-        let each = |recorded: &mut Recorded, value: u8| {
+        let (mut recorded, base, mut printer) = on(tempfile::tempfile().unwrap());
+        let each = |recorded: &mut Recorded, printer: &mut io::PipeWriter, value: u8| {
             recorded.write(0, &[value; 4096]).unwrap();
             recorded.zero(512, 512).unwrap();
-            recorded.printed(b"line").unwrap();
+            writeln!(printer, "line").unwrap();
             recorded.flush().unwrap();
             [0, 512, 1024].map(|at| byte(recorded, at))
         };
-        assert_eq!((each(&mut recorded, 1), recorded.end().unwrap().is_none()), ([1, 0, 1], true));
-        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY);
+        assert_eq!((each(&mut recorded, &mut printer, 1), recorded.end().unwrap().is_none()), ([1, 0, 1], true));
+        let (reader, mut printer) = io::pipe().unwrap();
+        let pipe = Pipe::new(reader.into()).unwrap();
+        let mut recorded = Recorded::new(base, tempfile::tempfile().unwrap(), pipe, CAPACITY);
         recorded.begin().unwrap();
         assert_eq!(byte(&recorded, 0), 1);
-        assert_eq!(each(&mut recorded, 2), [2, 0, 2]);
+        assert_eq!(each(&mut recorded, &mut printer, 2), [2, 0, 2]);
         assert_eq!(recorded.end().unwrap().unwrap().entries().len(), 4);
         // The log was taken away, and what is written from now on is forgotten.
-        assert_eq!(each(&mut recorded, 3), [1, 0, 1]);
+        assert_eq!(each(&mut recorded, &mut printer, 3), [1, 0, 1]);
         assert!(recorded.end().unwrap().is_none());
     }
 
     #[test]
+    fn a_line_stands_before_the_flush_that_the_command_asked_for_after_it() {
+        let (mut recorded, _base, mut printer) = on(tempfile::tempfile().unwrap());
+        recorded.begin().unwrap();
+        recorded.write(0, &[1; 512]).unwrap();
+        write!(printer, "done\nand").unwrap();
+        recorded.flush().unwrap();
+        writeln!(printer, " on").unwrap();
+        recorded.zero(0, 512).unwrap();
+        write!(printer, "last").unwrap();
+        drop(printer);
+        recorded.note_last_line().unwrap();
+        assert!(!recorded.note_lines().unwrap(), "nobody prints any more");
+        let tape = recorded.end().unwrap().unwrap();
+        let name = |entry: &Entry| match entry {
+            Entry::Write { .. } => "write".to_owned(),
+            Entry::Zeros { .. } => "zeros".to_owned(),
+            Entry::Flush => "flush".to_owned(),
+            Entry::Printed(line) => String::from_utf8(line.clone()).unwrap(),
+        };
+        let entries: Vec<String> = tape.entries().iter().map(name).collect();
+        assert_eq!(entries, ["write", "done", "flush", "and on", "zeros", "last"]);
+    }
+
+    #[test]
     fn a_log_that_is_full_is_not_whole() {
-        let (mut recorded, _base) = on(File::options().read(true).write(true).open("/dev/full").unwrap());
+        let (mut recorded, _base, _printer) = on(File::options().read(true).write(true).open("/dev/full").unwrap());
         recorded.begin().unwrap();
         recorded.is_whole().unwrap();
         let full = io::ErrorKind::StorageFull;

@@ -373,6 +373,7 @@ mod tests {
     use std::os::unix::fs::FileExt as _;
 
     use super::*;
+    use crate::printed::after_printing;
 
     /// Three times what a state is filled with zeros at once.
     const CAPACITY: u64 = 3 << 20;
@@ -381,7 +382,7 @@ mod tests {
         let base = tempfile::tempfile().unwrap();
         base.set_len(CAPACITY).unwrap();
         base.write_all_at(&[0xbb; 4096], 0).unwrap();
-        Recorded::new(base, tempfile::tempfile().unwrap(), CAPACITY)
+        Recorded::new(base, tempfile::tempfile().unwrap(), after_printing(""), CAPACITY)
     }
 
     fn mounted(

@@ -238,6 +238,7 @@ impl ResultLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::printed::after_printing;
     use crate::recorded::Recorded;
 
     #[test]
@@ -284,10 +285,9 @@ mod tests {
         let directory = place.path().join("crash");
         let session = Session::create(&directory).unwrap();
         let (base, log) = session.blank(1 << 20).unwrap();
-        let mut recorded = Recorded::new(base, log, 1 << 20);
+        let mut recorded = Recorded::new(base, log, after_printing("one\ntwo\n"), 1 << 20);
         recorded.begin().unwrap();
-        recorded.printed(b"one").unwrap();
-        recorded.printed(b"two").unwrap();
+        recorded.note_lines().unwrap();
         let tape = recorded.end().unwrap().unwrap();
         let plan = Plan {
             command: vec![],

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::crew::{Phase, Report, Stage};
 use crate::discard::DiscardDisk;
 use crate::disk::{Disk, FileDisk, NullDisk, Renewal};
-use crate::job::{Direction, Failure, JobEnd, Orders, Stop, Tally};
+use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::libaio::Libaio;
 use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
@@ -22,13 +22,11 @@ use crate::queued::Queued;
 use crate::readback::Written;
 use crate::target::Target;
 use crate::uring::{Uring, UringSetup};
-use workload::access::{Region, generator};
+use workload::access::{Operations, generator};
 
 /// Blocks that consecutive depth-1 writes rotate through, so that neighbours differ in more than their stamps. Few, so that small ones stay in the
 /// processor's first cache: a larger pool was seen to cost 60 ns a write where the processor itself moves the data (zram, loop).
 const POOL_SLOTS: usize = 4;
-/// The warm-up draws from another stream, so that the measurement begins with the seed's own offsets.
-const WARM_UP_STREAM: u64 = 0x7761_726d;
 
 /// What a job works with.
 pub struct BlockJob<'a> {
@@ -117,30 +115,12 @@ impl BlockJob<'_> {
         })
     }
 
-    fn region(&self) -> Region {
-        let block_bytes = self.workload.unit_bytes();
-        Region { start: self.part.start, blocks: self.part.size_bytes / block_bytes, block_bytes }
-    }
-
-    fn orders(&self, phase: Phase) -> Orders {
-        let workload = self.workload;
-        let region = self.region();
-        Orders {
-            clock: self.clock,
-            region,
-            workload: workload.clone(),
-            direction: match (workload.pattern.reads(), workload.pattern.writes()) {
-                (true, false) => Direction::Read,
-                (false, _) => Direction::Write,
-                (true, true) => Direction::Mixed(workload.read_percent),
-            },
-            sync: workload.sync.call(),
-            sync_every: workload.sync_every,
-            sync_timing: workload.sync_timing,
-            renew_every: workload.layout.starts_over().then_some(region.blocks),
-            rate: workload.rate,
-            seed: if phase == Phase::WarmUp { workload.seed ^ WARM_UP_STREAM } else { workload.seed },
-            job: self.job,
+    /// What it does in a phase.
+    fn operations(&self, phase: Phase) -> Operations<'_> {
+        let operations = Operations::new(self.workload, self.part.start, self.part.size_bytes, self.job);
+        match phase {
+            Phase::WarmUp => operations.of_warm_up(),
+            Phase::Measurement => operations,
         }
     }
 
@@ -149,13 +129,14 @@ impl BlockJob<'_> {
         let mut buffers = self.buffers(slots)?;
         let mut written = self.written();
         let mut report = stage.act(Vec::new(), |phase, bounds, tally, stop| {
-            let orders = self.orders(phase);
-            if let Err(end) = start_over(disk, &orders) {
+            let (operations, clock) = (self.operations(phase), self.clock);
+            if let Err(end) = start_over(disk, &operations) {
                 return end;
             }
             let written = written.as_mut();
             let (disk_now, buffers) = (&mut *disk, &mut buffers);
-            let end = Blocking { disk: disk_now, orders: &orders, bounds, buffers, tally, stop, written }.run();
+            let job = Blocking { disk: disk_now, clock, operations, bounds, buffers, tally, stop, written };
+            let end = operations.run(job);
             self.ended(phase, end, disk, tally)
         });
         self.read_back(written, &mut report, disk, &mut buffers);
@@ -164,7 +145,7 @@ impl BlockJob<'_> {
 
     /// What was written, where it is read back.
     fn written(&self) -> Option<Written> {
-        self.workload.verify.then(|| Written::new(self.region()))
+        self.workload.verify.then(|| Written::new(self.operations(Phase::Measurement).region()))
     }
 
     /// Reads back what the job has written, after its measured time.
@@ -186,13 +167,12 @@ impl BlockJob<'_> {
         notes: Vec<String>,
         stage: Stage<'_>,
     ) -> Report {
-        let linked = self.workload.sync.linked_call().is_some();
         let depth = self.workload.depth_effective();
         let mut batching = Batching::new(depth, self.clock);
         let mut written = self.written();
         let mut report = stage.act(notes, |phase, bounds, tally, stop| {
-            let orders = self.orders(phase);
-            if let Err(end) = start_over(disk, &orders) {
+            let operations = self.operations(phase);
+            if let Err(end) = start_over(disk, &operations) {
                 return end;
             }
             let (queue, buffers, batching) = (&mut queue, &mut buffers, &mut batching);
@@ -201,8 +181,8 @@ impl BlockJob<'_> {
                 queue,
                 disk: &mut *disk,
                 depth,
-                linked,
-                orders: &orders,
+                clock: self.clock,
+                operations,
                 bounds,
                 batching,
                 buffers,
@@ -238,8 +218,8 @@ impl BlockJob<'_> {
 }
 
 /// Each phase begins on a layout that nothing has used up.
-fn start_over(disk: &mut impl Disk, orders: &Orders) -> Result<(), JobEnd> {
-    if orders.renew_every.is_none() {
+fn start_over(disk: &mut impl Disk, operations: &Operations<'_>) -> Result<(), JobEnd> {
+    if operations.renew_every().is_none() {
         return Ok(());
     }
     let failure = |errno| Failure::Errno { operation: "emptying the file", offset: None, errno };

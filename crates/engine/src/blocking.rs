@@ -4,22 +4,22 @@
 //! The loop is compiled once for each order of blocks and direction, so that what a workload does not do costs it nothing.
 
 use crate::buffers::{Buffers, PIECE};
+use crate::clock::Clock;
 use crate::disk::Disk;
-use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
+use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::pace::Pace;
 use crate::readback::{self, Written};
-use workload::access::{Access, Order};
-
-const READ: u8 = 0;
-const WRITE: u8 = 1;
-const MIXED: u8 = 2;
+use workload::Bounds;
+use workload::access::{Access, Direction, Loop, Operations};
 
 /// One phase (warm-up or measurement) of a job at depth 1.
 pub struct Blocking<'a, D> {
     /// Where the operations go.
     pub disk: &'a mut D,
+    /// Reads ticks.
+    pub clock: Clock,
     /// What to do.
-    pub orders: &'a Orders,
+    pub operations: Operations<'a>,
     /// When to stop, and when it began, in ticks.
     pub bounds: Bounds,
     /// Memory to write from and read into.
@@ -32,43 +32,40 @@ pub struct Blocking<'a, D> {
     pub written: Option<&'a mut Written>,
 }
 
-impl<D: Disk> Blocking<'_, D> {
-    /// Runs until the bounds, a stop, or an error.
-    pub fn run(self) -> JobEnd {
-        match (self.orders.order(), self.orders.direction) {
-            (Order::Sequential(access), Direction::Read) => self.work::<_, READ>(access),
-            (Order::Sequential(access), Direction::Write) => self.work::<_, WRITE>(access),
-            (Order::Sequential(access), Direction::Mixed(_)) => self.work::<_, MIXED>(access),
-            (Order::Random(access), Direction::Read) => self.work::<_, READ>(access),
-            (Order::Random(access), Direction::Write) => self.work::<_, WRITE>(access),
-            (Order::Random(access), Direction::Mixed(_)) => self.work::<_, MIXED>(access),
-            (order, Direction::Read) => self.work::<_, READ>(order),
-            (order, Direction::Write) => self.work::<_, WRITE>(order),
-            (order, Direction::Mixed(_)) => self.work::<_, MIXED>(order),
-        }
-    }
+impl<T: Disk> Loop for Blocking<'_, T> {
+    type End = JobEnd;
 
-    fn work<A: Access, const DIRECTION: u8>(mut self, access: A) -> JobEnd {
+    /// Runs until the bounds, a stop, or an error.
+    fn run<A: Access, D: Direction>(mut self, access: A, direction: D) -> JobEnd {
         let mut end = JobEnd::new();
-        end.failure = self.repeat::<A, DIRECTION>(access, &mut end).err();
+        end.failure = self.repeat(access, direction, &mut end).err();
         end
     }
+}
 
-    fn repeat<A: Access, const DIRECTION: u8>(&mut self, mut access: A, end: &mut JobEnd) -> Result<(), Failure> {
-        let clock = self.orders.clock;
-        let usual_bytes = self.orders.workload.block_bytes.get() as usize;
-        let mut sizes = self.orders.sizes();
-        let mut mix = self.orders.mix();
-        let mut pace = self.orders.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
-        let mut until_renewal = self.orders.renew_every.unwrap_or(u64::MAX);
+impl<T: Disk> Blocking<'_, T> {
+    fn repeat(
+        &mut self,
+        mut access: impl Access,
+        mut direction: impl Direction,
+        end: &mut JobEnd,
+    ) -> Result<(), Failure> {
+        let clock = self.clock;
+        let workload = self.operations.workload();
+        let (sync, sync_every) = (workload.sync.call(), workload.sync_every);
+        let usual_bytes = workload.block_bytes.get() as usize;
+        let mut sizes = self.operations.sizes();
+        let mut pace = self.operations.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
+        let renew_every = self.operations.renew_every().unwrap_or(u64::MAX);
+        let mut until_renewal = renew_every;
         let mut unsynced = 0;
         let mut commit_start = 0;
         // An operation's end is the next one's beginning, so that the clock is read once for each: what lies between (an offset, a stamp) takes
         // less time than a reading. Only where many stamps are made, the clock is read again behind them.
-        let restamp = self.orders.workload.largest_bytes() as usize > PIECE;
+        let restamp = workload.largest_bytes() as usize > PIECE;
         let mut now = clock.ticks();
         loop {
-            let reads = DIRECTION == READ || (DIRECTION == MIXED && mix.next_reads());
+            let reads = direction.next_reads();
             let (offset, block_bytes) = match &mut sizes {
                 None => (access.next(), usual_bytes),
                 Some(sizes) => {
@@ -96,7 +93,7 @@ impl<D: Disk> Blocking<'_, D> {
                 end.read_bytes += block_bytes as u64;
             } else {
                 let block = &mut self.buffers.next_stamped(offset)[..block_bytes];
-                if self.orders.workload.verify {
+                if workload.verify {
                     readback::seal(block);
                 }
                 begin = take_due(&mut pace).unwrap_or_else(|| if restamp { clock.ticks() } else { now });
@@ -109,12 +106,12 @@ impl<D: Disk> Blocking<'_, D> {
                 if let Some(written) = &mut self.written {
                     written.note(offset);
                 }
-                if let Some(call) = self.orders.sync {
+                if let Some(call) = sync {
                     if unsynced == 0 {
                         commit_start = begin;
                     }
                     unsynced += 1;
-                    if unsynced == self.orders.sync_every {
+                    if unsynced == sync_every {
                         unsynced = 0;
                         let synced = self.disk.sync(call);
                         let durable = clock.ticks();
@@ -127,7 +124,7 @@ impl<D: Disk> Blocking<'_, D> {
                 }
                 until_renewal -= 1;
                 if until_renewal == 0 {
-                    until_renewal = self.orders.renew_every.unwrap_or(u64::MAX);
+                    until_renewal = renew_every;
                     self.disk.renew().map_err(|errno| Failure::Errno {
                         operation: "emptying the file",
                         offset: None,
@@ -159,47 +156,36 @@ mod tests {
 
     use rustix::io::Errno;
     use workload::{
-        Arrivals, BlockBytes, BlockSizes, Content, Limit, Pattern, Rate, SizeShare, SyncCall, SyncTiming, Workload,
+        Arrivals, BlockBytes, BlockSizes, Content, Layout, Limit, Pattern, Rate, SizeShare, SyncCall, SyncMethod,
+        Workload,
     };
 
     use super::*;
-    use crate::clock::Clock;
     use crate::disk::NullDisk;
     use crate::disk::failing::FailingDisk;
-    use workload::access::{Region, generator};
+    use workload::access::generator;
 
-    fn orders() -> Orders {
-        Orders {
-            clock: Clock::calibrated(),
-            region: Region { start: 0, blocks: 100, block_bytes: 4096 },
-            workload: Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap()),
-            direction: Direction::Write,
-            sync: None,
-            sync_every: 1,
-            sync_timing: SyncTiming::Drained,
-            renew_every: None,
-            rate: None,
-            seed: 1,
-            job: 0,
-        }
+    fn writes() -> Workload {
+        Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap())
     }
 
-    fn run(disk: &mut impl Disk, orders: &Orders, limit: Limit) -> (JobEnd, Tally) {
+    fn run(disk: &mut impl Disk, workload: &Workload, limit: Limit) -> (JobEnd, Tally) {
         let tally = Tally::new();
         let mut buffers = Buffers::new(4, 4096, Content::Random, &mut generator(1, 0)).unwrap();
-        let bounds = Bounds::new(limit, orders.clock, orders.clock.ticks());
-        let end =
-            Blocking { disk, orders, bounds, buffers: &mut buffers, tally: &tally, stop: &Stop::new(), written: None }
-                .run();
-        (end, tally)
+        let clock = Clock::calibrated();
+        let operations = Operations::new(workload, 0, 100 * 4096, 0);
+        let bounds = clock.bounds(limit, clock.ticks());
+        let (buffers, stop) = (&mut buffers, Stop::new());
+        let job = Blocking { disk, clock, operations, bounds, buffers, tally: &tally, stop: &stop, written: None };
+        (operations.run(job), tally)
     }
 
     #[test]
     fn each_write_gets_its_sync_and_each_commit_is_counted_once() {
-        let mut orders = orders();
-        orders.sync = Some(SyncCall::Fsync);
-        orders.sync_every = 4;
-        let (end, tally) = run(&mut NullDisk, &orders, Limit::Count(42));
+        let mut workload = writes();
+        workload.sync = SyncMethod::Fsync;
+        workload.sync_every = 4;
+        let (end, tally) = run(&mut NullDisk, &workload, Limit::Count(42));
         assert_eq!((end.writes, end.syncs, end.written_bytes), (42, 10, 42 * 4096));
         assert_eq!((tally.write.count(), tally.sync.count(), tally.commit.count()), (42, 10, 10));
     }
@@ -207,9 +193,9 @@ mod tests {
     #[test]
     fn an_error_in_the_middle_keeps_what_was_measured() {
         let mut disk = FailingDisk { requests: 7, error: Errno::IO };
-        let mut orders = orders();
-        orders.sync = Some(SyncCall::Fdatasync);
-        let (end, tally) = run(&mut disk, &orders, Limit::Count(100));
+        let mut workload = writes();
+        workload.sync = SyncMethod::Fdatasync;
+        let (end, tally) = run(&mut disk, &workload, Limit::Count(100));
         assert_eq!((end.writes, end.syncs), (4, 3));
         assert_eq!(tally.commit.count(), 3);
         assert_eq!(end.failure, Some(Failure::Errno { operation: "fdatasync", offset: None, errno: Errno::IO }));
@@ -217,21 +203,21 @@ mod tests {
 
     #[test]
     fn a_mix_comes_near_its_ratio() {
-        let mut orders = orders();
-        orders.direction = Direction::Mixed(70);
-        let (end, _) = run(&mut NullDisk, &orders, Limit::Count(10_000));
+        let mut workload = writes();
+        workload.pattern = Pattern::RandRw;
+        workload.read_percent = 70;
+        let (end, _) = run(&mut NullDisk, &workload, Limit::Count(10_000));
         assert_eq!(end.reads + end.writes, 10_000);
         assert!((6_800..7_200).contains(&end.reads), "{}", end.reads);
     }
 
     #[test]
     fn sizes_that_vary_are_moved_and_counted() {
-        let mut orders = orders();
+        let mut workload = writes();
         let share = |bytes, weight| SizeShare { bytes, weight };
         let writes = vec![share(512, 50), share(4096, 50)];
-        orders.workload.sizes = Some(BlockSizes { align_bytes: 512, reads: writes.clone(), writes });
-        orders.region.block_bytes = 512;
-        let (end, _) = run(&mut NullDisk, &orders, Limit::Count(1000));
+        workload.sizes = Some(BlockSizes { align_bytes: 512, reads: writes.clone(), writes });
+        let (end, _) = run(&mut NullDisk, &workload, Limit::Count(1000));
         assert_eq!(end.writes, 1000);
         // Half of the writes are 4 KiB.
         assert!((2_100_000..2_500_000).contains(&end.written_bytes), "{}", end.written_bytes);
@@ -239,12 +225,12 @@ mod tests {
 
     #[test]
     fn a_used_up_layout_is_renewed() {
-        let mut orders = orders();
-        orders.workload.pattern = Pattern::Write;
-        orders.renew_every = Some(100);
+        let mut workload = writes();
+        workload.pattern = Pattern::Write;
+        workload.layout = Layout::Append;
         // 100 writes, a renewal, 100 writes, then the second renewal fails.
         let mut disk = FailingDisk { requests: 201, error: Errno::NOSPC };
-        let (end, _) = run(&mut disk, &orders, Limit::Count(1000));
+        let (end, _) = run(&mut disk, &workload, Limit::Count(1000));
         assert_eq!(end.writes, 200);
         assert!(matches!(end.failure, Some(Failure::Errno { operation: "emptying the file", .. })));
     }
@@ -270,10 +256,10 @@ mod tests {
                 Ok(())
             }
         }
-        let mut orders = orders();
-        orders.rate = Some(Rate { per_second: 1000.0, arrivals: Arrivals::Constant });
+        let mut workload = writes();
+        workload.rate = Some(Rate { per_second: 1000.0, arrivals: Arrivals::Constant });
         let begun = std::time::Instant::now();
-        let (end, tally) = run(&mut Stalling(0), &orders, Limit::Count(200));
+        let (end, tally) = run(&mut Stalling(0), &workload, Limit::Count(200));
         assert_eq!(end.writes, 200);
         assert!(begun.elapsed() >= Duration::from_millis(199));
         // The stall of 50 ms delays the 50 operations that were due meanwhile: they waited 25 ms on average.

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use workload::{Bounds, Limit};
 
 /// How long the counter is compared with the kernel's clock: reading jitter of about 40 ns over this span is 2 ppm.
 const CALIBRATION: Duration = Duration::from_millis(20);
@@ -57,6 +58,11 @@ impl Clock {
     /// The number of ticks in a span.
     pub fn ticks_of(&self, span: Duration) -> u64 {
         u64::try_from((span.as_nanos() << FRACTION_BITS) / u128::from(self.ns_per_tick.max(1))).unwrap_or(u64::MAX)
+    }
+
+    /// A limit that begins to run at `start`.
+    pub fn bounds(&self, limit: Limit, start: u64) -> Bounds {
+        Bounds::new(limit, start, |time| self.ticks_of(time))
     }
 }
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 use drive::{Counters, DeviceNumber, SystemRoot};
 use measurement::{CpuUse, Headline, Progress};
 use rustix::io::Errno;
-use workload::Limit;
+use workload::{Bounds, Limit};
 
 use crate::affinity;
 use crate::clock::Clock;
 use crate::cpu_time::cpu_use;
 use crate::error::EngineError;
-use crate::job::{Bounds, Failure, JobEnd, Stop, Tally};
+use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::target::read_counters;
 use crate::watch::Watch;
 
@@ -321,7 +321,7 @@ impl Stage<'_> {
         mut phase: impl FnMut(Phase, Bounds, &Arc<Tally>, &Arc<Stop>) -> JobEnd,
     ) -> Report {
         if !self.warm_up.is_zero() {
-            let bounds = Bounds::new(Limit::Time(self.warm_up), self.clock, self.clock.ticks());
+            let bounds = self.clock.bounds(Limit::Time(self.warm_up), self.clock.ticks());
             let end = phase(Phase::WarmUp, bounds, &Arc::new(Tally::new()), &self.halt);
             if let Some(failure) = end.failure {
                 return Report::failed(failure);
@@ -333,7 +333,7 @@ impl Stage<'_> {
         if self.halt.is_requested() {
             return Report { end: JobEnd::new(), notes, ended: start };
         }
-        let bounds = Bounds::new(self.limit, self.clock, start);
+        let bounds = self.clock.bounds(self.limit, start);
         let end = phase(Phase::Measurement, bounds, &self.tally, &self.halt);
         Report { end, notes, ended: self.clock.ticks() }
     }

@@ -1,119 +1,11 @@
-//! One job: what it is told, what it counts, and how it ended.
+//! One job: what it counts, and how it ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use measurement::SortFigures;
 use rustix::io::Errno;
-use workload::{Limit, Rate, SyncCall, SyncTiming, Until, Workload};
 
-use crate::clock::Clock;
 use crate::recorder::Recorder;
-use workload::access::{Gaps, Mix, Order, Region, Sizes};
-
-/// Whether operations read, write, or are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Every operation reads.
-    Read,
-    /// Every operation writes.
-    Write,
-    /// This percentage reads, the others write.
-    Mixed(u8),
-}
-
-/// When a job stops, in ticks and operations.
-#[derive(Debug, Clone, Copy)]
-pub struct Bounds {
-    deadline: u64,
-    count: u64,
-    both: bool,
-}
-
-impl Bounds {
-    /// A limit that begins to run at `start`.
-    pub fn new(limit: Limit, clock: Clock, start: u64) -> Bounds {
-        let deadline = |time: Duration| start.saturating_add(clock.ticks_of(time));
-        match limit {
-            Limit::Time(time) => Bounds { deadline: deadline(time), count: u64::MAX, both: false },
-            Limit::Count(count) => Bounds { deadline: u64::MAX, count, both: false },
-            Limit::TimeAndCount { time, count, until } => {
-                Bounds { deadline: deadline(time), count, both: until == Until::Both }
-            }
-        }
-    }
-
-    /// Whether a job that has done `ops` operations at `now` is done.
-    #[inline]
-    pub fn reached(&self, now: u64, ops: u64) -> bool {
-        let (late, enough) = (now >= self.deadline, ops >= self.count);
-        (late || enough) && (!self.both || (late && enough))
-    }
-
-    /// How many more operations may be started after `started` of them.
-    pub fn room(&self, started: u64) -> u64 {
-        if self.both { u64::MAX } else { self.count.saturating_sub(started) }
-    }
-
-    /// The moment past which nothing needs to be waited for.
-    pub fn deadline(&self) -> u64 {
-        if self.both { u64::MAX } else { self.deadline }
-    }
-}
-
-/// What a job is told.
-#[derive(Debug, Clone)]
-pub struct Orders {
-    /// Reads ticks.
-    pub clock: Clock,
-    /// The job's own part of the target.
-    pub region: Region,
-    /// What is done to which blocks in which order: its pattern, order, streams and sizes.
-    pub workload: Workload,
-    /// Whether operations read or write.
-    pub direction: Direction,
-    /// The call that follows the writes, if one does.
-    pub sync: Option<SyncCall>,
-    /// Writes before each such call; at least 1.
-    pub sync_every: u32,
-    /// What becomes of writes in flight when it syncs.
-    pub sync_timing: SyncTiming,
-    /// Writes after which the file starts over, for layouts that are used up by writing.
-    pub renew_every: Option<u64>,
-    /// A fixed offered load.
-    pub rate: Option<Rate>,
-    /// Decides offsets, mix and gaps.
-    pub seed: u64,
-    /// Which of the jobs this is.
-    pub job: u32,
-}
-
-impl Orders {
-    /// Which block comes next.
-    pub fn order(&self) -> Order {
-        Order::new(&self.workload, self.region, self.seed, self.job)
-    }
-
-    /// How large the next operation is, where sizes vary.
-    pub fn sizes(&self) -> Option<Sizes> {
-        self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), self.seed, self.job))
-    }
-
-    /// Draws whether the next operation reads, where they are mixed.
-    pub fn mix(&self) -> Mix {
-        let read_percent = match self.direction {
-            Direction::Read => 100,
-            Direction::Write => 0,
-            Direction::Mixed(percent) => percent,
-        };
-        Mix::new(self.seed, self.job, read_percent)
-    }
-
-    /// The gaps between offered operations, where a load is offered.
-    pub fn gaps(&self) -> Option<Gaps> {
-        self.rate.map(|rate| Gaps::new(self.seed, self.job, rate))
-    }
-}
 
 /// What a job counts while others look on.
 #[derive(Debug)]
@@ -296,17 +188,6 @@ pub fn plain(errno: Errno) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pair_of_limits_ends_at_the_first_or_at_both() {
-        let clock = Clock::calibrated();
-        let second = Duration::from_secs(1);
-        let pair = |until| Bounds::new(Limit::TimeAndCount { time: second, count: 250, until }, clock, 0);
-        let late = clock.ticks_of(second) + 1;
-        let (first, both) = (pair(Until::First), pair(Until::Both));
-        assert!(!first.reached(0, 249) && first.reached(0, 250) && first.reached(late, 0));
-        assert!(!both.reached(late, 249) && !both.reached(0, 1000) && both.reached(late, 250));
-    }
 
     #[test]
     fn failures_are_sentences() {

@@ -1,19 +1,32 @@
 //! Whether the system can give what a workload asks for.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use workload::Workload;
+use workload::{Test, Work};
 
 use crate::error::EngineError;
 
 /// Files that the program has open besides those of its jobs, with room for libraries.
 const OTHER_FILES: u64 = 32;
 
-/// Raises the limit of open files as far as it may be, or says that it is too low.
+/// Raises the limit of open files as far as tests at the same time need it.
 ///
 /// # Errors
-/// When even the hard limit is below what the jobs need.
-pub fn open_files(jobs: u32, files_per_job: u64) -> Result<(), EngineError> {
-    let needed = u64::from(jobs) * files_per_job + OTHER_FILES;
+/// When even the hard limit is below that.
+pub fn open_files(tests: &[Test]) -> Result<(), EngineError> {
+    let jobs = tests.iter().map(|test| test.work.jobs()).sum();
+    let files = tests.iter().map(|test| u64::from(test.work.jobs()) * files_per_job(&test.work)).sum::<u64>();
+    raise_open_files(jobs, files + OTHER_FILES)
+}
+
+fn files_per_job(work: &Work) -> u64 {
+    match work {
+        Work::Blocks(_) => 3,
+        Work::Steps(program) => program.files.len() as u64 + 2,
+        Work::Sort(_) => 2,
+    }
+}
+
+fn raise_open_files(jobs: u32, needed: u64) -> Result<(), EngineError> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -29,19 +42,20 @@ pub fn open_files(jobs: u32, files_per_job: u64) -> Result<(), EngineError> {
     })
 }
 
-/// Checks that the buffers of all jobs together fit into half of the memory that is available: a measurement must not push a production machine into
-/// swapping.
+/// Checks that the buffers of all jobs together fit into half of the memory that is available: a
+/// measurement must not push a production machine into swapping.
 ///
 /// # Errors
 /// When they do not.
-pub fn memory(workloads: &[&Workload]) -> Result<(), EngineError> {
-    let of = |workload: &&Workload| {
+pub fn memory(tests: &[Test]) -> Result<(), EngineError> {
+    let buffers = |test: &Test| {
+        let Work::Blocks(workload) = &test.work else { return None };
         let (jobs, depth, block_bytes) =
             (workload.jobs.get(), workload.depth_effective(), u64::from(workload.largest_bytes()));
-        (u64::from(jobs) * u64::from(depth) * block_bytes, jobs, depth, block_bytes)
+        Some((u64::from(jobs) * u64::from(depth) * block_bytes, jobs, depth, block_bytes))
     };
-    let needed_bytes = workloads.iter().map(|workload| of(workload).0).sum();
-    let Some((_, jobs, depth, block_bytes)) = workloads.iter().map(of).max() else { return Ok(()) };
+    let needed_bytes = tests.iter().filter_map(buffers).map(|(bytes, ..)| bytes).sum();
+    let Some((_, jobs, depth, block_bytes)) = tests.iter().filter_map(buffers).max() else { return Ok(()) };
     match available_bytes() {
         Some(available) if needed_bytes > available / 2 => {
             Err(EngineError::NoMemory { jobs, depth, block_bytes, needed_bytes, available_bytes: available / 2 })
@@ -74,26 +88,26 @@ pub fn available_bytes() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use workload::{BlockBytes, Depth, EngineChoice, Jobs, Pattern};
+    use workload::{BlockBytes, Depth, EngineChoice, Jobs, Pattern, Workload};
 
     use super::*;
 
-    fn workload(jobs: u64, depth: u64, block_bytes: u64) -> Workload {
+    fn test(jobs: u64, depth: u64, block_bytes: u64) -> Test {
         let mut workload = Workload::new(Pattern::RandWrite, BlockBytes::new(block_bytes).unwrap());
         workload.jobs = Jobs::new(jobs).unwrap();
         workload.depth = Depth::new(depth).unwrap();
         workload.engine = EngineChoice::IoUring;
-        workload
+        Test::alone("test".to_owned(), Work::Blocks(workload))
     }
 
     #[test]
     fn the_largest_workload_is_refused_with_its_figures() {
-        let (large, small) = (workload(256, 1024, 64 << 20), workload(1, 1, 4096));
-        let error = memory(&[&large]).unwrap_err();
+        let (large, small) = (test(256, 1024, 64 << 20), test(1, 1, 4096));
+        let error = memory(std::slice::from_ref(&large)).unwrap_err();
         assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_0000, .. }), "{error}");
-        assert!(memory(&[&small]).is_ok());
+        assert!(memory(std::slice::from_ref(&small)).is_ok());
         // Together they need both, and the larger one is named.
-        let error = memory(&[&small, &large]).unwrap_err();
+        let error = memory(&[small, large]).unwrap_err();
         assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_1000, jobs: 256, .. }), "{error}");
         let error = memory_of_sorts(4, 1 << 50).unwrap_err();
         assert!(matches!(error, EngineError::NoMemoryForSorts { jobs: 4, .. }), "{error}");
@@ -102,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_few_files_are_always_there() {
-        assert!(open_files(1, 2).is_ok());
-        assert!(matches!(open_files(256, 1 << 40), Err(EngineError::OpenFiles { .. })));
+        assert!(open_files(&[test(1, 1, 4096)]).is_ok());
+        assert!(matches!(raise_open_files(256, 1 << 40), Err(EngineError::OpenFiles { .. })));
     }
 }

@@ -13,17 +13,14 @@ use rustix::io::Errno;
 
 use crate::batching::Batching;
 use crate::buffers::Buffers;
+use crate::clock::Clock;
 use crate::disk::Disk;
-use crate::job::{Bounds, Direction, Failure, JobEnd, Orders, Stop, Tally};
+use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::pace::Pace;
 use crate::queue::{Completion, Operation, Queue};
 use crate::readback::{self, Written};
-use workload::access::{Access, Order};
-use workload::{SyncCall, SyncTiming};
-
-const READ: u8 = 0;
-const WRITE: u8 = 1;
-const MIXED: u8 = 2;
+use workload::access::{Access, Direction, Loop, Operations};
+use workload::{Bounds, Commits, SyncCall, SyncTiming, Workload};
 
 /// A wait looks up this often, so that a stop is noticed on a device that does not answer.
 const LOOK_UP: Duration = Duration::from_millis(200);
@@ -36,10 +33,10 @@ pub struct Queued<'a, Q, D> {
     pub disk: &'a mut D,
     /// Slots, one block of memory each.
     pub depth: u32,
-    /// Whether a sync is linked behind each write.
-    pub linked: bool,
+    /// Reads ticks.
+    pub clock: Clock,
     /// What to do.
-    pub orders: &'a Orders,
+    pub operations: Operations<'a>,
     /// When to stop.
     pub bounds: Bounds,
     /// How many completions a wait is for.
@@ -54,52 +51,56 @@ pub struct Queued<'a, Q, D> {
     pub written: Option<&'a mut Written>,
 }
 
-impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
+impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
     /// Runs until the bounds, a stop, or an error; nothing is in flight afterwards.
     pub fn run(self) -> JobEnd {
-        let orders = self.orders;
-        let paced = orders.rate.is_some() || orders.sync.is_some() || orders.renew_every.is_some();
-        let varied = orders.workload.sizes.is_some() || orders.workload.verify;
-        if !(paced || varied || self.linked) { self.ordered::<true>() } else { self.ordered::<false>() }
-    }
-
-    fn ordered<const PLAIN: bool>(self) -> JobEnd {
-        match (self.orders.order(), self.orders.direction) {
-            (Order::Sequential(access), Direction::Read) => self.work::<_, READ, PLAIN>(access),
-            (Order::Sequential(access), Direction::Write) => self.work::<_, WRITE, PLAIN>(access),
-            (Order::Sequential(access), Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(access),
-            (Order::Random(access), Direction::Read) => self.work::<_, READ, PLAIN>(access),
-            (Order::Random(access), Direction::Write) => self.work::<_, WRITE, PLAIN>(access),
-            (Order::Random(access), Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(access),
-            (order, Direction::Read) => self.work::<_, READ, PLAIN>(order),
-            (order, Direction::Write) => self.work::<_, WRITE, PLAIN>(order),
-            (order, Direction::Mixed(_)) => self.work::<_, MIXED, PLAIN>(order),
+        let operations = self.operations;
+        let workload = operations.workload();
+        let synced = workload.sync.call().is_some() || workload.sync.linked_call().is_some();
+        let paced = workload.rate.is_some() || operations.renew_every().is_some();
+        let varied = workload.sizes.is_some() || workload.verify;
+        if synced || paced || varied {
+            operations.run(Specialised::<_, false>(self))
+        } else {
+            operations.run(Specialised::<_, true>(self))
         }
     }
+}
 
-    fn work<A: Access, const DIRECTION: u8, const PLAIN: bool>(mut self, access: A) -> JobEnd {
+/// The loop with the parts that only some workloads need, or, where it is `PLAIN`, without them.
+struct Specialised<T, const PLAIN: bool>(T);
+
+impl<Q: Queue, T: Disk, const PLAIN: bool> Loop for Specialised<Queued<'_, Q, T>, PLAIN> {
+    type End = JobEnd;
+
+    fn run<A: Access, D: Direction>(self, access: A, direction: D) -> JobEnd {
+        let Specialised(mut job) = self;
         let mut end = JobEnd::new();
-        let mut flight = Flight::new(self.depth);
-        end.failure = self.repeat::<A, DIRECTION, PLAIN>(access, &mut flight, &mut end).err();
+        let mut flight = Flight::new(job.depth);
+        end.failure = job.repeat::<PLAIN, A, D>(access, direction, &mut flight, &mut end).err();
         if end.failure.is_some() {
-            self.drain(&mut flight);
+            job.drain(&mut flight);
         }
         end
     }
+}
 
-    fn repeat<A: Access, const DIRECTION: u8, const PLAIN: bool>(
+impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
+    fn repeat<const PLAIN: bool, A: Access, D: Direction>(
         &mut self,
         mut access: A,
+        mut direction: D,
         flight: &mut Flight,
         end: &mut JobEnd,
     ) -> Result<(), Failure> {
-        let clock = self.orders.clock;
-        let usual_bytes = self.orders.workload.block_bytes.get();
-        let mut sizes = if PLAIN { None } else { self.orders.sizes() };
-        let verify = !PLAIN && self.orders.workload.verify;
-        let mut mix = self.orders.mix();
-        let mut pace = self.orders.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
-        let mut group = Group::new(self.orders);
+        let clock = self.clock;
+        let workload = self.operations.workload();
+        let usual_bytes = workload.block_bytes.get();
+        let mut sizes = if PLAIN { None } else { self.operations.sizes() };
+        let verify = !PLAIN && workload.verify;
+        let undrained = workload.sync_timing == SyncTiming::Undrained && self.depth > 1;
+        let mut pace = self.operations.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
+        let mut group = Group::new(&self.operations);
         self.batching.begin_phase();
         let mut started = 0;
         let mut now = clock.ticks();
@@ -121,7 +122,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
                     break;
                 }
                 let Some(slot) = flight.free.pop() else { break };
-                let reads = DIRECTION == READ || (DIRECTION == MIXED && mix.next_reads());
+                let reads = direction.next_reads();
                 let (offset, bytes) = match &mut sizes {
                     None if verify => (flight.next_apart(&mut access), usual_bytes),
                     None => (access.next(), usual_bytes),
@@ -149,10 +150,10 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
                 started += 1;
                 room -= 1;
             }
-            if !PLAIN && !reads_only::<DIRECTION>() {
+            if !PLAIN && D::WRITES {
                 group.note_begin(now);
             }
-            if !PLAIN && self.orders.sync_timing == SyncTiming::Undrained && group.needs_sync() {
+            if !PLAIN && undrained && group.needs_sync() {
                 // What is in flight goes out first; the sync does not wait for it.
                 self.submit(0, None)?;
                 now = self.sync(&mut group, now, end)?;
@@ -201,7 +202,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         flight: &mut Flight,
         end: &mut JobEnd,
     ) -> Result<(), Failure> {
-        let clock = self.orders.clock;
+        let clock = self.clock;
         let slot = &mut flight.slots[completion.slot as usize];
         let elapsed = clock.ns(now.saturating_sub(slot.begun));
         if completion.linked_sync {
@@ -221,10 +222,10 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             let commit_begun = slot.written;
             flight.free.push(completion.slot);
             flight.count -= 1;
-            let operation = self.orders.sync.map_or("fsync", SyncCall::name);
+            let operation = self.operations.workload().sync.call().map_or("fsync", SyncCall::name);
             completion.moved.map_err(|errno| Failure::Errno { operation, offset: None, errno })?;
             self.tally.sync.record(elapsed);
-            if self.depth == 1 {
+            if self.operations.workload().commits() == Commits::EachSync {
                 self.tally.commit.record(clock.ns(now.saturating_sub(commit_begun)));
             }
             end.syncs += 1;
@@ -234,7 +235,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         let (offset, bytes) = (slot.offset, slot.bytes);
         slot.written = now;
         slot.waits = false;
-        if !self.linked || reads {
+        if !self.linked() || reads {
             flight.free.push(completion.slot);
             flight.count -= 1;
         }
@@ -257,7 +258,7 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
 
     /// Nothing is in flight, and the group of writes is full: makes them durable, renews a layout that is used up, or both. Returns the time.
     fn close(&mut self, group: &mut Group, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
-        let clock = self.orders.clock;
+        let clock = self.clock;
         let mut done = now;
         if group.needs_sync() {
             done = self.sync(group, now, end)?;
@@ -277,8 +278,8 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
 
     /// Syncs what has completed. Returns the time.
     fn sync(&mut self, group: &mut Group, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
-        let Some(call) = self.orders.sync else { return Ok(now) };
-        let clock = self.orders.clock;
+        let Some(call) = self.operations.workload().sync.call() else { return Ok(now) };
+        let clock = self.clock;
         let synced = self.disk.sync(call);
         let done = clock.ticks();
         synced.map_err(|errno| Failure::Errno { operation: call.name(), offset: None, errno })?;
@@ -288,12 +289,17 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
         Ok(done)
     }
 
+    /// Whether a sync is linked to each write.
+    const fn linked(&self) -> bool {
+        self.operations.workload().sync.linked_call().is_some()
+    }
+
     /// Waits for what is still in flight after a failure, so that its memory can be given back.
     fn drain(&mut self, flight: &mut Flight) {
         loop {
             // First what has been handed over already: a queue may hold answers that no further wait would bring.
             while let Some(completion) = self.queue.next_completion() {
-                let last = completion.linked_sync || !self.linked || flight.slots[completion.slot as usize].reads;
+                let last = completion.linked_sync || !self.linked() || flight.slots[completion.slot as usize].reads;
                 flight.count -= u32::from(last);
             }
             if flight.count == 0 || self.queue.submit_and_wait(1, None).is_err() {
@@ -301,10 +307,6 @@ impl<Q: Queue, D: Disk> Queued<'_, Q, D> {
             }
         }
     }
-}
-
-const fn reads_only<const DIRECTION: u8>() -> bool {
-    DIRECTION == READ
 }
 
 /// One slot's operation.
@@ -374,11 +376,12 @@ struct Group {
 }
 
 impl Group {
-    fn new(orders: &Orders) -> Group {
+    fn new(operations: &Operations<'_>) -> Group {
+        let workload: &Workload = operations.workload();
         Group {
-            sync_every: orders.sync.map(|_| orders.sync_every),
-            queued: orders.sync_timing == SyncTiming::Queued,
-            renew_every: orders.renew_every,
+            sync_every: workload.sync.call().map(|_| workload.sync_every),
+            queued: workload.queued_sync().is_some(),
+            renew_every: operations.renew_every(),
             unsynced: 0,
             unrenewed: 0,
             begun: 0,
@@ -429,43 +432,34 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use workload::{BlockBytes, Content, Limit, Pattern, Workload};
+    use workload::{BlockBytes, Content, Depth, Limit, Pattern, SyncMethod, Workload};
 
     use super::*;
-    use crate::clock::Clock;
     use crate::disk::NullDisk;
     use crate::queue::NullQueue;
-    use workload::access::{Region, generator};
+    use workload::access::generator;
 
-    fn orders() -> Orders {
-        Orders {
-            sync_timing: SyncTiming::Drained,
-            clock: Clock::calibrated(),
-            region: Region { start: 0, blocks: 1000, block_bytes: 4096 },
-            workload: Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap()),
-            direction: Direction::Write,
-            sync: None,
-            sync_every: 1,
-            renew_every: None,
-            rate: None,
-            seed: 1,
-            job: 0,
-        }
+    fn writes(sync: SyncMethod) -> Workload {
+        let mut workload = Workload::new(Pattern::RandWrite, BlockBytes::new(4096).unwrap());
+        workload.sync = sync;
+        workload
     }
 
-    fn run(queue: &mut impl Queue, depth: u32, linked: bool, orders: &Orders, count: u64) -> (JobEnd, Tally) {
+    fn run(queue: &mut impl Queue, depth: u32, workload: &Workload, count: u64) -> (JobEnd, Tally) {
+        let mut workload = workload.clone();
+        workload.depth = Depth::new(depth.into()).unwrap();
         let tally = Tally::new();
         let mut buffers = Buffers::new(depth as usize, 4096, Content::Random, &mut generator(1, 0)).unwrap();
-        let bounds = Bounds::new(Limit::Count(count), orders.clock, orders.clock.ticks());
-        let mut batching = Batching::new(depth, orders.clock);
+        let clock = Clock::calibrated();
+        let mut batching = Batching::new(depth, clock);
         let job = Queued {
             batching: &mut batching,
             queue,
             disk: &mut NullDisk,
             depth,
-            linked,
-            orders,
-            bounds,
+            clock,
+            operations: Operations::new(&workload, 0, 1000 * 4096, 0),
+            bounds: clock.bounds(Limit::Count(count), clock.ticks()),
             buffers: &mut buffers,
             tally: &tally,
             stop: &Stop::new(),
@@ -519,42 +513,50 @@ mod tests {
     #[test]
     fn keeps_the_depth_and_counts_every_operation() {
         let mut queue = Checking::default();
-        let (end, tally) = run(&mut queue, 8, false, &orders(), 500);
+        let (end, tally) = run(&mut queue, 8, &writes(SyncMethod::None), 500);
         assert_eq!((end.writes, tally.write.count(), queue.most), (500, 500, 8));
     }
 
     #[test]
     fn drains_before_each_sync() {
-        let mut orders = orders();
-        orders.sync = Some(SyncCall::Fdatasync);
-        orders.sync_every = 5;
+        let mut workload = writes(SyncMethod::Fdatasync);
+        workload.sync_every = 5;
         let mut queue = Checking::default();
-        let (end, tally) = run(&mut queue, 8, false, &orders, 500);
+        let (end, tally) = run(&mut queue, 8, &workload, 500);
         assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (500, 100, 100, 5));
     }
 
     #[test]
+    fn an_undrained_sync_waits_for_a_single_operation_in_flight() {
+        let mut workload = writes(SyncMethod::Fsync);
+        workload.sync_timing = SyncTiming::Undrained;
+        let (end, tally) = run(&mut Checking::default(), 1, &workload, 10);
+        assert_eq!((end.writes, end.syncs, tally.commit.count()), (10, 10, 10));
+        let (end, tally) = run(&mut Checking::default(), 4, &workload, 10);
+        assert_eq!((end.writes, end.syncs, tally.commit.count()), (10, 10, 0));
+    }
+
+    #[test]
     fn a_queued_sync_is_one_operation_of_those_in_flight() {
-        let mut orders = orders();
-        orders.sync = Some(SyncCall::Fsync);
-        orders.sync_timing = SyncTiming::Queued;
-        orders.sync_every = 3;
+        let mut workload = writes(SyncMethod::Fsync);
+        workload.sync_timing = SyncTiming::Queued;
+        workload.sync_every = 3;
         let mut queue = Checking::default();
-        let (end, tally) = run(&mut queue, 8, false, &orders, 500);
+        let (end, tally) = run(&mut queue, 8, &workload, 500);
         assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (500, 166, 0, 8));
         assert_eq!((tally.write.count(), tally.sync.count()), (500, 166));
         let mut queue = Checking::default();
-        let (end, tally) = run(&mut queue, 1, false, &orders, 6);
+        let (end, tally) = run(&mut queue, 1, &workload, 6);
         assert_eq!((end.writes, end.syncs, tally.commit.count(), queue.most), (6, 2, 2, 1));
         let mut queue = Checking { fail_at: Some(4), ..Checking::default() };
-        let (end, _) = run(&mut queue, 1, false, &orders, 6);
+        let (end, _) = run(&mut queue, 1, &workload, 6);
         assert!(matches!(end.failure, Some(Failure::Errno { operation: "fsync", errno: Errno::IO, .. })));
     }
 
     #[test]
     fn a_linked_sync_follows_each_write() {
         let mut queue = Checking { linked: true, ..Checking::default() };
-        let (end, tally) = run(&mut queue, 4, true, &orders(), 100);
+        let (end, tally) = run(&mut queue, 4, &writes(SyncMethod::LinkedFsync), 100);
         assert_eq!((end.writes, end.syncs), (100, 100));
         assert_eq!((tally.sync.count(), tally.commit.count()), (100, 100));
     }
@@ -563,7 +565,8 @@ mod tests {
     fn an_error_ends_it_and_nothing_stays_in_flight() {
         for linked in [false, true] {
             let mut queue = Checking { fail_at: Some(10), linked, ..Checking::default() };
-            let (end, _) = run(&mut queue, 4, linked, &orders(), 100);
+            let (end, _) =
+                run(&mut queue, 4, &writes(if linked { SyncMethod::LinkedFsync } else { SyncMethod::None }), 100);
             assert_eq!(end.writes, 9);
             assert!(matches!(end.failure, Some(Failure::Errno { operation: "write", errno: Errno::IO, .. })));
             assert!(queue.in_flight.is_empty());
@@ -572,7 +575,7 @@ mod tests {
 
     #[test]
     fn null_takes_everything_at_any_depth() {
-        let (end, tally) = run(&mut NullQueue::new(32), 32, false, &orders(), 10_000);
+        let (end, tally) = run(&mut NullQueue::new(32), 32, &writes(SyncMethod::None), 10_000);
         assert_eq!((end.writes, tally.write.count()), (10_000, 10_000));
     }
 }

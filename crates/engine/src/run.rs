@@ -1,15 +1,18 @@
 //! Runs tests on an opened target, from their preparation to their results.
 
 mod blocks;
+mod sort;
+mod steps;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use drive::{Counters, SystemRoot};
 use measurement::result::Measured;
 use measurement::{
-    DeviceProof, Ended, Headline, Outcome, Progress, Proof, SortFigures, TargetKind, TestResult, WorkloadRecord,
+    DeviceCounts, DeviceProof, Ended, Outcome, Progress, Proof, SortFigures, TestResult, WorkloadRecord,
 };
-use workload::{Content, EngineChoice, Layout, SortWork, Step, StepProgram, Test, Work, format_bytes};
-
-use std::time::{Duration, Instant};
+use workload::{EngineChoice, Sharing, Test, Work, format_bytes};
 
 use crate::carrier::{Carrier, Refusal};
 use crate::clock::Clock;
@@ -17,9 +20,7 @@ use crate::crew::{Crew, Finished, Meanwhile, Report, Stage, Team, TeamEnd};
 use crate::error::EngineError;
 use crate::job::{JobEnd, Stop};
 use crate::limits;
-use crate::prepare::{PartSpec, Preparation, Prepared, prepare};
-use crate::spilling::{self, SortJob};
-use crate::stepping::Stepping;
+use crate::prepare::{Part, PartSpec, Preparation, Prepared, prepare};
 use crate::target::Target;
 
 /// A rest is taken in slices, so that a stop is noticed.
@@ -49,15 +50,7 @@ pub fn run(
     observe: &mut dyn FnMut(&Progress),
 ) -> Result<Vec<Outcome>, EngineError> {
     let run = Run { target, options, stop };
-    let results = match tests {
-        [test] => match &test.work {
-            Work::Blocks(workload) => run.blocks(&[(test, workload)], observe),
-            Work::Steps(program) => run.steps(test, program, observe),
-            Work::Sort(sort) => run.sort(test, sort, observe),
-        },
-        several => Test::together(several).map_err(NotRun::Skip).and_then(|several| run.blocks(&several, observe)),
-    };
-    match results {
+    match run.tests(tests, observe) {
         Ok(results) => Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect()),
         Err(NotRun::Skip(because)) => Ok(Outcome::all_skipped(tests, &because)),
         Err(NotRun::Error(error)) => Err(error),
@@ -87,12 +80,27 @@ impl From<Refusal> for NotRun {
     }
 }
 
-/// A test that is about to be measured, as its result will describe it.
+/// A test before its files are prepared.
+struct Asked<'a> {
+    specs: Vec<PartSpec>,
+    /// Takes the files that the specs ask for, in their order.
+    ready: Box<dyn FnOnce(&[&Part]) -> Result<Ready<'a>, NotRun> + 'a>,
+}
+
+/// A test that is ready to run.
+struct Ready<'a> {
+    team: Team,
+    /// One job's way through its stage.
+    work: Box<dyn Fn(u32, Stage<'_>) -> Report + Sync + 'a>,
+    described: Described<'a>,
+}
+
+/// A test as its result will describe it.
 struct Described<'a> {
     test: &'a Test,
     record: WorkloadRecord,
     carrier: Carrier,
-    notes: Vec<String>,
+    note: Option<String>,
     /// Each write is durable by itself.
     writes_are_commits: bool,
 }
@@ -104,128 +112,54 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn steps(
-        &self,
-        test: &Test,
-        program: &StepProgram,
-        observe: &mut dyn FnMut(&Progress),
-    ) -> Result<Vec<TestResult>, NotRun> {
-        match self.target.kind() {
-            TargetKind::Null => {
-                return Err(NotRun::Skip("a step program works on files, and null: has none".to_owned()));
-            }
-            TargetKind::Directory => {}
-            _ if program.runs_without_directory() => {}
-            _ => {
-                let because = "this step program makes, grows or removes files and needs a directory as its target";
-                return Err(NotRun::Skip(because.to_owned()));
-            }
+    /// Runs tests at the same time; most often there is one.
+    fn tests(&self, tests: &[Test], observe: &mut dyn FnMut(&Progress)) -> Result<Vec<TestResult>, NotRun> {
+        if tests.len() > 1 {
+            Test::together(tests).map_err(NotRun::Skip)?;
         }
-        let jobs = program.jobs.get();
-        let files = program.files.len();
-        limits::open_files(jobs, files as u64 + 2)?;
-        let part = |job: u32, index: usize| {
-            let file = &program.files[index];
-            PartSpec {
-                name: format!("{}-{job}-{}", file.layout.name(), file.name),
-                size_bytes: file.size_bytes,
-                unit_bytes: program.largest_write_bytes(index).min(file.size_bytes),
-                layout: file.layout,
-                direct: file.direct,
-                invalidate: true,
-                precondition: None,
-                content: program.content,
-            }
-        };
-        let specs: Vec<PartSpec> = (0..jobs).flat_map(|job| (0..files).map(move |index| part(job, index))).collect();
-        let Prepared { parts, notes } = self.prepare(&specs, program.seed)?;
-        for step in &program.steps {
-            if let Step::Write { file, bytes, .. } = *step {
-                let part = &parts[file];
-                if part.direct && u64::from(bytes) % part.alignment_bytes != 0 {
-                    return Err(NotRun::Skip(self.misaligned(u64::from(bytes), part.alignment_bytes)));
+        limits::open_files(tests)?;
+        limits::memory(tests)?;
+        let mut asked = Vec::new();
+        // A file that several jobs share has the first number.
+        let mut files = usize::from(tests.len() > 1);
+        for test in tests {
+            let one = match &test.work {
+                Work::Blocks(workload) => {
+                    let first_file = if workload.sharing == Sharing::All { 0 } else { files };
+                    self.blocks(test, WorkloadRecord::among(test, tests), workload, first_file)?
                 }
-            }
+                Work::Steps(program) => self.steps(test, program)?,
+                Work::Sort(sort) => self.sort(test, sort)?,
+            };
+            files += one.specs.len();
+            asked.push(one);
         }
+        let specs = united(asked.iter().flat_map(|one| &one.specs));
+        self.target.make_room(&specs);
+        let seed = tests.first().map_or(0, |test| test.work.seed());
+        let preparation = Preparation { time_max: self.options.prepare_time_max, seed, stop: self.stop };
+        let Prepared { parts, notes } = prepare(self.target, &specs, preparation)?;
+        let prepared: BTreeMap<&str, &Part> = parts.iter().map(|part| (part.name.as_str(), part)).collect();
+        let mut ready = Vec::new();
+        for one in asked {
+            let own: Vec<&Part> = one.specs.iter().filter_map(|spec| prepared.get(&*spec.name).copied()).collect();
+            ready.push((one.ready)(&own)?);
+        }
+        self.rest(tests.iter().map(|test| test.work.rest()).max().unwrap_or_default())?;
 
-        let mut record = WorkloadRecord::of(test);
-        record.direct = parts.iter().any(|part| part.direct);
-        record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
-        let clock = Clock::calibrated();
-        let team = Team { jobs, limit: program.limit, warm_up: program.warm_up.0, headline: Headline::Turns };
-        let finished = self.crew(vec![team], clock).measure(observe, &|_, job, stage: Stage<'_>| {
-            let own = &parts[job as usize * files..][..files];
-            match Stepping::new(self.target, program, own, clock, job) {
-                Ok(mut stepping) => stage.act(Vec::new(), |_, bounds, tally, stop| stepping.run(bounds, tally, stop)),
-                Err(failure) => Report::failed(failure),
-            }
-        })?;
-        self.forget(&specs);
-        let described = Described { test, record, carrier: Carrier::Psync, notes, writes_are_commits: false };
-        Ok(self.results(vec![described], finished))
+        let crew = self.crew(ready.iter().map(|one| one.team).collect());
+        let Finished { teams, meanwhile } =
+            crew.measure(observe, &|team, job, stage| (ready[team].work)(job, stage))?;
+        for spec in specs.iter().filter(|spec| spec.layout.needs_new_file()) {
+            // The next test could not use it.
+            self.target.remove_file(&spec.name);
+        }
+        let of_test = |(one, team): (Ready<'_>, TeamEnd)| self.result(one.described, team, &meanwhile, &notes);
+        Ok(ready.into_iter().zip(teams).map(of_test).collect())
     }
 
-    fn sort(
-        &self,
-        test: &Test,
-        sort: &SortWork,
-        observe: &mut dyn FnMut(&Progress),
-    ) -> Result<Vec<TestResult>, NotRun> {
-        let (jobs, block_bytes) = (sort.jobs.get(), u64::from(sort.block_bytes.get()));
-        let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
-        let carrier = if self.target.kind() == TargetKind::Null { Carrier::Null } else { Carrier::Psync };
-        limits::open_files(jobs, 2)?;
-        let kept_bytes = if carrier == Carrier::Null { room_bytes } else { 0 };
-        limits::memory_of_sorts(jobs, sort.memory_bytes.saturating_add(kept_bytes))?;
-        // Nothing is written through beforehand: a database's temporary file is a new one each time, too.
-        let part = |job| PartSpec {
-            name: format!("runs-{job}"),
-            size_bytes: room_bytes,
-            unit_bytes: spilling::extent_bytes(sort),
-            layout: Layout::Append,
-            direct: sort.direct,
-            invalidate: true,
-            precondition: None,
-            content: Content::Zero,
-        };
-        let specs: Vec<PartSpec> = (0..jobs).map(part).collect();
-        let Prepared { parts, notes } = self.prepare(&specs, sort.seed)?;
-        if let Some(part) = parts.iter().find(|part| part.direct && block_bytes % part.alignment_bytes != 0) {
-            return Err(NotRun::Skip(self.misaligned(block_bytes, part.alignment_bytes)));
-        }
-        let bytes = parts.iter().map(|part| spilling::records_bytes(sort, part.size_bytes)).min().unwrap_or(0);
-        if bytes / 2 < sort.memory_bytes {
-            return Err(NotRun::Skip(format!(
-                "{} has room for the runs of {} of records, and a sort in {} of memory needs twice that; give it less memory, or name a larger target",
-                self.target.given(),
-                format_bytes(bytes >> 20 << 20),
-                format_bytes(sort.memory_bytes)
-            )));
-        }
-        self.rest(sort.rest)?;
-
-        let mut record = WorkloadRecord::of(test);
-        record.direct = sort.direct && parts.iter().all(|part| part.direct);
-        record.size_bytes = bytes * u64::from(jobs);
-        let clock = Clock::calibrated();
-        let limit = test.work.limit();
-        let team = Team { jobs, limit, warm_up: Duration::ZERO, headline: Headline::Operations };
-        let finished = self.crew(vec![team], clock).measure(observe, &|_, job, stage| {
-            SortJob { target: self.target, sort, part: &parts[job as usize], bytes, clock, job }.run(stage)
-        })?;
-        self.forget(&specs);
-        let ends = finished.teams.iter().flat_map(|team| &team.ends);
-        let figures = SortFigures::sum(ends.filter_map(|end| end.sort.as_deref().copied()));
-        let described = Described { test, record, carrier, notes, writes_are_commits: false };
-        let results = self.results(vec![described], finished).into_iter();
-        Ok(match figures {
-            Some(figures) => results.map(|result| result.with_sort(figures)).collect(),
-            None => results.collect(),
-        })
-    }
-
-    fn crew(&self, teams: Vec<Team>, clock: Clock) -> Crew<'_> {
-        let devices = self.target.counting_devices();
+    fn crew(&self, teams: Vec<Team>) -> Crew<'_> {
+        let (clock, devices) = (Clock::calibrated(), self.target.counting_devices());
         Crew { teams, clock, devices, root: &self.options.root, stop: self.stop }
     }
 
@@ -241,16 +175,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn prepare(&self, specs: &[PartSpec], seed: u64) -> Result<Prepared, EngineError> {
-        self.target.make_room(specs);
-        prepare(self.target, specs, Preparation { time_max: self.options.prepare_time_max, seed, stop: self.stop })
-    }
-
-    /// Removes files that the next test could not use.
-    fn forget(&self, specs: &[PartSpec]) {
-        for spec in specs.iter().filter(|spec| spec.layout.needs_new_file()) {
-            self.target.remove_file(&spec.name);
+    fn expect_aligned(&self, part: &Part, bytes: u64) -> Result<(), NotRun> {
+        if part.direct && bytes % part.alignment_bytes != 0 {
+            return Err(NotRun::Skip(self.misaligned(bytes, part.alignment_bytes)));
         }
+        Ok(())
     }
 
     fn misaligned(&self, bytes: u64, alignment_bytes: u64) -> String {
@@ -262,17 +191,10 @@ impl Run<'_> {
         )
     }
 
-    /// The results of the tests that a crew has run at the same time.
-    fn results(&self, described: Vec<Described<'_>>, finished: Finished) -> Vec<TestResult> {
-        let Finished { teams, meanwhile } = finished;
-        let of_test = |(described, team)| self.result(described, team, &meanwhile);
-        described.into_iter().zip(teams).map(of_test).collect()
-    }
-
-    fn result(&self, described: Described<'_>, team: TeamEnd, meanwhile: &Meanwhile) -> TestResult {
-        let Described { test, record, carrier, mut notes, writes_are_commits } = described;
-        let TeamEnd { elapsed_s, ends, notes: more_notes, watch } = team;
-        notes.extend(more_notes);
+    fn result(&self, described: Described<'_>, team: TeamEnd, meanwhile: &Meanwhile, notes: &[String]) -> TestResult {
+        let Described { test, record, carrier, note, writes_are_commits } = described;
+        let TeamEnd { elapsed_s, ends, notes: of_jobs, watch } = team;
+        let mut notes: Vec<String> = notes.iter().cloned().chain(note).chain(of_jobs).collect();
         let failure = ends.iter().find_map(|end| end.failure.as_ref());
         let ended = match failure {
             Some(failure) => Ended::Failed { error: failure.to_string() },
@@ -295,7 +217,8 @@ impl Run<'_> {
             let others = record.beside.join(", ");
             notes.push(format!("ran at the same time as {others}; the processor time is that of all of them"));
         }
-        let proof = Proof { device: counters.map(|counters| device_proof(counters, &proof, written_bytes)), ..proof };
+        let device = |counters| DeviceProof::new(&device_counts(counters), proof.commits, written_bytes);
+        let proof = Proof { device: counters.map(device), ..proof };
         let is_program = matches!(test.work, Work::Steps(_));
         let measured = Measured {
             workload: record,
@@ -310,24 +233,38 @@ impl Run<'_> {
             ended,
             notes,
         };
-        TestResult::new(&test.name, measured)
+        let result = TestResult::new(&test.name, measured);
+        match SortFigures::sum(ends.iter().filter_map(|end| end.sort.as_deref().copied())) {
+            Some(figures) => result.with_sort(figures),
+            None => result,
+        }
     }
 }
 
-/// What the device saw, in relation to what was asked of the kernel.
-fn device_proof(counters: &Counters, asked: &Proof, written_bytes: u64) -> DeviceProof {
-    let per = |count: Option<u64>, of: u64| count.filter(|_| of > 0).map(|count| count as f64 / of as f64);
-    let flush_us = |flushes: u64, flush_ms: u64| (flushes > 0).then(|| flush_ms as f64 * 1e3 / flushes as f64);
-    DeviceProof {
+/// Each file once, as large as the test that needs most of it.
+fn united<'a>(specs: impl Iterator<Item = &'a PartSpec>) -> Vec<PartSpec> {
+    let mut united: Vec<PartSpec> = Vec::new();
+    for spec in specs {
+        match united.iter_mut().find(|known| known.name == spec.name) {
+            None => united.push(spec.clone()),
+            Some(known) => {
+                known.size_bytes = known.size_bytes.max(spec.size_bytes);
+                known.unit_bytes = known.unit_bytes.max(spec.unit_bytes);
+                known.direct |= spec.direct;
+                known.invalidate |= spec.invalidate;
+                known.precondition = known.precondition.into_iter().chain(spec.precondition).min();
+            }
+        }
+    }
+    united
+}
+
+fn device_counts(counters: &Counters) -> DeviceCounts {
+    DeviceCounts {
         reads: counters.reads,
         writes: counters.writes,
         bytes_written: counters.written_bytes,
         flushes: counters.flushes,
-        flush_mean_us: counters
-            .flushes
-            .zip(counters.flush_ms)
-            .and_then(|(flushes, flush_ms)| flush_us(flushes, flush_ms)),
-        flushes_per_commit: per(counters.flushes, asked.commits),
-        bytes_per_byte: per(Some(counters.written_bytes), written_bytes),
+        flush_ns: counters.flush_ms.map(|ms| ms * 1_000_000),
     }
 }

@@ -5,12 +5,12 @@ use std::os::fd::OwnedFd;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{AtFlags, FallocateFlags, fallocate, fsync, ftruncate, renameat, unlinkat};
 use rustix::io::{Errno, pwrite};
-use workload::{FileSpec, Layout, Placement, Step, StepProgram};
+use workload::{Bounds, FileSpec, Layout, Placement, Step, StepProgram};
 
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::disk::sync;
-use crate::job::{Bounds, Failure, JobEnd, Stop, Tally};
+use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
 use crate::target::{Opened, Target};

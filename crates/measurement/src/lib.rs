@@ -44,7 +44,7 @@ pub use histogram::{Histogram, LatencySummary};
 pub use host_document::HostDocument;
 pub use merging::{FieldDifference, NotOfOneKind};
 pub use progress::{Headline, Progress};
-pub use proof::{DeviceProof, Proof};
+pub use proof::{DeviceCounts, DeviceProof, Proof};
 pub use result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
 pub use series::Series;
 pub use sorting::{SortFigures, SortRecord};

@@ -1,5 +1,7 @@
 //! What is told of a test while it runs.
 
+use workload::Commits;
+
 /// What a person sees while a test runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
@@ -32,4 +34,13 @@ pub enum Headline {
     Turns,
     /// Of reads and writes.
     Operations,
+}
+
+impl From<Commits> for Headline {
+    fn from(commits: Commits) -> Headline {
+        match commits {
+            Commits::EachSync => Headline::Commits,
+            Commits::EachWrite | Commits::None => Headline::Operations,
+        }
+    }
 }

@@ -22,6 +22,39 @@ pub struct Proof {
     pub device: Option<DeviceProof>,
 }
 
+/// A device's counters, from the start of a test to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceCounts {
+    /// Completed reads.
+    pub reads: u64,
+    /// Completed writes.
+    pub writes: u64,
+    /// Bytes of those writes.
+    pub bytes_written: u64,
+    /// Completed flushes, if they are counted.
+    pub flushes: Option<u64>,
+    /// The time of those flushes, if it is counted.
+    pub flush_ns: Option<u64>,
+}
+
+impl DeviceProof {
+    /// Counters in relation to what a test asked for.
+    pub fn new(seen: &DeviceCounts, commits: u64, written_bytes: u64) -> DeviceProof {
+        let per = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
+        let flushed = seen.flushes.zip(seen.flush_ns);
+        DeviceProof {
+            reads: seen.reads,
+            writes: seen.writes,
+            bytes_written: seen.bytes_written,
+            flushes: seen.flushes,
+            flush_mean_us: flushed
+                .and_then(|(flushes, flush_ns)| (flushes > 0).then(|| flush_ns as f64 / 1e3 / flushes as f64)),
+            flushes_per_commit: seen.flushes.and_then(|flushes| per(flushes, commits)),
+            bytes_per_byte: per(seen.bytes_written, written_bytes),
+        }
+    }
+}
+
 /// What the device counted while the test ran.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceProof {

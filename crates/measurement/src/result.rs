@@ -195,9 +195,9 @@ impl WorkloadRecord {
     }
 
     /// Of a test that runs at the same time as the others of `tests`.
-    pub fn among(test: &Test, tests: &[(&Test, &Workload)]) -> WorkloadRecord {
-        let others = tests.iter().filter(|(other, _)| other.name != test.name);
-        WorkloadRecord { beside: others.map(|(other, _)| other.name.clone()).collect(), ..WorkloadRecord::of(test) }
+    pub fn among(test: &Test, tests: &[Test]) -> WorkloadRecord {
+        let others = tests.iter().filter(|other| other.name != test.name);
+        WorkloadRecord { beside: others.map(|other| other.name.clone()).collect(), ..WorkloadRecord::of(test) }
     }
 
     /// Work that has no pattern of blocks: one blocking call at a time.

@@ -17,9 +17,12 @@ use std::time::Duration;
 
 use catalogue::model::{Filesystem, Model};
 use measurement::result::Measured;
-use measurement::{CpuUse, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult, WorkloadRecord};
+use measurement::{
+    CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult, WorkloadRecord,
+};
 use workload::{
-    Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test, Until, Work, Workload, WriteCache, format_bytes,
+    Bounds, Commits, Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test, Work, Workload, WriteCache,
+    format_bytes,
 };
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
@@ -72,15 +75,13 @@ pub fn run(
     look: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Vec<Outcome>, Impossible> {
     let results = match tests {
-        [test] => match &test.work {
-            Work::Blocks(workload) => machine.blocks(&[(test, workload)], look),
-            Work::Steps(program) => machine.steps(test, program, look),
-            Work::Sort(_) => Err(NotRun::Skip(
-                "a sort computes between its writes and reads, for as long as this machine takes, and a model's run is the same on every machine; run it on a directory or a device"
-                    .to_owned(),
-            )),
-        },
-        several => Test::together(several).map_err(NotRun::Skip).and_then(|several| machine.blocks(&several, look)),
+        [test @ Test { work: Work::Steps(program), .. }] => machine.steps(test, program, look),
+        [Test { work: Work::Sort(_), .. }] => Err(NotRun::Skip(
+            "a sort computes between its writes and reads, for as long as this machine takes, and a model's run is the \
+             same on every machine; run it on a directory or a device"
+                .to_owned(),
+        )),
+        _ => machine.blocks(tests, look),
     };
     match results {
         Ok(results) => Ok(results.into_iter().map(|result| Outcome::Measured(Box::new(result))).collect()),
@@ -101,50 +102,14 @@ pub fn run_alone(
     run(machine, std::slice::from_ref(test), look).map(|mut outcomes| outcomes.swap_remove(0))
 }
 
-/// A phase of a run: until when its jobs go on.
-#[derive(Debug, Clone, Copy)]
-pub struct Bounds {
-    deadline: Option<Ns>,
-    count: Option<u64>,
-    until: Until,
+/// A limit in virtual time.
+fn bounds(limit: Limit, start: Ns) -> Bounds {
+    Bounds::new(limit, start, ns)
 }
 
-impl Bounds {
-    const fn until(deadline: Ns) -> Bounds {
-        Bounds { deadline: Some(deadline), count: None, until: Until::First }
-    }
-
-    fn of(limit: Limit, start: Ns) -> Bounds {
-        let until = match limit {
-            Limit::TimeAndCount { until, .. } => until,
-            Limit::Time(_) | Limit::Count(_) => Until::First,
-        };
-        Bounds { deadline: limit.time().map(|time| start + ns(time)), count: limit.count(), until }
-    }
-
-    /// How many operations a job may issue: a count that ends it is not overshot by what is in flight.
-    pub fn most(&self) -> u64 {
-        match (self.count, self.deadline, self.until) {
-            (None, ..) | (Some(_), Some(_), Until::Both) => u64::MAX,
-            (Some(count), ..) => count,
-        }
-    }
-
-    /// A moment, or the end of the phase if that is earlier.
-    pub fn no_later(&self, moment: Ns) -> Ns {
-        self.deadline.map_or(moment, |deadline| deadline.min(moment))
-    }
-
-    /// Whether a job that has done so many operations ends at `now`.
-    #[inline]
-    pub fn reached(&self, now: Ns, ops: u64) -> bool {
-        let late = self.deadline.map(|deadline| now >= deadline);
-        let done = self.count.map(|count| ops >= count);
-        match (late, done, self.until) {
-            (Some(late), Some(done), Until::Both) => late && done,
-            (late, done, _) => late.unwrap_or(false) || done.unwrap_or(false),
-        }
-    }
+/// The bounds of a job that has not begun.
+fn idle() -> Bounds {
+    bounds(Limit::Count(0), 0)
 }
 
 fn ns(time: Duration) -> Ns {
@@ -224,28 +189,25 @@ impl Machine {
         Ok(drive)
     }
 
-    fn blocks(
-        &self,
-        tests: &[(&Test, &Workload)],
-        look: &mut dyn FnMut(&Progress) -> bool,
-    ) -> Result<Vec<TestResult>, NotRun> {
-        for (_, workload) in tests {
+    fn blocks(&self, tests: &[Test], look: &mut dyn FnMut(&Progress) -> bool) -> Result<Vec<TestResult>, NotRun> {
+        let workloads = Test::together(tests).map_err(NotRun::Skip)?;
+        for (_, workload) in &workloads {
             self.check(workload)?;
         }
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
         let room = self.room()?;
-        let placed: Vec<Parts> = tests.iter().map(|(_, workload)| workload.parts(on_filesystem, room)).collect();
+        let placed: Vec<Parts> = workloads.iter().map(|(_, workload)| workload.parts(on_filesystem, room)).collect();
         // A device is one file, which each test opens for itself; on a filesystem tests have their own, or share one.
-        let sharing = |index: &usize| tests[*index].1.sharing == Sharing::All;
+        let sharing = |index: &usize| workloads[*index].1.sharing == Sharing::All;
         let size = |index: usize| placed[index].files.iter().sum::<u64>();
         let shared_bytes = (0..tests.len()).filter(sharing).map(size).max().unwrap_or(0);
         let own_bytes: u64 = (0..tests.len()).filter(|index| !sharing(index)).map(size).sum();
         let bytes =
             if on_filesystem { shared_bytes + own_bytes } else { (0..tests.len()).map(size).max().unwrap_or(0) };
-        let drive = self.prepared(tests.first().map_or(WriteCache::Unchanged, |(test, _)| test.write_cache), bytes)?;
+        let drive = self.prepared(tests.first().map_or(WriteCache::Unchanged, |test| test.write_cache), bytes)?;
         let (mut files, mut shared, mut base) = (Vec::new(), None, shared_bytes);
         let (mut jobs, mut teams) = (Vec::new(), Vec::new());
-        for (index, &(test, workload)) in tests.iter().enumerate() {
+        for (index, &(test, workload)) in workloads.iter().enumerate() {
             let first_file = files.len();
             let file = |base: u64, bytes: u64| match (on_filesystem, workload.layout) {
                 (false, _) | (true, Layout::Overwrite) => File::settled(base, bytes, workload.direct),
@@ -304,15 +266,14 @@ impl Machine {
     }
 
     fn team<'a>(&self, test: &'a Test, workload: &Workload, mut record: WorkloadRecord, parts: &Parts) -> Team<'a> {
-        let syncs_apart = workload.sync.call().or(workload.sync.linked_call()).is_some();
-        let commits = syncs_apart && workload.pattern.writes() && workload.syncs_commit();
+        let commits = workload.commits();
         record.seed = workload.seed.wrapping_add(self.seed);
         record.size_bytes = parts.span_bytes();
         Team {
             test,
             record,
-            headline: if commits { Headline::Commits } else { Headline::Operations },
-            writes_are_commits: !syncs_apart && workload.sync.is_durable() && workload.pattern.writes(),
+            headline: commits.into(),
+            writes_are_commits: commits == Commits::EachWrite,
             limit: workload.limit_on(parts.jobs.iter().map(|part| part.bytes).max().unwrap_or(0)),
         }
     }
@@ -406,8 +367,11 @@ impl Machine {
         let (mut start, mut go_on) = (now, true);
         if longest > 0 {
             world.tallies.iter_mut().for_each(|tally| tally.start_at(now + longest));
-            let bounds = |team| Some(warm_up(team)).filter(|time| *time > 0).map(|time| Bounds::until(now + time));
-            let bounds: Vec<Option<Bounds>> = teams.iter().map(bounds).collect();
+            let until = |team: &Team<'_>| {
+                let time = team.test.work.warm_up().0;
+                (!time.is_zero()).then(|| bounds(Limit::Time(time), now))
+            };
+            let bounds: Vec<Option<Bounds>> = teams.iter().map(until).collect();
             let ended = phase(&mut world, &mut jobs, now, &bounds, true, look);
             (start, go_on) = (ended.last, ended.go_on);
         }
@@ -415,7 +379,7 @@ impl Machine {
         let before = world.host.block_layer().device().activity();
         let mut ends = vec![start; teams.len()];
         if go_on {
-            let bounds: Vec<Option<Bounds>> = teams.iter().map(|team| Some(Bounds::of(team.limit, start))).collect();
+            let bounds: Vec<Option<Bounds>> = teams.iter().map(|team| Some(bounds(team.limit, start))).collect();
             let ended = phase(&mut world, &mut jobs, start, &bounds, false, look);
             (ends, go_on) = (ended.teams, ended.go_on);
         }
@@ -564,23 +528,18 @@ fn phase<J: Job>(
 
 /// What the drive saw, in relation to what was asked of the kernel.
 fn proof(counts: &Counts, commits: u64, before: Activity, after: Activity) -> Proof {
-    let per = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
-    let flushes = after.flushes - before.flushes;
-    let flush_us = (after.flush_ns - before.flush_ns) as f64 / 1e3;
-    let bytes_written = after.written_bytes - before.written_bytes;
+    let seen = DeviceCounts {
+        reads: after.reads - before.reads,
+        writes: after.writes - before.writes,
+        bytes_written: after.written_bytes - before.written_bytes,
+        flushes: Some(after.flushes - before.flushes),
+        flush_ns: Some(after.flush_ns - before.flush_ns),
+    };
     Proof {
         reads: counts.reads,
         writes: counts.writes,
         syncs: counts.syncs,
         commits,
-        device: Some(DeviceProof {
-            reads: after.reads - before.reads,
-            writes: after.writes - before.writes,
-            bytes_written,
-            flushes: Some(flushes),
-            flush_mean_us: (flushes > 0).then(|| flush_us / flushes as f64),
-            flushes_per_commit: per(flushes, commits),
-            bytes_per_byte: per(bytes_written, counts.written_bytes),
-        }),
+        device: Some(DeviceProof::new(&seen, commits, counts.written_bytes)),
     }
 }

@@ -2,12 +2,16 @@
 //!
 //! Whoever carries out a plan draws from here, so that the same plan with the same seed issues the same operations on every target.
 
+mod operations;
+
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::blocks::{Arrivals, Rate, Workload};
 use crate::order::{BlockOrder, Zone};
 use crate::sizes::{BlockSizes, SizeShare};
+
+pub use operations::{Direction, Loop, Operations};
 
 /// The part of the target that one job works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -487,7 +491,11 @@ impl Mix {
     /// Whether the next operation reads.
     #[inline]
     pub fn next_reads(&mut self) -> bool {
-        below(&mut self.generator, 100) < self.read_percent
+        match self.read_percent {
+            0 => false,
+            100 => true,
+            percent => below(&mut self.generator, 100) < percent,
+        }
     }
 }
 

@@ -530,14 +530,18 @@ impl Workload {
         }
     }
 
-    /// Whether a sync covers every write that a job issued before it, which makes it a commit.
-    pub fn syncs_commit(&self) -> bool {
-        self.sync_timing == SyncTiming::Drained || self.depth_effective() == 1
-    }
-
     /// The sync that the queue takes as one more operation in flight, if any.
     pub fn queued_sync(&self) -> Option<SyncCall> {
         self.sync.call().filter(|_| self.sync_timing == SyncTiming::Queued && self.pattern.writes())
+    }
+
+    /// The share of its operations that read, 0 to 100.
+    pub const fn reads_percent(&self) -> u8 {
+        match (self.pattern.reads(), self.pattern.writes()) {
+            (true, true) => self.read_percent,
+            (true, false) => 100,
+            (false, _) => 0,
+        }
     }
 
     /// Bytes of each job's part on a target: a whole number of blocks, and at least one for each stream.
@@ -573,14 +577,9 @@ impl Workload {
 
     /// How many operations move so many bytes, about where sizes vary.
     pub fn operations(&self, bytes: u64) -> u64 {
-        let read_percent = match (self.pattern.reads(), self.pattern.writes()) {
-            (true, true) => self.read_percent,
-            (true, false) => 100,
-            (false, _) => 0,
-        };
         match &self.sizes {
             None => bytes / u64::from(self.block_bytes.get()),
-            Some(sizes) => ((bytes as f64 / sizes.mean_bytes(read_percent)) as u64).max(1),
+            Some(sizes) => ((bytes as f64 / sizes.mean_bytes(self.reads_percent())) as u64).max(1),
         }
     }
 
@@ -717,19 +716,15 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_is_a_commit_where_no_write_is_in_flight_beside_it() {
+    fn only_a_job_that_asks_for_it_queues_its_syncs() {
         let mut fsync = workload();
         (fsync.sync, fsync.depth, fsync.sync_every) = (SyncMethod::Fsync, Depth::new(4).unwrap(), 4);
-        for (timing, commits, queued) in [
-            (SyncTiming::Drained, true, None),
-            (SyncTiming::Undrained, false, None),
-            (SyncTiming::Queued, false, Some(SyncCall::Fsync)),
-        ] {
+        for timing in [SyncTiming::Drained, SyncTiming::Undrained, SyncTiming::Queued] {
             fsync.sync_timing = timing;
-            assert_eq!((fsync.syncs_commit(), fsync.queued_sync()), (commits, queued), "{timing:?}");
+            let queued = (timing == SyncTiming::Queued).then_some(SyncCall::Fsync);
+            assert_eq!(fsync.queued_sync(), queued, "{timing:?}");
         }
         fsync.depth = Depth::MIN;
-        assert!(fsync.syncs_commit());
         fsync.pattern = Pattern::RandRead;
         assert_eq!((fsync.queued_sync(), fsync.depth_effective()), (None, 1));
         (fsync.pattern, fsync.sync) = (Pattern::RandWrite, SyncMethod::ODsync);

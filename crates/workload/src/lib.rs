@@ -19,7 +19,9 @@
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
 //! | [`sort`] | the [`SortWork`]: more records than memory holds |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
-//! | [`access`] | the offsets, the mix and the gaps that a seed stands for |
+//! | [`access`] | the operations that a seed stands for: offsets, mix, sizes and gaps |
+//! | `commits` | what counts as a commit: [`Commits`] |
+//! | `bounds` | when a phase of a job ends: [`Bounds`] |
 //! | [`fio`] | fio's job files and command lines, as far as flushmark reads them |
 //! | [`suites`] | the built-in plans |
 //!
@@ -27,6 +29,8 @@
 
 pub mod access;
 pub mod blocks;
+mod bounds;
+mod commits;
 pub mod fio;
 pub mod number;
 pub mod order;
@@ -47,6 +51,8 @@ pub use blocks::{
     Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, OutOfRange, Rate, Room, Sharing,
     Streams, Submission, SyncTiming, Until, WarmUp, Workload,
 };
+pub use bounds::Bounds;
+pub use commits::Commits;
 pub use order::{BlockOrder, Zone};
 pub use parts::{JobPart, Parts};
 pub use pattern::Pattern;

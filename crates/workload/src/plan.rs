@@ -128,6 +128,15 @@ impl Work {
         }
     }
 
+    /// What decides its offsets and contents.
+    pub const fn seed(&self) -> u64 {
+        match self {
+            Work::Blocks(workload) => workload.seed,
+            Work::Steps(program) => program.seed,
+            Work::Sort(sort) => sort.seed,
+        }
+    }
+
     /// Independent submitters.
     pub const fn jobs(&self) -> u32 {
         match self {

@@ -128,6 +128,11 @@ impl SyncMethod {
         !matches!(self, SyncMethod::None | SyncMethod::Fsync | SyncMethod::Fdatasync)
     }
 
+    /// Whether a call other than the write makes it durable.
+    pub const fn is_separate(self) -> bool {
+        self.call().is_some() || self.linked_call().is_some()
+    }
+
     /// Whether anything is made durable at all.
     pub const fn is_durable(self) -> bool {
         !matches!(self, SyncMethod::None)

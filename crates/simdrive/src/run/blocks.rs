@@ -2,23 +2,21 @@
 
 use std::ops::Range;
 
-use workload::access::{Access, Gaps, Mix, Order, Region, Sequential, Sizes};
-use workload::{Layout, Submission, SyncMethod, SyncTiming, Workload};
+use workload::access::{Access as _, Gaps, Mix, Operations, Order, Region, Sizes};
+use workload::{Bounds, Commits, Layout, Submission, SyncMethod, SyncTiming, Workload};
 
-use super::{Bounds, Job, Place, SLOT_BITS, Step, World};
+use super::{Job, Place, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
 use crate::host::{Call, Durable};
 use crate::time::Ns;
 
-/// The seed of what is done before the measurement, so that the measured offsets are not repeated.
-const WARM_UP_STREAM: u64 = 0x7761_726d;
-
 /// One submitter.
 pub struct BlockJob {
     workload: Workload,
-    seed: u64,
+    commits: Commits,
     place: Place,
     file: usize,
+    part: Range<u64>,
     region: Region,
     depth: u32,
     order: Order,
@@ -69,22 +67,22 @@ enum Kind {
 impl BlockJob {
     /// A job of a workload, on its own part of `file`.
     pub fn new(workload: &Workload, seed: u64, place: Place, file: usize, part: Range<u64>) -> BlockJob {
-        let block_bytes = workload.unit_bytes();
-        let region = Region { start: part.start, blocks: (part.end - part.start) / block_bytes, block_bytes };
-        let seed = workload.seed.wrapping_add(seed);
+        let workload = Workload { seed: workload.seed.wrapping_add(seed), ..workload.clone() };
+        let operations = Operations::new(&workload, part.start, part.end - part.start, place.job);
         let depth = workload.depth_effective();
         BlockJob {
-            seed,
+            commits: workload.commits(),
             place,
             file,
-            region,
+            part,
+            region: operations.region(),
             depth,
-            order: Order::Sequential(Sequential::new(region)),
-            sizes: None,
-            mix: Mix::new(seed, place.job, 0),
-            gaps: None,
+            order: operations.order(),
+            sizes: operations.sizes(),
+            mix: operations.mix(),
+            gaps: operations.gaps(),
             due: 0.0,
-            bounds: Bounds { deadline: None, count: Some(0), until: workload::Until::First },
+            bounds: idle(),
             slots: vec![Slot { begun: 0, written: 0, bytes: 0, kind: Kind::Sync }; depth as usize + 1],
             free: Vec::new(),
             unsynced: 0,
@@ -97,7 +95,7 @@ impl BlockJob {
             owes_sync: false,
             waits_for_due: false,
             stamp: 0,
-            workload: workload.clone(),
+            workload,
         }
     }
 
@@ -124,7 +122,7 @@ impl BlockJob {
                 if begun > now {
                     if !self.waits_for_due {
                         self.waits_for_due = true;
-                        world.dues.enter(self.bounds.no_later(begun), self.place.number);
+                        world.dues.enter(begun.min(self.bounds.deadline()), self.place.number);
                     }
                     return;
                 }
@@ -158,7 +156,7 @@ impl BlockJob {
     fn issue(&mut self, slot: u32, now: Ns, begun: Ns, world: &mut World) {
         self.left -= 1;
         let workload = &self.workload;
-        let reads = !workload.pattern.writes() || (workload.pattern.is_mixed() && self.mix.next_reads());
+        let reads = self.mix.next_reads();
         let file = self.file;
         let (offset, bytes) = match &mut self.sizes {
             None => (self.order.next(), self.region.block_bytes),
@@ -257,17 +255,19 @@ impl BlockJob {
 
 impl Job for BlockJob {
     fn begin(&mut self, now: Ns, bounds: Bounds, warm_up: bool, world: &mut World) {
-        let seed = if warm_up { self.seed ^ WARM_UP_STREAM } else { self.seed };
-        self.order = Order::new(&self.workload, self.region, seed, self.place.job);
-        self.sizes = self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), seed, self.place.job));
-        self.mix = Mix::new(seed, self.place.job, self.workload.read_percent);
-        self.gaps = self.workload.rate.map(|rate| Gaps::new(seed, self.place.job, rate));
+        let Range { start, end } = self.part;
+        let measured = Operations::new(&self.workload, start, end - start, self.place.job);
+        let operations = if warm_up { measured.of_warm_up() } else { measured };
+        self.order = operations.order();
+        self.sizes = operations.sizes();
+        self.mix = operations.mix();
+        self.gaps = operations.gaps();
         self.due = now as f64;
         self.bounds = bounds;
         self.free = (0..self.depth).rev().collect();
         self.unsynced = 0;
         self.syncing_since = None;
-        self.left = bounds.most();
+        self.left = bounds.room(0);
         self.ops = 0;
         self.ending = false;
         self.owes_sync = self.workload.end_fsync && !warm_up;
@@ -314,7 +314,7 @@ impl Job for BlockJob {
             }
             Kind::Sync => {
                 world.tallies[self.place.team].sync(at - begun);
-                if self.workload.syncs_commit() {
+                if self.commits == Commits::EachSync {
                     world.tallies[self.place.team].commit(at - self.commit_begun);
                 }
                 self.syncing_since = None;
@@ -324,7 +324,7 @@ impl Job for BlockJob {
             }
             Kind::QueuedSync => {
                 world.tallies[self.place.team].sync(at - begun);
-                if self.workload.syncs_commit() {
+                if self.commits == Commits::EachSync {
                     world.tallies[self.place.team].commit(at - self.slots[slot as usize].written);
                 }
                 self.free.push(slot);

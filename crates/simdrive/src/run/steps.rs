@@ -2,9 +2,9 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::access::{below, generator};
-use workload::{FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram, SyncCall};
+use workload::{Bounds, FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram, SyncCall};
 
-use super::{ALONE, Bounds, Job, Place, SLOT_BITS, Step, World};
+use super::{ALONE, Job, Place, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
 use crate::host::{Call, Durable};
 use crate::time::Ns;
@@ -69,7 +69,7 @@ impl StepJob {
             seed,
             job,
             draws: generator(seed, job),
-            bounds: Bounds { deadline: None, count: Some(0), until: workload::Until::First },
+            bounds: idle(),
             cursors: vec![Cursor::default(); program.files.len()],
             step: 0,
             repetition: 0,

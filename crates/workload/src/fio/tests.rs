@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::options::OPTIONS;
 use super::*;
 use crate::{
-    Area, Arrivals, BlockOrder, Content, EngineChoice, Limit, Pattern, Rate, Room, SizeShare, SyncMethod, SyncTiming,
-    Until, WarmUp,
+    Area, Arrivals, BlockOrder, Commits, Content, EngineChoice, Limit, Pattern, Rate, Room, SizeShare, SyncMethod,
+    SyncTiming, Until, WarmUp,
 };
 
 fn only(text: &str) -> Workload {
@@ -305,10 +305,10 @@ fn asynchronous_engines_take_a_sync_beside_the_writes() {
     let job = |engine: &str| only(&format!("[t]\nsize=1m\nrw=write\nfsync=1\niodepth=8\nioengine={engine}\n"));
     for engine in ["libaio", "io_uring"] {
         let job = job(engine);
-        assert_eq!((job.sync_timing, job.depth_effective(), job.syncs_commit()), (SyncTiming::Queued, 8, false));
+        assert_eq!((job.sync_timing, job.depth_effective(), job.commits()), (SyncTiming::Queued, 8, Commits::None));
     }
     let job = job("psync");
-    assert_eq!((job.sync_timing, job.depth_effective(), job.syncs_commit()), (SyncTiming::Drained, 1, true));
+    assert_eq!((job.sync_timing, job.depth_effective(), job.commits()), (SyncTiming::Drained, 1, Commits::EachSync));
 }
 
 #[test]

@@ -1,0 +1,156 @@
+//! What a process prints, read without waiting for more.
+
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::ioctl_fionbio;
+
+/// Bytes of one read: what a pipe holds by default.
+const READ_BYTES: usize = 64 << 10;
+/// Bytes of the largest pipe of an ordinary user (`fs.pipe-max-size`). More cannot have been printed before a
+/// [`Pipe::drain`] began.
+const PIPE_BYTES_MAX: usize = 1 << 20;
+
+/// The reading end of a pipe.
+#[derive(Debug)]
+pub struct Pipe {
+    pipe: std::fs::File,
+    buffer: Vec<u8>,
+}
+
+impl Pipe {
+    /// Sets the pipe to not block, for all who have it open.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn new(pipe: OwnedFd) -> io::Result<Pipe> {
+        ioctl_fionbio(&pipe, true)?;
+        Ok(Pipe { pipe: pipe.into(), buffer: vec![0; READ_BYTES] })
+    }
+
+    /// Hands over what was printed before the call, piece by piece. Returns `false` at the pipe's end, when nobody can
+    /// print any more.
+    ///
+    /// # Errors
+    /// Those of the system, and those of `hear`.
+    pub fn drain(&mut self, mut hear: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<bool> {
+        let mut bytes = 0;
+        // A process that never stops printing does not keep the reader here.
+        while bytes < PIPE_BYTES_MAX {
+            match self.pipe.read(&mut self.buffer) {
+                Ok(0) => return Ok(false),
+                Ok(read) => {
+                    bytes += read;
+                    hear(&self.buffer[..read])?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl AsFd for Pipe {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+/// Lines, put together from pieces.
+#[derive(Debug, Default)]
+pub struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Hands over the lines that a piece ends.
+    ///
+    /// # Errors
+    /// Those of `line`.
+    pub fn add(&mut self, piece: &[u8], mut line: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut parts = piece.split(|&byte| byte == b'\n');
+        self.begun.extend(parts.next().unwrap_or_default());
+        for part in parts {
+            line(&std::mem::replace(&mut self.begun, part.to_vec()))?;
+        }
+        Ok(())
+    }
+
+    /// The last line, if it has begun and has no end.
+    pub fn unfinished(self) -> Option<Vec<u8>> {
+        Some(self.begun).filter(|line| !line.is_empty())
+    }
+}
+
+/// A pipe into which a process has printed this before it ended.
+#[cfg(test)]
+pub fn after_printing(text: &str) -> Pipe {
+    use std::io::Write as _;
+
+    let (reader, mut writer) = io::pipe().unwrap();
+    writer.write_all(text.as_bytes()).unwrap();
+    Pipe::new(reader.into()).unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_gives_what_it_holds_and_reports_its_end() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut pipe = Pipe::new(reader.into()).unwrap();
+        let mut heard = Vec::new();
+        let mut drain = |heard: &mut Vec<u8>| {
+            pipe.drain(|piece| {
+                heard.extend_from_slice(piece);
+                Ok(())
+            })
+        };
+        assert!(drain(&mut heard).unwrap());
+        writer.write_all(b"one\ntwo").unwrap();
+        assert!(drain(&mut heard).unwrap());
+        assert_eq!(heard, b"one\ntwo");
+        drop(writer);
+        assert!(!drain(&mut heard).unwrap());
+    }
+
+    #[test]
+    fn a_process_that_never_stops_printing_is_heard_for_a_while() {
+        let mut pipe = Pipe::new(std::fs::File::open("/dev/zero").unwrap().into()).unwrap();
+        let mut heard = 0;
+        let open = pipe.drain(|piece| {
+            heard += piece.len();
+            Ok(())
+        });
+        assert_eq!((open.unwrap(), heard), (true, PIPE_BYTES_MAX));
+    }
+
+    #[test]
+    fn an_error_of_the_listener_is_handed_on() {
+        let mut pipe = Pipe::new(std::fs::File::open("/dev/zero").unwrap().into()).unwrap();
+        let error = pipe.drain(|_| Err(io::ErrorKind::StorageFull.into())).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn lines_are_put_together_from_pieces() {
+        let mut lines = Lines::default();
+        let mut whole = Vec::new();
+        for piece in ["on", "e\n\ntwo\nth", "r", "ee"] {
+            lines
+                .add(piece.as_bytes(), |line| {
+                    whole.push(String::from_utf8(line.to_vec()).unwrap());
+                    Ok(())
+                })
+                .unwrap();
+        }
+        assert_eq!(whole, ["one", "", "two"]);
+        assert_eq!(lines.unfinished().unwrap(), b"three");
+        assert_eq!(Lines::default().unfinished(), None);
+    }
+}

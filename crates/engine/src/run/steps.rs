@@ -1,0 +1,71 @@
+//! Tests of step programs.
+
+use measurement::{Headline, TargetKind, WorkloadRecord};
+use workload::{Step, StepProgram, Test};
+
+use super::{Asked, Described, NotRun, Ready, Run};
+use crate::carrier::Carrier;
+use crate::clock::Clock;
+use crate::crew::{Report, Stage, Team};
+use crate::prepare::{Part, PartSpec};
+use crate::stepping::Stepping;
+
+impl Run<'_> {
+    pub(super) fn steps<'a>(&'a self, test: &'a Test, program: &'a StepProgram) -> Result<Asked<'a>, NotRun> {
+        match self.target.kind() {
+            TargetKind::Null => {
+                return Err(NotRun::Skip("a step program works on files, and null: has none".to_owned()));
+            }
+            TargetKind::Directory => {}
+            _ if program.runs_without_directory() => {}
+            _ => {
+                let because = "this step program makes, grows or removes files and needs a directory as its target";
+                return Err(NotRun::Skip(because.to_owned()));
+            }
+        }
+        let part = |job: u32, index: usize| {
+            let file = &program.files[index];
+            PartSpec {
+                name: format!("{}-{job}-{}", file.layout.name(), file.name),
+                size_bytes: file.size_bytes,
+                unit_bytes: program.largest_write_bytes(index).min(file.size_bytes),
+                layout: file.layout,
+                direct: file.direct,
+                invalidate: true,
+                precondition: None,
+                content: program.content,
+            }
+        };
+        let files = 0..program.files.len();
+        let specs = (0..program.jobs.get()).flat_map(|job| files.clone().map(move |index| part(job, index))).collect();
+        Ok(Asked { specs, ready: Box::new(|parts| self.steps_ready(test, program, parts)) })
+    }
+
+    fn steps_ready<'a>(
+        &'a self,
+        test: &'a Test,
+        program: &'a StepProgram,
+        parts: &[&Part],
+    ) -> Result<Ready<'a>, NotRun> {
+        let parts: Vec<Part> = parts.iter().copied().cloned().collect();
+        for step in &program.steps {
+            if let Step::Write { file, bytes, .. } = *step {
+                self.expect_aligned(&parts[file], u64::from(bytes))?;
+            }
+        }
+        let mut record = WorkloadRecord::of(test);
+        record.direct = parts.iter().any(|part| part.direct);
+        record.size_bytes = parts.iter().map(|part| part.size_bytes).sum();
+        let (jobs, files, clock) = (program.jobs.get(), program.files.len(), Clock::calibrated());
+        let team = Team { jobs, limit: program.limit, warm_up: program.warm_up.0, headline: Headline::Turns };
+        let work = Box::new(move |job: u32, stage: Stage<'_>| {
+            let own = &parts[job as usize * files..][..files];
+            match Stepping::new(self.target, program, own, clock, job) {
+                Ok(mut stepping) => stage.act(Vec::new(), |_, bounds, tally, stop| stepping.run(bounds, tally, stop)),
+                Err(failure) => Report::failed(failure),
+            }
+        });
+        let described = Described { test, record, carrier: Carrier::Psync, note: None, writes_are_commits: false };
+        Ok(Ready { team, work, described })
+    }
+}

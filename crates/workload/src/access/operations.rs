@@ -1,0 +1,178 @@
+//! The operations of one job, and loops over them that are compiled once for each kind.
+
+use super::{Access, Gaps, Mix, Order, Region, Sizes};
+use crate::blocks::Workload;
+
+/// A warm-up draws from another stream, so the measurement begins with the seed's own offsets.
+const WARM_UP_STREAM: u64 = 0x7761_726d;
+
+/// What one job of a workload does in one phase, as its seed decides.
+#[derive(Debug, Clone, Copy)]
+pub struct Operations<'a> {
+    workload: &'a Workload,
+    region: Region,
+    seed: u64,
+    job: u32,
+}
+
+impl<'a> Operations<'a> {
+    /// The measured operations of a job on the `bytes` from `start` on.
+    pub fn new(workload: &'a Workload, start: u64, bytes: u64, job: u32) -> Operations<'a> {
+        let block_bytes = workload.unit_bytes();
+        let region = Region { start, blocks: bytes / block_bytes, block_bytes };
+        Operations { workload, region, seed: workload.seed, job }
+    }
+
+    /// Those before the measurement, which are others on the same region.
+    #[must_use]
+    pub const fn of_warm_up(self) -> Operations<'a> {
+        Operations { seed: self.seed ^ WARM_UP_STREAM, ..self }
+    }
+
+    /// Whose they are.
+    pub const fn workload(&self) -> &'a Workload {
+        self.workload
+    }
+
+    /// Where they go.
+    pub const fn region(&self) -> Region {
+        self.region
+    }
+
+    /// Writes after which the file starts over, if its layout is used up by writing.
+    pub fn renew_every(&self) -> Option<u64> {
+        self.workload.layout.starts_over().then_some(self.region.blocks)
+    }
+
+    /// Which block comes next.
+    pub fn order(&self) -> Order {
+        Order::new(self.workload, self.region, self.seed, self.job)
+    }
+
+    /// How large the next operation is, if sizes vary.
+    pub fn sizes(&self) -> Option<Sizes> {
+        self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), self.seed, self.job))
+    }
+
+    /// Whether the next operation reads.
+    pub fn mix(&self) -> Mix {
+        Mix::new(self.seed, self.job, self.workload.reads_percent())
+    }
+
+    /// The gaps between offered operations, if the workload offers a load.
+    pub fn gaps(&self) -> Option<Gaps> {
+        self.workload.rate.map(|rate| Gaps::new(self.seed, self.job, rate))
+    }
+
+    /// Runs a loop that is compiled for this order of blocks and this direction, so what a workload
+    /// does not do costs it nothing. The rare orders share one that dispatches at each operation.
+    pub fn run<L: Loop>(&self, body: L) -> L::End {
+        match (self.order(), self.workload.reads_percent()) {
+            (Order::Sequential(access), 100) => body.run(access, Reads),
+            (Order::Sequential(access), 0) => body.run(access, Writes),
+            (Order::Sequential(access), _) => body.run(access, self.mix()),
+            (Order::Random(access), 100) => body.run(access, Reads),
+            (Order::Random(access), 0) => body.run(access, Writes),
+            (Order::Random(access), _) => body.run(access, self.mix()),
+            (order, 100) => body.run(order, Reads),
+            (order, 0) => body.run(order, Writes),
+            (order, _) => body.run(order, self.mix()),
+        }
+    }
+}
+
+/// A loop over operations, which [`Operations::run`] specialises.
+pub trait Loop {
+    /// What it returns.
+    type End;
+
+    /// Runs it.
+    fn run<A: Access, D: Direction>(self, access: A, direction: D) -> Self::End;
+}
+
+/// Whether operations read, write, or are drawn.
+pub trait Direction {
+    /// Whether an operation can be a write.
+    const WRITES: bool;
+
+    /// Whether the next operation reads.
+    fn next_reads(&mut self) -> bool;
+}
+
+/// Every operation reads.
+struct Reads;
+
+impl Direction for Reads {
+    const WRITES: bool = false;
+
+    #[inline]
+    fn next_reads(&mut self) -> bool {
+        true
+    }
+}
+
+/// Every operation writes.
+struct Writes;
+
+impl Direction for Writes {
+    const WRITES: bool = true;
+
+    #[inline]
+    fn next_reads(&mut self) -> bool {
+        false
+    }
+}
+
+impl Direction for Mix {
+    const WRITES: bool = true;
+
+    #[inline]
+    fn next_reads(&mut self) -> bool {
+        Mix::next_reads(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BlockBytes, Pattern};
+
+    fn workload(pattern: Pattern) -> Workload {
+        let mut workload = Workload::new(pattern, BlockBytes::new(4096).unwrap());
+        workload.read_percent = 70;
+        workload
+    }
+
+    /// The first operations.
+    struct First;
+
+    impl Loop for First {
+        type End = Vec<(u64, bool)>;
+
+        fn run<A: Access, D: Direction>(self, mut access: A, mut direction: D) -> Vec<(u64, bool)> {
+            (0..100).map(|_| (access.next(), direction.next_reads())).collect()
+        }
+    }
+
+    #[test]
+    fn a_specialised_loop_does_what_its_parts_draw() {
+        for pattern in Pattern::ALL {
+            let workload = workload(pattern);
+            let operations = Operations::new(&workload, 4096, 1 << 20, 3);
+            let (mut order, mut mix) = (operations.order(), operations.mix());
+            let drawn: Vec<_> = (0..100).map(|_| (order.next(), mix.next_reads())).collect();
+            assert_eq!(operations.run(First), drawn, "{pattern:?}");
+            assert_eq!(drawn.iter().any(|(_, reads)| *reads), pattern.reads());
+            assert_eq!(drawn.iter().any(|(_, reads)| !reads), pattern.writes());
+        }
+    }
+
+    #[test]
+    fn a_warm_up_works_on_the_same_region_and_draws_other_blocks() {
+        let workload = workload(Pattern::RandWrite);
+        let measured = Operations::new(&workload, 0, 1 << 30, 0);
+        let warm_up = measured.of_warm_up();
+        assert_eq!(measured.region(), warm_up.region());
+        assert_ne!(measured.run(First), warm_up.run(First));
+    }
+}

@@ -1,0 +1,92 @@
+//! When a phase of a job ends.
+
+use std::time::Duration;
+
+use crate::blocks::{Limit, Until};
+
+/// The end of a phase, in the ticks of the clock that the job goes by: a processor's counter, or
+/// nanoseconds of virtual time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    deadline: u64,
+    count: u64,
+    both: bool,
+}
+
+impl Bounds {
+    /// A limit that begins to run at `start`, on a clock that makes so many ticks in a time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use workload::{Bounds, Limit};
+    /// let bounds = Bounds::new(Limit::Time(Duration::from_secs(1)), 5, |time| time.as_nanos() as u64);
+    /// assert!(!bounds.reached(1_000_000_004, u64::MAX - 1));
+    /// assert!(bounds.reached(1_000_000_005, 0));
+    /// ```
+    pub fn new(limit: Limit, start: u64, ticks: impl Fn(Duration) -> u64) -> Bounds {
+        let deadline = |time: Duration| start.saturating_add(ticks(time));
+        match limit {
+            Limit::Time(time) => Bounds { deadline: deadline(time), count: u64::MAX, both: false },
+            Limit::Count(count) => Bounds { deadline: u64::MAX, count, both: false },
+            Limit::TimeAndCount { time, count, until } => {
+                Bounds { deadline: deadline(time), count, both: until == Until::Both }
+            }
+        }
+    }
+
+    /// Whether a job that has done `ops` operations at `now` has reached the end.
+    #[inline]
+    pub const fn reached(&self, now: u64, ops: u64) -> bool {
+        let (late, enough) = (now >= self.deadline, ops >= self.count);
+        if self.both { late && enough } else { late || enough }
+    }
+
+    /// How many more operations may begin after `started` of them: what is in flight when the end is
+    /// near does not overshoot a count.
+    #[inline]
+    pub const fn room(&self, started: u64) -> u64 {
+        if self.both { u64::MAX } else { self.count.saturating_sub(started) }
+    }
+
+    /// The moment after which no wait is worth while; `u64::MAX` if none is known.
+    pub const fn deadline(&self) -> u64 {
+        if self.both { u64::MAX } else { self.deadline }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds(limit: Limit) -> Bounds {
+        Bounds::new(limit, 100, |time| time.as_secs())
+    }
+
+    const TEN: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn the_first_of_two_limits_ends_a_phase_or_the_last() {
+        let first = bounds(Limit::TimeAndCount { time: TEN, count: 5, until: Until::First });
+        let both = bounds(Limit::TimeAndCount { time: TEN, count: 5, until: Until::Both });
+        for (now, ops) in [(109, 4), (109, 5), (110, 4), (110, 5)] {
+            let (late, enough) = (now >= 110, ops >= 5);
+            assert_eq!(first.reached(now, ops), late || enough);
+            assert_eq!(both.reached(now, ops), late && enough);
+        }
+    }
+
+    #[test]
+    fn a_count_is_not_overshot_unless_time_goes_on() {
+        assert_eq!(bounds(Limit::Count(5)).room(3), 2);
+        assert_eq!(bounds(Limit::Count(5)).room(6), 0);
+        assert_eq!(bounds(Limit::Time(TEN)).room(6), u64::MAX - 6);
+        let both = bounds(Limit::TimeAndCount { time: TEN, count: 5, until: Until::Both });
+        assert_eq!((both.room(6), both.deadline()), (u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_phase() {
+        assert_eq!(bounds(Limit::Time(TEN)).deadline(), 110);
+        assert_eq!(bounds(Limit::Count(5)).deadline(), u64::MAX);
+    }
+}

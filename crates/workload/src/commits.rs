@@ -1,0 +1,86 @@
+//! What a commit is.
+
+use crate::blocks::{SyncTiming, Workload};
+
+/// What one commit of a workload consists of. Its latency runs from the first write's beginning to
+/// the moment at which the writes are known to be durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Commits {
+    /// There are none: nothing is written, nothing makes it durable, or no sync is known to cover a
+    /// write that was in flight beside it.
+    None,
+    /// Each write, which is durable when it returns: `O_SYNC`, `O_DSYNC`, `RWF_DSYNC`.
+    EachWrite,
+    /// A sync call with the writes since the one before: `fsync`, `fdatasync`, linked or not.
+    EachSync,
+}
+
+impl Workload {
+    /// What its commits are.
+    ///
+    /// ```
+    /// use workload::{BlockBytes, Commits, Pattern, SyncMethod, Workload};
+    /// let mut journal = Workload::new(Pattern::Write, BlockBytes::new(4096)?);
+    /// assert_eq!(journal.commits(), Commits::None);
+    /// journal.sync = SyncMethod::Fdatasync;
+    /// assert_eq!(journal.commits(), Commits::EachSync);
+    /// journal.sync = SyncMethod::ODsync;
+    /// assert_eq!(journal.commits(), Commits::EachWrite);
+    /// # Ok::<(), workload::OutOfRange>(())
+    /// ```
+    pub fn commits(&self) -> Commits {
+        if !self.pattern.writes() || !self.sync.is_durable() {
+            Commits::None
+        } else if !self.sync.is_separate() {
+            Commits::EachWrite
+        } else if self.syncs_cover_writes() {
+            Commits::EachSync
+        } else {
+            Commits::None
+        }
+    }
+
+    /// Whether each sync covers every write that the job issued before it. A sync that does not wait
+    /// for the writes in flight covers those alone that have completed.
+    fn syncs_cover_writes(&self) -> bool {
+        self.sync_timing == SyncTiming::Drained || self.depth_effective() == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BlockBytes, Depth, Pattern, SyncMethod};
+
+    #[test]
+    fn only_a_write_that_is_made_durable_is_a_commit() {
+        for pattern in Pattern::ALL {
+            for sync in SyncMethod::ALL {
+                let mut workload = Workload::new(pattern, BlockBytes::new(4096).unwrap());
+                workload.sync = sync;
+                let commits = workload.commits();
+                assert_eq!(commits != Commits::None, pattern.writes() && sync != SyncMethod::None);
+                if commits != Commits::None {
+                    assert_eq!(
+                        commits == Commits::EachWrite,
+                        sync.open_flag().is_some() || sync == SyncMethod::RwfDsync
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_sync_beside_writes_in_flight_commits_none_of_them() {
+        let mut workload = Workload::new(Pattern::Write, BlockBytes::new(4096).unwrap());
+        workload.sync = SyncMethod::Fsync;
+        workload.depth = Depth::new(8).unwrap();
+        assert_eq!(workload.commits(), Commits::EachSync);
+        for timing in [SyncTiming::Undrained, SyncTiming::Queued] {
+            workload.sync_timing = timing;
+            assert_eq!(workload.commits(), Commits::None);
+        }
+        workload.depth = Depth::MIN;
+        assert_eq!(workload.commits(), Commits::EachSync);
+    }
+}

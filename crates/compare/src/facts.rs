@@ -30,7 +30,7 @@ const FACTS: [Fact; 18] = [
     ("suite", |run| Some(run.suite.clone())),
     ("smoke run", |run| Some(if run.smoke { "yes" } else { "no" }.to_owned())),
     ("target", |run| Some(run.target.given.clone())),
-    ("kind of target", |run| Some(run.target.kind.clone())),
+    ("kind of target", |run| Some(run.target.kind.name().to_owned())),
     ("machine", |run| run.host.product_name.clone()),
     ("processor", |run| run.host.cpu_model.clone()),
     ("processors", |run| run.host.logical_cpus.map(|count| count.to_string())),

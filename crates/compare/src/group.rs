@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use measurement::{NotOfOneKind, RunDocument, TestResult};
+use measurement::{NotOfOneKind, RunDocument, TestResult, started_at};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -48,14 +48,14 @@ impl Group<'_> {
             }
             texts
         };
-        let begun = || self.runs.iter().map(|run| run.started_at.clone());
+        let begun = || self.runs.iter().filter_map(|run| run.began());
         GroupRecord {
             label: self.label.clone(),
             runs: self.runs.iter().map(|run| run.merged_runs.unwrap_or(1)).sum(),
             suites: distinct(|run| &run.suite),
             targets: distinct(|run| &run.target.given),
-            from: begun().min().unwrap_or_default(),
-            until: begun().max().unwrap_or_default(),
+            from: started_at::write(begun().min()),
+            until: started_at::write(begun().max()),
             smoke: self.runs.iter().any(|run| run.smoke),
         }
     }
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn a_group_is_recorded_by_what_its_runs_have_each_once() {
-        let of = |started_at: &str, suite: &str, merged_runs: Option<u32>| RunDocument {
-            started_at: started_at.to_owned(),
+        let of = |day: &str, suite: &str, merged_runs: Option<u32>| RunDocument {
+            started_at: format!("{day}T10:00:00Z"),
             suite: suite.to_owned(),
             merged_runs,
             ..run(vec![])
@@ -146,7 +146,7 @@ mod tests {
         let record = Group { label: "nights".to_owned(), runs: runs.iter().collect() }.record();
         assert_eq!((record.label.as_str(), record.runs, record.smoke), ("nights", 6, true));
         assert_eq!((record.suites, record.targets.len()), (vec!["wal".to_owned(), "slog".to_owned()], 1));
-        assert_eq!((record.from.as_str(), record.until.as_str()), ("2026-03-01", "2026-03-03"));
+        assert_eq!((record.from.as_str(), record.until.as_str()), ("2026-03-01T10:00:00Z", "2026-03-03T10:00:00Z"));
     }
 
     #[test]

@@ -143,11 +143,6 @@ impl BlockDevice {
         Ok(Reader { left: LAYERS_MAX }.read(&place, device, &mut Vec::new()))
     }
 
-    /// Whether this is a modelled drive, which has a target's name (`sim:MODEL`) for a path and is no device of any machine.
-    pub fn is_modelled(&self) -> bool {
-        self.path.as_os_str().as_encoded_bytes().starts_with(b"sim:")
-    }
-
     /// The number of the whole disk: the device's own, unless it is a partition.
     pub fn disk_device(&self) -> DeviceNumber {
         self.partition.as_ref().and_then(|partition| partition.disk_device).unwrap_or(self.device)

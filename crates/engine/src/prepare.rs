@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use measurement::TargetKind;
 use rustix::fs::{Advice, FallocateFlags, OFlags, fadvise, fallocate, fdatasync, fsync, ftruncate};
 use rustix::io::{Errno, pwrite};
 use workload::{Content, Layout};
@@ -10,7 +11,7 @@ use workload::{Content, Layout};
 use crate::buffers::Buffers;
 use crate::error::EngineError;
 use crate::job::Stop;
-use crate::target::{Kind, Target};
+use crate::target::{Opened, Target};
 use workload::access::generator;
 
 /// Test files are written through in pieces of this size: large enough to go at the drive's speed.
@@ -88,9 +89,9 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
     for (spec, size_bytes) in specs.iter().zip(sizes) {
         let failed = |action| move |errno| EngineError::Call { action, path: target.path().to_owned(), errno };
         let mut part = Part { name: spec.name.clone(), start: 0, size_bytes, direct: false, alignment_bytes: 1 };
-        match target.kind() {
-            Kind::Null => {}
-            Kind::Existing(_) => {
+        match target.opened() {
+            Opened::Null => {}
+            Opened::Existing(_) => {
                 part.start = start;
                 start += size_bytes;
                 let (file, direct) = open_part(target, &spec.name, spec.direct, OFlags::empty()).map_err(unopened)?;
@@ -103,7 +104,7 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                     filler.overwrite(&file, start, bytes).map_err(failed("write the test area of"))?;
                 }
             }
-            Kind::Directory { scratch, .. } => {
+            Opened::Directory { scratch, .. } => {
                 if spec.layout.needs_new_file() {
                     scratch.remove(&spec.name);
                 }
@@ -133,7 +134,7 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                 }
             }
         }
-        if spec.direct && !part.direct && target.kind_name() != "null" {
+        if spec.direct && !part.direct && target.kind() != TargetKind::Null {
             notes.push("this filesystem has no O_DIRECT; measured through the page cache instead".to_owned());
         }
         if preparation.stop.is_requested() {
@@ -165,10 +166,10 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
 /// # Errors
 /// When it cannot be opened.
 pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Result<(OwnedFd, bool), Errno> {
-    let open = |flags: OFlags| match target.kind() {
-        Kind::Null => Err(Errno::NOENT),
-        Kind::Directory { scratch, .. } => scratch.open(name, flags | OFlags::RDWR),
-        Kind::Existing(existing) => {
+    let open = |flags: OFlags| match target.opened() {
+        Opened::Null => Err(Errno::NOENT),
+        Opened::Directory { scratch, .. } => scratch.open(name, flags | OFlags::RDWR),
+        Opened::Existing(existing) => {
             let access = if existing.writable { OFlags::RDWR } else { OFlags::RDONLY };
             rustix::fs::open(&existing.path, flags | access | OFlags::CLOEXEC, rustix::fs::Mode::empty())
         }
@@ -187,9 +188,9 @@ pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Re
 fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result<Vec<u64>, EngineError> {
     let asked: u64 = specs.iter().map(|spec| spec.size_bytes).sum();
     let least: u64 = specs.iter().map(|spec| spec.unit_bytes).sum();
-    let room = match target.kind() {
-        Kind::Null => return Ok(specs.iter().map(|spec| spec.size_bytes).collect()),
-        Kind::Directory { place, budget_bytes, .. } => {
+    let room = match target.opened() {
+        Opened::Null => return Ok(specs.iter().map(|spec| spec.size_bytes).collect()),
+        Opened::Directory { place, budget_bytes, .. } => {
             let needed_bytes = least.max(TOTAL_BYTES_MIN.min(asked));
             if *budget_bytes < needed_bytes {
                 let free_bytes = place.space.map_or(0, |space| space.available_bytes);
@@ -197,7 +198,7 @@ fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result
             }
             *budget_bytes
         }
-        Kind::Existing(existing) => {
+        Opened::Existing(existing) => {
             // Parts begin on multiples of their unit: in the worst case each loses one unit to that.
             let room = existing.size_bytes.saturating_sub(if specs.len() > 1 { least } else { 0 });
             if room < least {
@@ -217,7 +218,7 @@ fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result
         "worked on {} MiB instead of {} MiB: {}",
         room >> 20,
         asked >> 20,
-        if target.kind_name() == "directory" {
+        if target.kind() == TargetKind::Directory {
             "flushmark takes at most half of what is free"
         } else {
             "there is no more"

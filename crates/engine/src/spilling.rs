@@ -31,7 +31,7 @@ use crate::crew::{Report, Stage};
 use crate::disk::{Disk, FileDisk, MemoryDisk, Renewal};
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::prepare::{Part, open_part};
-use crate::target::{Kind, Target};
+use crate::target::{Opened, Target};
 
 use records::{Batch, Records};
 use region::{Done, Region, Shape};
@@ -127,7 +127,7 @@ impl SortJob<'_> {
             Err(failure) => Report::failed(failure),
             Ok(disk) => {
                 let mut disk = Some(disk);
-                let drive = !matches!(self.target.kind(), Kind::Null);
+                let drive = !matches!(self.target.opened(), Opened::Null);
                 stage.act(Vec::new(), |_, _, tally, stop| match disk.take() {
                     Some(disk) => self.measured(disk, drive, tally, stop),
                     None => JobEnd::new(),
@@ -137,7 +137,7 @@ impl SortJob<'_> {
     }
 
     fn disk(&self) -> Result<Box<dyn Disk + Send>, Failure> {
-        if matches!(self.target.kind(), Kind::Null) {
+        if matches!(self.target.opened(), Opened::Null) {
             return Ok(Box::<MemoryDisk>::default());
         }
         let (file, _) = open_part(self.target, &self.part.name, self.part.direct, OFlags::empty())

@@ -13,7 +13,7 @@ use crate::disk::sync;
 use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::open_flags::open_flags;
 use crate::prepare::{Part, open_part};
-use crate::target::{Kind, Target};
+use crate::target::{Opened, Target};
 use workload::access::{below, generator};
 
 /// One job's files and the loop over them.
@@ -219,8 +219,8 @@ impl<'a> Stepping<'a> {
     }
 
     fn directory(&self) -> Result<rustix::fd::BorrowedFd<'a>, Failure> {
-        match self.target.kind() {
-            Kind::Directory { scratch, .. } => Ok(scratch.directory()),
+        match self.target.opened() {
+            Opened::Directory { scratch, .. } => Ok(scratch.directory()),
             _ => Err(Failure::Errno { operation: "a step on names", offset: None, errno: Errno::NOTDIR }),
         }
     }

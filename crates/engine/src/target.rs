@@ -7,9 +7,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use drive::{Counters, DeviceNumber, DirectIo, Occupied, Place, PlaceKind, SystemRoot};
+use measurement::TargetKind;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use workload::{Plan, Room, Step, Test, Work};
+use workload::{Plan, Room, Step, TargetName, Test, Work};
 
 use crate::error::EngineError;
 use crate::limits;
@@ -42,11 +43,11 @@ impl Intent {
 #[derive(Debug)]
 pub struct Target {
     given: String,
-    kind: Kind,
+    opened: Opened,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum Opened {
     Null,
     Directory { place: Place, scratch: Scratch, budget_bytes: u64 },
     Existing(Existing),
@@ -66,10 +67,10 @@ pub(crate) struct Existing {
 impl Target {
     /// What tests may work on: of a device or file its size, of a directory half of what is free.
     pub fn room(&self) -> Room {
-        match &self.kind {
-            Kind::Null => Room::Unlimited,
-            Kind::Directory { budget_bytes, .. } => Room::Free(*budget_bytes),
-            Kind::Existing(existing) => Room::Whole(existing.size_bytes),
+        match &self.opened {
+            Opened::Null => Room::Unlimited,
+            Opened::Directory { budget_bytes, .. } => Room::Free(*budget_bytes),
+            Opened::Existing(existing) => Room::Whole(existing.size_bytes),
         }
     }
 
@@ -78,18 +79,20 @@ impl Target {
     /// # Errors
     /// Every way in which a target can be wrong, dangerous or out of order; see [`EngineError`].
     pub fn open(root: &SystemRoot, given: &str, intent: Intent) -> Result<Target, EngineError> {
-        let kind = if given == "null:" {
-            Kind::Null
+        let opened = if TargetName::parse(given) == TargetName::Null {
+            Opened::Null
         } else if let Some(scheme) = unknown_scheme(given) {
             return Err(EngineError::UnknownScheme { given: given.to_owned(), scheme: scheme.to_owned() });
         } else {
             let place = Place::of(root, Path::new(given))?;
             match place.kind {
                 PlaceKind::Directory => open_directory(place)?,
-                PlaceKind::RegularFile | PlaceKind::BlockDevice => Kind::Existing(open_existing(root, place, intent)?),
+                PlaceKind::RegularFile | PlaceKind::BlockDevice => {
+                    Opened::Existing(open_existing(root, place, intent)?)
+                }
             }
         };
-        Ok(Target { given: given.to_owned(), kind })
+        Ok(Target { given: given.to_owned(), opened })
     }
 
     /// As the person wrote it.
@@ -97,29 +100,29 @@ impl Target {
         &self.given
     }
 
-    /// `null`, `directory`, `file` or `block-device`, as the result document says it.
-    pub fn kind_name(&self) -> &'static str {
-        match &self.kind {
-            Kind::Null => "null",
-            Kind::Directory { .. } => "directory",
-            Kind::Existing(existing) if existing.place.kind == PlaceKind::BlockDevice => "block-device",
-            Kind::Existing(_) => "file",
+    /// As the result document says it.
+    pub fn kind(&self) -> TargetKind {
+        match &self.opened {
+            Opened::Null => TargetKind::Null,
+            Opened::Directory { .. } => TargetKind::Directory,
+            Opened::Existing(existing) if existing.place.kind == PlaceKind::BlockDevice => TargetKind::BlockDevice,
+            Opened::Existing(_) => TargetKind::File,
         }
     }
 
     /// The filesystem and drive beneath; `None` for `null:`.
     pub fn place(&self) -> Option<&Place> {
-        match &self.kind {
-            Kind::Null => None,
-            Kind::Directory { place, .. } => Some(place),
-            Kind::Existing(existing) => Some(&existing.place),
+        match &self.opened {
+            Opened::Null => None,
+            Opened::Directory { place, .. } => Some(place),
+            Opened::Existing(existing) => Some(&existing.place),
         }
     }
 
     /// What the person should know about how it was opened, one sentence each.
     pub fn notes(&self) -> Vec<String> {
-        match &self.kind {
-            Kind::Directory { scratch, .. } if scratch.left_over() > 0 => {
+        match &self.opened {
+            Opened::Directory { scratch, .. } if scratch.left_over() > 0 => {
                 vec![format!(
                     "removed {} directory of test files that an earlier run left when its machine went down",
                     scratch.left_over()
@@ -129,13 +132,13 @@ impl Target {
         }
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
-        &self.kind
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.opened
     }
 
     /// Removes test files that are not among `specs` when both together would take more than this run may have.
     pub(crate) fn make_room(&self, specs: &[PartSpec]) {
-        if let Kind::Directory { scratch, budget_bytes, .. } = &self.kind {
+        if let Opened::Directory { scratch, budget_bytes, .. } = &self.opened {
             let needed: u64 = specs.iter().map(|spec| spec.size_bytes).sum();
             let others = scratch.files_except(|name| specs.iter().any(|spec| spec.name == name));
             if others.iter().map(|(_, bytes)| bytes).sum::<u64>() + needed > *budget_bytes {
@@ -146,17 +149,17 @@ impl Target {
 
     /// Removes one of the run's own files.
     pub(crate) fn remove_file(&self, name: &str) {
-        if let Kind::Directory { scratch, .. } = &self.kind {
+        if let Opened::Directory { scratch, .. } = &self.opened {
             scratch.remove(name);
         }
     }
 
     /// The path that messages name.
     pub(crate) fn path(&self) -> &Path {
-        match &self.kind {
-            Kind::Null => Path::new("null:"),
-            Kind::Directory { scratch, .. } => scratch.parent_path(),
-            Kind::Existing(existing) => &existing.path,
+        match &self.opened {
+            Opened::Null => Path::new(self.given()),
+            Opened::Directory { scratch, .. } => scratch.parent_path(),
+            Opened::Existing(existing) => &existing.path,
         }
     }
 
@@ -185,7 +188,7 @@ fn unknown_scheme(given: &str) -> Option<&str> {
     (is_word && !Path::new(given).exists()).then_some(scheme)
 }
 
-fn open_directory(place: Place) -> Result<Kind, EngineError> {
+fn open_directory(place: Place) -> Result<Opened, EngineError> {
     let scratch = Scratch::create(&place.path)?;
     // Never more than half of what is free, so that whatever else writes here does not run out of space because of us. A filesystem that says that it has
     // no blocks at all knows no limit (statfs(2) of ramfs, and of tmpfs with size=0): it lives in memory, and that is what may run out.
@@ -195,7 +198,7 @@ fn open_directory(place: Place) -> Result<Kind, EngineError> {
         None => None,
     };
     let budget_bytes = free_bytes.map_or(u64::MAX, |free_bytes| free_bytes / 2);
-    Ok(Kind::Directory { place, scratch, budget_bytes })
+    Ok(Opened::Directory { place, scratch, budget_bytes })
 }
 
 fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Existing, EngineError> {
@@ -278,8 +281,8 @@ mod tests {
         let error = open(given, true, false).unwrap_err();
         assert!(matches!(error, EngineError::NotAskedToDestroy { .. }));
         assert_eq!(error.blame(), crate::error::Blame::Safety);
-        assert_eq!(open(given, true, true).unwrap().kind_name(), "file");
-        assert_eq!(open(given, false, false).unwrap().kind_name(), "file");
+        assert_eq!(open(given, true, true).unwrap().kind(), TargetKind::File);
+        assert_eq!(open(given, false, false).unwrap().kind(), TargetKind::File);
     }
 
     #[test]
@@ -304,6 +307,6 @@ mod tests {
     #[test]
     fn null_is_nothing() {
         let target = open("null:", true, false).unwrap();
-        assert_eq!((target.kind_name(), target.place()), ("null", None));
+        assert_eq!((target.kind(), target.place()), (TargetKind::Null, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, SystemRoot};
 use engine::{EngineError, Intent, Options, Target};
-use measurement::{Outcome, Progress, TargetRecord};
+use measurement::{Outcome, Progress, TargetKind, TargetRecord};
 use simdrive::run::Machine;
 use simdrive::target::SimTarget;
 use workload::{Plan, Room, Test, WriteCache};
@@ -66,19 +66,18 @@ impl Bench {
     pub fn record(&self) -> TargetRecord {
         match self {
             Bench::Storage(storage) => {
-                TargetRecord { given: storage.target.given().to_owned(), kind: storage.target.kind_name().to_owned() }
+                TargetRecord { given: storage.target.given().to_owned(), kind: storage.target.kind() }
             }
-            Bench::Model(model) => TargetRecord { given: model.given.clone(), kind: "model".to_owned() },
+            Bench::Model(model) => TargetRecord { given: model.given.clone(), kind: TargetKind::Model },
         }
     }
 
     /// When the run began. Nothing of this machine's time goes into a document about a model: two runs are the same.
-    pub fn started_at(&self) -> String {
-        let now = match self {
-            Bench::Storage(_) => jiff::Timestamp::now(),
-            Bench::Model(_) => jiff::Timestamp::UNIX_EPOCH,
-        };
-        jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+    pub fn began(&self) -> Option<jiff::Timestamp> {
+        match self {
+            Bench::Storage(_) => Some(jiff::Timestamp::now()),
+            Bench::Model(_) => None,
+        }
     }
 
     /// The machine. A model's host is a part of the model, and has no such facts.

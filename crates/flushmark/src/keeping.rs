@@ -6,13 +6,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use measurement::{RunDocument, TestResult};
+use measurement::{RunDocument, TargetKind, TestResult};
 use store::{End, Location, NoLocation, Origin, Problem, RunId, Store, StoreError};
 
 use crate::args::store::{KeepArgs, StoreArgs};
 use crate::exit::{self, Verdict, WrongUse};
 use crate::progress::Progress;
 use crate::session::Completed;
+use workload::TargetName;
 
 /// Names the store where no option does.
 const VARIABLE: &str = "FLUSHMARK_STORE";
@@ -143,8 +144,8 @@ impl Keeping {
     /// When the person named a store that cannot be opened.
     pub fn open(args: &KeepArgs, target: &str) -> anyhow::Result<Keeping> {
         // The same figures each time, or none of a drive: kept only for whoever asks for it.
-        let modelled = target.starts_with("sim:") || target.starts_with("null:");
-        if args.no_store || (modelled && args.store.is_none()) {
+        let is_storage = matches!(TargetName::parse(target), TargetName::Path(_));
+        if args.no_store || (!is_storage && args.store.is_none()) {
             return Ok(Keeping::off());
         }
         let option = args.store.as_ref().map(|location| format!(" --store {location}")).unwrap_or_default();
@@ -171,7 +172,7 @@ impl Keeping {
     /// When the person named the store, and it does not take the run.
     pub fn begin(&mut self, document: &RunDocument) -> Result<(), StoreError> {
         let Step::Opened { mut store, named } = std::mem::replace(&mut self.step, Step::Off) else { return Ok(()) };
-        let host = (document.target.kind != "model").then(host_name).flatten();
+        let host = (document.target.kind != TargetKind::Model).then(host_name).flatten();
         match store.begin(document, &Origin { host }) {
             Ok(run) => self.step = Step::Begun { store, run, failed: false },
             Err(error) if named => return Err(error),

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use judge::Case;
+use judge::{Case, Judgement};
 use measurement::{Ended, Outcome, RunDocument, TestResult};
-use workload::{Plan, WriteCache};
+use workload::Plan;
 
 use crate::bench::{Bench, Wishes};
 use crate::exit::{self, Verdict};
@@ -29,15 +29,16 @@ pub struct Completed {
 }
 
 impl Completed {
-    /// The error that ended the run, or else its verdict. What kept tests from being measured has its sentence on stderr.
-    pub fn end(self) -> anyhow::Result<Verdict> {
+    /// The error that ended the run, or else its document and verdict. What kept tests from being
+    /// measured has its sentence on stderr.
+    pub fn end(self) -> anyhow::Result<(RunDocument, Verdict)> {
         if let Some(error) = self.error {
             return Err(error);
         }
         for sentence in self.complaints() {
             exit::complain(&sentence);
         }
-        Ok(self.verdict)
+        Ok((self.document, self.verdict))
     }
 
     fn complaints(&self) -> Vec<String> {
@@ -69,7 +70,7 @@ impl Session {
         let document = RunDocument {
             schema: measurement::document::SCHEMA.to_owned(),
             flushmark: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: bench.started_at(),
+            started_at: measurement::started_at::write(bench.began()),
             source: None,
             merged_runs: None,
             suite: plan.name.clone(),
@@ -107,8 +108,8 @@ impl Session {
         plan: &Plan,
         progress: &mut Progress,
         mut live: Live,
-        mut done: impl FnMut(&TestResult) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Completed> {
+        mut done: impl FnMut(&TestResult),
+    ) -> Completed {
         let mut error = None;
         let mut failed = false;
         let mut begun = 0;
@@ -137,7 +138,7 @@ impl Session {
                     Outcome::Measured(result) => {
                         failed |= matches!(result.ended, Ended::Failed { .. });
                         progress.measured(&result);
-                        done(&result)?;
+                        done(&result);
                         self.document.results.push(*result);
                     }
                     Outcome::Skipped(skipped) => {
@@ -163,7 +164,7 @@ impl Session {
             None if self.document.results.is_empty() && error.is_none() => Verdict::NothingRan,
             None => Verdict::Done,
         };
-        Ok(Completed { document: self.document, verdict, error })
+        Completed { document: self.document, verdict, error }
     }
 }
 
@@ -172,11 +173,10 @@ pub fn judge(document: &mut RunDocument, found_on: Option<bool>) {
     if document.smoke {
         return;
     }
-    let standing = standing(&document.results, found_on);
-    let case = Case::new(&standing, document.drive.as_ref(), &document.host).with_drives(&document.drives);
-    let (mut findings, fitness) = (judge::findings(&case), judge::fitness(&case));
-    findings.extend(judge::cache_setting(&document.results, &case.drive_label(), &case.disk_paths()));
-    findings.extend(judge::probes(&case));
+    let case = Case::new(&document.results, document.drive.as_ref(), &document.host)
+        .with_drives(&document.drives)
+        .with_caches_found(found_on);
+    let Judgement { findings, fitness } = judge::judge(&case);
     document.findings = findings;
     document.fitness = fitness;
 }
@@ -209,12 +209,4 @@ fn found_on(document: &RunDocument) -> Option<bool> {
     let all = own.filter(|own| !own.is_empty()).or_else(kernel)?;
     let first = *all.first()?;
     all.iter().all(|on| *on == first).then_some(first)
-}
-
-/// The results under the setting that the caches were found with and have again: what the storage does from now on. What a test measured beside
-/// others says what they left to it, and not what the storage can.
-fn standing(results: &[TestResult], found_on: Option<bool>) -> Vec<TestResult> {
-    let stands = |setting: WriteCache| setting.wants_on().is_none_or(|on| Some(on) == found_on);
-    let alone = |result: &&TestResult| result.workload.beside.is_empty();
-    results.iter().filter(|result| stands(result.workload.write_cache)).filter(alone).cloned().collect()
 }

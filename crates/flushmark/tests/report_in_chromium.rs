@@ -339,7 +339,7 @@ fn numbers_need_no_script() {
     shown.page.open(&address).unwrap();
     let heard = shown.page.accessible().unwrap();
     let result = &shown.documents[0]["results"][1];
-    let p99 = report::number::latency(result["commit_us"]["p99"].as_f64().unwrap());
+    let p99 = workload::number::latency(result["commit_us"]["p99"].as_f64().unwrap());
     assert!(heard.iter().any(|(role, name)| role == "cell" && *name == p99), "no cell says {p99}");
     assert!(heard.iter().any(|(_, name)| name.starts_with("Samsung 980 1 TB shows no power-loss protection")));
     assert!(!heard.iter().any(|(role, _)| role == "image"), "an empty chart is announced");
@@ -438,9 +438,12 @@ fn the_page_writes_numbers_as_the_terminal_does() {
         0.0, 0.0432, 0.09994, 0.1, 0.9, 0.9996, 1.234, 9.999, 85.0, 99.96, 100.0, 200.0, 999.4, 999.6, 1742.0, 2.1e6,
         3.6e9,
     ] {
-        assert_eq!(shown.value(&format!("flushmark.numbers.latency({value})")), json!(report::number::latency(value)));
+        assert_eq!(
+            shown.value(&format!("flushmark.numbers.latency({value})")),
+            json!(workload::number::latency(value))
+        );
     }
     for value in [0.25, 10.0, 84.3, 100.0, 574.2, 999.6, 36_600.4, 4.6e6] {
-        assert_eq!(shown.value(&format!("flushmark.numbers.rate({value})")), json!(report::number::rate(value)));
+        assert_eq!(shown.value(&format!("flushmark.numbers.rate({value})")), json!(workload::number::number(value)));
     }
 }

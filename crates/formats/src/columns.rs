@@ -148,7 +148,7 @@ const PROOF: [Column; 8] = columns! {
     "syncs" => |row| whole(row.result.proof.syncs);
     "commits" => |row| whole(row.result.proof.commits);
     "device_flushes" => |row| Cell::Whole(row.result.proof.device.and_then(|device| device.flushes));
-    "flushes_per_commit" => |row| real(row.result.proof.device.and_then(|device| device.flushes_per_commit));
+    "flushes_per_commit" => |row| real(row.result.flushes_per_commit());
     "cpu_user_s" => |row| real(Some(row.result.cpu.user_s));
     "cpu_system_s" => |row| real(Some(row.result.cpu.system_s));
 };

@@ -112,7 +112,7 @@ impl Drive {
         let run = ToldRun {
             source: Source { tool: "diskinfo".to_owned(), version: None, drive: description.or(device) },
             suite: SUITE.to_owned(),
-            started_at: None,
+            began: None,
             target: path.map_or_else(unknown_target, |path| target_of_file(&path)),
             results,
             skipped,

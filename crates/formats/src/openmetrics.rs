@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
 use measurement::{Ended, Grade, LatencySummary, RunDocument, TestResult};
 
 use crate::columns::{Operation, drive, operations, tool};
@@ -35,9 +34,8 @@ pub fn text(documents: &[RunDocument]) -> String {
     start.write(
         &mut text,
         runs.iter().filter_map(|run| {
-            let began: Timestamp = run.document.started_at.parse().ok()?;
-            // A model, and an imported run of which nobody knows when it was.
-            (began != Timestamp::UNIX_EPOCH).then(|| (run.labels.clone(), began.as_second() as f64))
+            let began = run.document.began()?;
+            Some((run.labels.clone(), began.as_second() as f64))
         }),
     );
     let grade = Family {

@@ -104,7 +104,7 @@ impl Output {
         let run = ToldRun {
             source: Source { tool: "pg_test_fsync".to_owned(), version: None, drive: None },
             suite: SUITE.to_owned(),
-            started_at: None,
+            began: None,
             target: unknown_target(),
             results: self.results,
             skipped: self.skipped,

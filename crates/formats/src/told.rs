@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use measurement::document::SCHEMA;
 use measurement::{
-    CpuUse, Ended, Histogram, Histograms, LatencySummary, Proof, RunDocument, Series, Skipped, Source, TargetRecord,
-    TestResult, WorkloadRecord,
+    CpuUse, Ended, Histogram, Histograms, LatencySummary, Proof, RunDocument, Series, Skipped, Source, TargetKind,
+    TargetRecord, TestResult, WorkloadRecord,
 };
 
 /// Latencies of one kind of operation, as far as they were told.
@@ -120,7 +120,7 @@ pub struct ToldRun {
     /// The suite of which its tests are, or the name of the file.
     pub suite: String,
     /// When it began; `None` where nobody knows.
-    pub started_at: Option<Timestamp>,
+    pub began: Option<Timestamp>,
     /// Where it ran.
     pub target: TargetRecord,
     /// Its tests.
@@ -135,7 +135,7 @@ impl ToldRun {
         RunDocument {
             schema: SCHEMA.to_owned(),
             flushmark: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: self.started_at.unwrap_or(Timestamp::UNIX_EPOCH).to_string(),
+            started_at: measurement::started_at::write(self.began),
             suite: self.suite,
             smoke: false,
             target: self.target,
@@ -154,7 +154,7 @@ impl ToldRun {
 
 /// A target that the tool does not name.
 pub fn unknown_target() -> TargetRecord {
-    TargetRecord { given: "unknown".to_owned(), kind: "unknown".to_owned() }
+    TargetRecord { given: "unknown".to_owned(), kind: TargetKind::Unknown }
 }
 
 /// What a device is called, of a path to one. Under `/dev/shm` there are files in memory.
@@ -164,6 +164,6 @@ pub fn device_name(path: &str) -> Option<&str> {
 
 /// A target by its path.
 pub fn target_of_file(path: &str) -> TargetRecord {
-    let kind = if device_name(path).is_some() { "block-device" } else { "file" };
-    TargetRecord { given: path.to_owned(), kind: kind.to_owned() }
+    let kind = if device_name(path).is_some() { TargetKind::BlockDevice } else { TargetKind::File };
+    TargetRecord { given: path.to_owned(), kind }
 }

@@ -36,7 +36,7 @@ fn told(documents: &[RunDocument]) -> String {
             source.version.as_deref().unwrap_or("-"),
             document.suite,
             source.drive.as_deref().unwrap_or("-"),
-            document.target.kind,
+            document.target.kind.name(),
             document.target.given,
             document.started_at,
         );
@@ -454,7 +454,7 @@ fn jobs_on_several_drives_are_a_run_for_each() {
     let files = json.replace("/dev/sda", "/srv/a").replace("/dev/sdb", "/dev/shm/b");
     let document = &import("a", &files, None).unwrap().documents[..];
     assert_eq!(
-        (document.len(), document[0].target.given.as_str(), document[0].target.kind.as_str()),
+        (document.len(), document[0].target.given.as_str(), document[0].target.kind.name()),
         (1, "/srv/a", "file")
     );
     let notes = document[0].results.iter().map(|result| result.notes.last().unwrap().as_str());

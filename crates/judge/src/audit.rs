@@ -8,16 +8,15 @@ mod cpu;
 mod filesystems;
 mod idle;
 mod kernel;
+mod line;
 mod memory;
 mod placement;
 mod power;
 mod schedulers;
 mod virtual_disks;
 
-pub(crate) use controllers::is_raid;
-
 use drive::HostFacts;
-use measurement::{AuditLine, HostGrade};
+use measurement::AuditLine;
 
 /// Everything that the facts say: what is dangerous first, then what costs latency, what is good, what could not be seen.
 ///
@@ -41,40 +40,6 @@ pub fn audit(host: &HostFacts) -> Vec<AuditLine> {
     let mut lines: Vec<AuditLine> = subjects.iter().flat_map(|subject| subject(host)).collect();
     lines.sort_by_key(|line| line.grade);
     lines
-}
-
-fn line(id: &str, subject: impl Into<String>, grade: HostGrade, found: impl Into<String>, why: &str) -> AuditLine {
-    AuditLine {
-        id: id.to_owned(),
-        subject: subject.into(),
-        found: found.into(),
-        grade,
-        why: why.to_owned(),
-        advice: String::new(),
-        command: None,
-    }
-}
-
-fn good(id: &str, subject: impl Into<String>, found: impl Into<String>, why: &str) -> AuditLine {
-    line(id, subject, HostGrade::Good, found, why)
-}
-
-fn costs(id: &str, subject: impl Into<String>, found: impl Into<String>, why: &str) -> AuditLine {
-    line(id, subject, HostGrade::CostsLatency, found, why)
-}
-
-fn dangerous(id: &str, subject: impl Into<String>, found: impl Into<String>, why: &str) -> AuditLine {
-    line(id, subject, HostGrade::Dangerous, found, why)
-}
-
-/// The line with what to do about it.
-fn advised(line: AuditLine, advice: impl Into<String>) -> AuditLine {
-    AuditLine { advice: advice.into(), ..line }
-}
-
-/// The line with what to do about it and the command that does it.
-fn with_command(line: AuditLine, advice: impl Into<String>, command: impl Into<String>) -> AuditLine {
-    AuditLine { advice: advice.into(), command: Some(command.into()), ..line }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Whether a drive's volatile write cache is better off or on, from the same tests under both settings.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::number;
 use workload::{SyncMethod, WriteCache};
 
-use crate::wording::{did, number, switch_cache};
+use crate::wording::{did, switch_cache};
 
 /// Below this factor either way the setting makes no difference that two runs of one test could not make.
 const DIFFERENCE_LEAST: f64 = 1.25;
@@ -30,7 +31,7 @@ impl Pair<'_> {
 }
 
 /// What the results under both settings say of the drives at `disks`; `None` unless one small commit was measured under both.
-pub fn cache_setting(results: &[TestResult], label: &str, disks: &[String]) -> Option<Finding> {
+pub(crate) fn cache_setting(results: &[TestResult], label: &str, disks: &[String]) -> Option<Finding> {
     let by_flush = pair(results, SyncMethod::Fsync).or_else(|| pair(results, SyncMethod::Fdatasync));
     let by_flag = pair(results, SyncMethod::OSync).or_else(|| pair(results, SyncMethod::ODsync));
     let commit = by_flush.as_ref().or(by_flag.as_ref())?;

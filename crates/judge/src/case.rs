@@ -3,9 +3,7 @@
 use drive::host::Controller;
 use drive::{BlockDevice, DriveRecord, HostFacts, Place, PlaceKind, Transport, WriteCache};
 use measurement::{LatencySummary, TestResult};
-use workload::{Layout, Pattern, Submission, SyncMethod};
-
-use crate::audit::is_raid;
+use workload::{Layout, Pattern, Submission, SyncMethod, TargetName};
 
 /// The block size that most commits have: a page of the page cache, a log block, what the published commit figures were made with.
 const USUAL_BLOCK_BYTES: u64 = 4096;
@@ -16,19 +14,21 @@ const SMALL_BLOCK_MOST_BYTES: u64 = 16384;
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     /// The measured tests, in any order.
-    pub results: &'a [TestResult],
+    pub(crate) results: &'a [TestResult],
     /// The place that they ran on; `None` for a target without one (`null:`, a model).
-    pub place: Option<&'a Place>,
+    pub(crate) place: Option<&'a Place>,
     /// The machine.
-    pub host: &'a HostFacts,
+    pub(crate) host: &'a HostFacts,
     /// What the drives beneath say of themselves; empty where nobody asked.
-    pub records: &'a [DriveRecord],
+    pub(crate) records: &'a [DriveRecord],
+    /// Whether the drives' write caches were found on; `None` where nobody knows, or they differ.
+    pub(crate) caches_found_on: Option<bool>,
 }
 
 impl<'a> Case<'a> {
     /// A case of these three.
     pub const fn new(results: &'a [TestResult], place: Option<&'a Place>, host: &'a HostFacts) -> Case<'a> {
-        Case { results, place, host, records: &[] }
+        Case { results, place, host, records: &[], caches_found_on: None }
     }
 
     /// The same case with what the drives beneath say of themselves.
@@ -37,14 +37,21 @@ impl<'a> Case<'a> {
         Case { records, ..self }
     }
 
+    /// The same case with the setting in which the drives' write caches were found, and which they
+    /// have again after the run.
+    #[must_use]
+    pub const fn with_caches_found(self, on: Option<bool>) -> Case<'a> {
+        Case { caches_found_on: on, ..self }
+    }
+
     /// The write test with this sync method that shows best what one small commit costs: depth 1, one job, each write synced, at
     /// most 16 KiB; of several, the nearest to 4 KiB random overwriting with `O_DIRECT`.
-    pub fn small_write(&self, sync: SyncMethod) -> Option<&'a TestResult> {
+    pub(crate) fn small_write(&self, sync: SyncMethod) -> Option<&'a TestResult> {
         self.results.iter().filter(|result| is_small_write(result, sync)).min_by_key(|result| strangeness(result))
     }
 
     /// As [`Case::small_write`], of those that handed their writes to the kernel in this way.
-    pub fn small_write_submitted(&self, sync: SyncMethod, submission: Submission) -> Option<&'a TestResult> {
+    pub(crate) fn small_write_submitted(&self, sync: SyncMethod, submission: Submission) -> Option<&'a TestResult> {
         self.results
             .iter()
             .filter(|result| is_small_write(result, sync))
@@ -53,12 +60,16 @@ impl<'a> Case<'a> {
     }
 
     /// Two write tests that differ in their sync method alone.
-    pub fn small_write_pair(&self, one: SyncMethod, other: SyncMethod) -> Option<(&'a TestResult, &'a TestResult)> {
+    pub(crate) fn small_write_pair(
+        &self,
+        one: SyncMethod,
+        other: SyncMethod,
+    ) -> Option<(&'a TestResult, &'a TestResult)> {
         self.small_write_pairs(one, other).min_by_key(|(first, _)| strangeness(first))
     }
 
     /// All such pairs, in the order in which the first of each was measured.
-    pub fn small_write_pairs(
+    pub(crate) fn small_write_pairs(
         &self,
         one: SyncMethod,
         other: SyncMethod,
@@ -71,7 +82,7 @@ impl<'a> Case<'a> {
     }
 
     /// The same test with one job and with the most jobs that were tried, of those that sync by a call.
-    pub fn one_and_many_jobs(&self) -> Option<(&'a TestResult, &'a TestResult)> {
+    pub(crate) fn one_and_many_jobs(&self) -> Option<(&'a TestResult, &'a TestResult)> {
         let by_call = [SyncMethod::Fdatasync, SyncMethod::Fsync];
         let pairs = by_call.into_iter().filter_map(|sync| {
             let one = self.small_write(sync)?;
@@ -87,30 +98,30 @@ impl<'a> Case<'a> {
     }
 
     /// The cheapest small commit by any method.
-    pub fn cheapest_commit(&self) -> Option<&'a TestResult> {
-        self.small_commits().min_by(|a, b| p50_us(a).total_cmp(&p50_us(b)))
+    pub(crate) fn cheapest_commit(&self) -> Option<&'a TestResult> {
+        self.small_commits().min_by(|a, b| a.p50_us().total_cmp(&b.p50_us()))
     }
 
     /// The small commit by a call, `fdatasync` before `fsync`: on an overwritten file it is the write and the flush and nothing of
     /// the filesystem's own.
-    pub fn flushing_commit(&self) -> Option<&'a TestResult> {
+    pub(crate) fn flushing_commit(&self) -> Option<&'a TestResult> {
         self.small_write(SyncMethod::Fdatasync).or_else(|| self.small_write(SyncMethod::Fsync))
     }
 
     /// The best small commit test of each method that was measured.
-    pub fn small_commits(&self) -> impl Iterator<Item = &'a TestResult> + use<'a> {
+    pub(crate) fn small_commits(&self) -> impl Iterator<Item = &'a TestResult> + use<'a> {
         let case = *self;
         SyncMethod::ALL.into_iter().filter(|sync| sync.is_durable()).filter_map(move |sync| case.small_write(sync))
     }
 
     /// The small write without a sync, through to the device: what the same write costs when nobody waits for durability. A
     /// buffered write is no such control, it ends in the page cache.
-    pub fn control(&self) -> Option<&'a TestResult> {
+    pub(crate) fn control(&self) -> Option<&'a TestResult> {
         self.small_write(SyncMethod::None).filter(|result| result.workload.direct)
     }
 
     /// The small random read that went to the device, one at a time.
-    pub fn random_read(&self) -> Option<&'a TestResult> {
+    pub(crate) fn random_read(&self) -> Option<&'a TestResult> {
         self.results
             .iter()
             .filter(|result| result.workload.pattern == Some(Pattern::RandRead) && result.workload.direct)
@@ -120,17 +131,17 @@ impl<'a> Case<'a> {
     }
 
     /// The block device beneath.
-    pub fn device(&self) -> Option<&'a BlockDevice> {
+    pub(crate) fn device(&self) -> Option<&'a BlockDevice> {
         self.place?.block_device()
     }
 
     /// The drives at the bottom of the stack.
-    pub fn drives(&self) -> Vec<&'a BlockDevice> {
+    pub(crate) fn drives(&self) -> Vec<&'a BlockDevice> {
         self.device().map(BlockDevice::drives).unwrap_or_default()
     }
 
     /// How people name the drive beneath: its model, else its path.
-    pub fn drive_label(&self) -> String {
+    pub(crate) fn drive_label(&self) -> String {
         let drives = self.drives();
         match drives.as_slice() {
             [] => "the storage".to_owned(),
@@ -140,32 +151,33 @@ impl<'a> Case<'a> {
     }
 
     /// The path of the first drive's whole disk, for commands that a person may type; `/dev/DISK` where none is known.
-    pub fn disk_path(&self) -> String {
+    pub(crate) fn disk_path(&self) -> String {
         self.drives().first().map_or_else(|| "/dev/DISK".to_owned(), |drive| disk_path(drive))
     }
 
     /// The path of each drive's whole disk, for commands that a person may type.
-    pub fn disk_paths(&self) -> Vec<String> {
+    pub(crate) fn disk_paths(&self) -> Vec<String> {
         self.drives().into_iter().map(disk_path).collect()
     }
 
     /// The path that was judged, for commands that a person may type.
-    pub fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         self.place.map_or_else(|| "PATH".to_owned(), |place| place.path.display().to_string())
     }
 
     /// Whether the target is a model.
-    pub fn is_modelled(&self) -> bool {
-        self.device().is_some_and(BlockDevice::is_modelled)
+    pub(crate) fn is_modelled(&self) -> bool {
+        let name = self.device().and_then(|device| device.path.to_str());
+        name.is_some_and(|name| matches!(TargetName::parse(name), TargetName::Model(_)))
     }
 
     /// Whether the target is a block device without a filesystem.
-    pub fn is_raw_device(&self) -> bool {
+    pub(crate) fn is_raw_device(&self) -> bool {
         self.place.is_some_and(|place| place.kind == PlaceKind::BlockDevice)
     }
 
     /// Whether a hypervisor stands between the kernel and the medium, so that timing tells of its host as well.
-    pub fn is_virtual(&self) -> bool {
+    pub(crate) fn is_virtual(&self) -> bool {
         let by_transport = self
             .drives()
             .iter()
@@ -174,15 +186,15 @@ impl<'a> Case<'a> {
     }
 
     /// The RAID controller that stands before a drive beneath, if one does.
-    pub fn raid_controller(&self) -> Option<&'a Controller> {
+    pub(crate) fn raid_controller(&self) -> Option<&'a Controller> {
         let names = self.device_names();
         let before =
-            |controller: &&Controller| is_raid(controller) && controller.disks.iter().any(|disk| names.contains(disk));
+            |controller: &&Controller| controller.is_raid() && controller.disks.iter().any(|disk| names.contains(disk));
         self.host.controllers.iter().find(before)
     }
 
     /// Kernel names of all devices from the target down: layers, disks, and the disks of partitions.
-    pub fn device_names(&self) -> Vec<String> {
+    pub(crate) fn device_names(&self) -> Vec<String> {
         fn collect(device: &BlockDevice, names: &mut Vec<String>) {
             names.push(device.name.clone());
             names.extend(device.partition.as_ref().map(|partition| partition.disk.clone()));
@@ -196,7 +208,7 @@ impl<'a> Case<'a> {
     }
 
     /// Whether every drive is reached over a bus of this machine, with no RAID controller, network or software of another between.
-    pub fn is_directly_attached(&self) -> bool {
+    pub(crate) fn is_directly_attached(&self) -> bool {
         let drives = self.drives();
         let direct = |drive: &&BlockDevice| {
             matches!(drive.transport, Transport::Nvme | Transport::Sata | Transport::Sas | Transport::Mmc)
@@ -205,14 +217,14 @@ impl<'a> Case<'a> {
     }
 
     /// Whether the kernel says that a drive beneath rotates; `None` when it does not say.
-    pub fn said_to_rotate(&self) -> Option<bool> {
+    pub(crate) fn said_to_rotate(&self) -> Option<bool> {
         let drives = self.drives();
         let said: Vec<bool> = drives.iter().filter_map(|drive| drive.queue.rotational).collect();
         (!said.is_empty()).then(|| said.contains(&true))
     }
 
     /// Whether the kernel believes in a volatile cache anywhere on the way down, so that it sends flushes.
-    pub fn cache_belief(&self) -> Option<WriteCache> {
+    pub(crate) fn cache_belief(&self) -> Option<WriteCache> {
         let device = self.device()?;
         if device.queue.write_cache == Some(WriteCache::WriteThrough) {
             return Some(WriteCache::WriteThrough);
@@ -237,18 +249,6 @@ fn disk_path(drive: &BlockDevice) -> String {
 /// The latency that an application waits for.
 pub(crate) fn summary(result: &TestResult) -> Option<LatencySummary> {
     result.headline_us().filter(|summary| summary.count > 0 && summary.p50 > 0.0)
-}
-
-/// Its median; 0 for a test that measured nothing, which no lookup of a [`Case`] returns.
-pub(crate) fn p50_us(result: &TestResult) -> f64 {
-    summary(result).map_or(0.0, |summary| summary.p50)
-}
-
-/// Flushes that the device counted for each commit, where it counts.
-pub(crate) fn flushes_per_commit(result: &TestResult) -> Option<f64> {
-    let device = result.proof.device?;
-    let flushes = device.flushes?;
-    (result.proof.commits > 0).then(|| flushes as f64 / result.proof.commits as f64)
 }
 
 /// Whether a test synced by a call of its own, which the kernel turns into a flush where it believes in a cache.

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 
 use measurement::{Fitness, Grade, TestResult, Use};
+use workload::number::{latency, number};
 use workload::{Submission, SyncMethod};
 
-use crate::case::{p50_us, summary};
+use crate::case::{Case, summary};
 use crate::findings::virtual_flush;
-use crate::wording::{did, latency, number};
-use crate::{Case, FlushPath};
+use crate::flush_path::FlushPath;
+use crate::wording::did;
 
 /// A grade for every use, each with the number that decided it.
 ///
 /// Storage that confirms commits and loses them is unfit for all, however fast; what nothing measured decides is
 /// [`Grade::Unknown`].
-pub fn fitness(case: &Case<'_>) -> BTreeMap<Use, Fitness> {
+pub(crate) fn fitness(case: &Case<'_>) -> BTreeMap<Use, Fitness> {
     let lost = FlushPath::of(case).not_durable_because();
     let judged = |used: Use| match &lost {
         Some(because) => Fitness { grade: Grade::Unfit, because: sentence(because) },
@@ -101,12 +102,12 @@ const SLOG_P50_US: &[(f64, Grade)] =
 
 fn zfs_slog(case: &Case<'_>) -> Option<(Grade, String)> {
     let commit = case.flushing_commit().or_else(|| case.cheapest_commit())?;
-    let grade = graded(p50_us(commit), SLOG_P50_US, Grade::Unfit, at_most);
+    let grade = graded(commit.p50_us(), SLOG_P50_US, Grade::Unfit, at_most);
     let marks = match grade {
         Grade::Unfit | Grade::Poor => "at 2 ms a log device speeds nothing up, good ones need less than 0.2 ms",
         _ => "good log devices need less than 0.2 ms",
     };
-    Some((grade, format!("{} for a {}; {marks}", latency(p50_us(commit)), did(commit))))
+    Some((grade, format!("{} for a {}; {marks}", latency(commit.p50_us()), did(commit))))
 }
 
 /// 99th percentile of a commit: etcd asks for 10 ms at most (and 25 ms for its own commits), OpenShift's heavy clusters for 2 ms.
@@ -139,17 +140,17 @@ const GENERAL_READ_P50_US: &[(f64, Grade)] =
 
 fn general(case: &Case<'_>) -> Option<(Grade, String)> {
     let commit = case.flushing_commit().or_else(|| case.cheapest_commit())?;
-    let by_commit = graded(p50_us(commit), GENERAL_COMMIT_P50_US, Grade::Poor, at_most);
+    let by_commit = graded(commit.p50_us(), GENERAL_COMMIT_P50_US, Grade::Poor, at_most);
     let Some(read) = case.random_read() else {
-        return Some((by_commit, format!("a {} takes {}", did(commit), latency(p50_us(commit)))));
+        return Some((by_commit, format!("a {} takes {}", did(commit), latency(commit.p50_us()))));
     };
-    let by_read = graded(p50_us(read), GENERAL_READ_P50_US, Grade::Poor, at_most);
+    let by_read = graded(read.p50_us(), GENERAL_READ_P50_US, Grade::Poor, at_most);
     let because = format!(
         "a {} takes {}, a random {} {}",
         did(commit),
-        latency(p50_us(commit)),
+        latency(commit.p50_us()),
         did(read),
-        latency(p50_us(read))
+        latency(read.p50_us())
     );
     Some((by_commit.min(by_read), because))
 }

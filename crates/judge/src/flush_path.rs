@@ -2,7 +2,7 @@
 
 use drive::{BlockDevice, DriveRecord, NoBlockDevice, Transport, WriteCache};
 
-use crate::case::{Case, flushes_per_commit, syncs_by_call};
+use crate::case::{Case, syncs_by_call};
 
 /// Commits that a test must have made before the absence of flushes means anything.
 const COMMITS_LEAST: u64 = 20;
@@ -63,7 +63,7 @@ impl FlushPath {
         }
         let counted = case.small_commits().filter(|result| syncs_by_call(result)).find_map(|result| {
             let flushes = result.proof.device?.flushes?;
-            Some((result.proof.commits, flushes, flushes_per_commit(result)?))
+            Some((result.proof.commits, flushes, result.flushes_per_commit()?))
         });
         match counted {
             Some((commits, flushes, per_commit))

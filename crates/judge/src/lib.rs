@@ -3,10 +3,11 @@
 //! | module | what it answers |
 //! | --- | --- |
 //! | `case` | the input: results, place, host; and looking results up by what they did |
-//! | [`findings()`] | what do the numbers and facts say? One file each under `findings/` |
-//! | [`fitness()`] | what is this storage good for? |
-//! | [`cache_setting()`] | is a drive better off with its write cache off or on? |
-//! | [`probes()`] | what does a drive show of its inside? One file a probe under `probes/` |
+//! | [`judge()`] | what does all of it come to? It asks the four below |
+//! | `findings` | what do the numbers and facts say? One file each under `findings/` |
+//! | `fitness` | what is this storage good for? |
+//! | `cache_setting` | is a drive better off with its write cache off or on? |
+//! | `probes` | what does a drive show of its inside? One file a probe under `probes/` |
 //! | [`drives()`] | where drive, kernel and filesystems contradict each other; how a drive fares |
 //! | [`audit()`] | what of the host slows a commit or endangers it? One file a subject under `audit/` |
 //! | [`nearest()`] | which published drives does it resemble? |
@@ -21,8 +22,9 @@
 //! ```
 //! let host = drive::HostFacts::default();
 //! let case = judge::Case::new(&[], None, &host);
-//! assert!(judge::findings(&case).is_empty());
-//! assert_eq!(judge::fitness(&case)[&measurement::Use::CephOsd].grade, measurement::Grade::Unknown);
+//! let judged = judge::judge(&case);
+//! assert!(judged.findings.is_empty());
+//! assert_eq!(judged.fitness[&measurement::Use::CephOsd].grade, measurement::Grade::Unknown);
 //! ```
 
 mod audit;
@@ -32,6 +34,7 @@ mod drives;
 mod findings;
 mod fitness;
 mod flush_path;
+mod judgement;
 mod nearest;
 mod noise;
 mod physics;
@@ -42,12 +45,8 @@ mod wording;
 mod tests;
 
 pub use audit::audit;
-pub use cache_setting::cache_setting;
 pub use case::Case;
 pub use drives::drives;
-pub use findings::findings;
-pub use fitness::fitness;
-pub use flush_path::FlushPath;
+pub use judgement::{Judgement, judge};
 pub use nearest::{Compared, Nearest, nearest};
-pub use probes::probes;
 pub use wording::{did, shell_word};

@@ -8,9 +8,9 @@ use measurement::TestResult;
 use serde::Serialize;
 use workload::{Pattern, Submission, SyncMethod, format_bytes};
 
-use crate::case::summary;
+use crate::case::{Case, summary};
+use crate::flush_path::FlushPath;
 use crate::wording::{did, sync_name};
-use crate::{Case, FlushPath};
 
 /// How much more a commit says about a drive than any other row.
 const COMMIT_WEIGHT: f64 = 4.0;

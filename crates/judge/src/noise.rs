@@ -1,9 +1,10 @@
 //! Whether the numbers themselves are to be trusted: what they say about the machine on which they were made.
 
 use measurement::{Confidence, Evidence, Finding, Histogram, TestResult};
+use workload::number::latency;
 
 use crate::case::{Case, summary};
-use crate::wording::{did, latency, rounded};
+use crate::wording::{did, rounded};
 
 /// A tail this many times above the median is the machine's doing: another program's burst, a host that was busy, throttling.
 /// Published fio runs of drives left alone have p99.9 within 3 times the median (Kioxia CD6: 18 and 50 µs; Samsung 980: 1.7 and 4.0 ms).

@@ -6,14 +6,14 @@ mod erase_block;
 mod fill;
 mod flush_cost;
 mod open_blocks;
+mod unsynced_writes;
 
 use measurement::{Finding, TestResult};
-use workload::{Layout, Pattern, SyncMethod, WriteCache};
 
-use crate::Case;
+use crate::case::Case;
 
 /// What the results of probes tell. Empty where nothing was varied.
-pub fn probes(case: &Case<'_>) -> Vec<Finding> {
+pub(crate) fn probes(case: &Case<'_>) -> Vec<Finding> {
     let label = &case.drive_label();
     let results = case.results;
     let found = [
@@ -37,25 +37,3 @@ fn drive_bytes(case: &Case<'_>) -> Option<u64> {
     let device = case.device().filter(|device| device.layers.is_empty() && device.partition.is_none())?;
     case.is_raw_device().then_some(device.size_bytes)?
 }
-
-/// Results of writes of one kind that are not synced and bypass the page cache, one setting of the drive's cache.
-fn unsynced_writes(results: &[TestResult], pattern: Pattern) -> impl Iterator<Item = &TestResult> {
-    results.iter().filter(move |result| {
-        let work = &result.workload;
-        work.pattern == Some(pattern)
-            && work.sync == Some(SyncMethod::None)
-            && work.jobs == 1
-            && work.direct
-            && work.rate.is_none()
-            && matches!(work.layout, None | Some(Layout::Overwrite))
-            && work.write_cache == WriteCache::Unchanged
-            && result.iops > 0.0
-    })
-}
-
-/// Bytes that a test wrote.
-fn written_bytes(result: &TestResult) -> f64 {
-    (result.proof.writes * result.workload.block_bytes) as f64
-}
-
-const MIB: f64 = (1 << 20) as f64;

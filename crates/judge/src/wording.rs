@@ -1,51 +1,13 @@
-//! Numbers and names as people read them.
+//! Names as people read them, and evidence.
 
 use measurement::{Evidence, TestResult};
-use workload::{Submission, SyncMethod};
-
-/// `0.7 µs`, `42 µs`, `1.74 ms`, `12.5 ms`, `1.2 s`: three significant digits, as many as are kept.
-pub(crate) fn latency(us: f64) -> String {
-    if us < 999.5 {
-        format!("{} µs", three_digits(us))
-    } else if us < 999_500.0 {
-        format!("{} ms", three_digits(us / 1e3))
-    } else {
-        format!("{} s", three_digits(us / 1e6))
-    }
-}
-
-/// `3.2`, `42`, `1,740`: three significant digits below a thousand, whole numbers with commas above.
-pub(crate) fn number(value: f64) -> String {
-    if value < 999.5 {
-        return three_digits(value);
-    }
-    let digits = format!("{value:.0}");
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-fn three_digits(value: f64) -> String {
-    let decimals = match value {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        _ => 2,
-    };
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
+use workload::{Submission, SyncMethod, TargetName};
 
 /// How a person switches the write cache of a drive: by a command, or for a model in the target's name.
 pub(crate) fn switch_cache(setting: &str, disk: &str) -> String {
-    if disk.starts_with("sim:") {
-        format!("`--target {disk},write-cache={setting}`")
-    } else {
-        format!("`flushmark cache {setting} {disk}`")
+    match TargetName::parse(disk) {
+        TargetName::Model(_) => format!("`--target {disk},write-cache={setting}`"),
+        TargetName::Path(_) | TargetName::Null => format!("`flushmark cache {setting} {disk}`"),
     }
 }
 
@@ -113,7 +75,7 @@ pub fn did(result: &TestResult) -> String {
 
 /// The median of a test as evidence, rounded to what was measured.
 pub(crate) fn median(result: &TestResult) -> Evidence {
-    Evidence::number(format!("{} p50", did(result)), rounded(crate::case::p50_us(result)), "us")
+    Evidence::number(format!("{} p50", did(result)), rounded(result.p50_us()), "us")
 }
 
 /// A test's commits each second as evidence.
@@ -123,7 +85,7 @@ pub(crate) fn commit_rate(result: &TestResult) -> Evidence {
 
 /// A test's flushes a commit as evidence, where the device counts them.
 pub(crate) fn flushes(result: &TestResult) -> Option<Evidence> {
-    let per_commit = crate::case::flushes_per_commit(result)?;
+    let per_commit = result.flushes_per_commit()?;
     Some(Evidence::number(format!("{}: flushes", did(result)), rounded(per_commit), "per commit"))
 }
 
@@ -138,31 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_digits_and_the_unit_that_fits() {
-        for (us, text) in [
-            (0.7, "0.7 µs"),
-            (42.0, "42 µs"),
-            (42.46, "42.5 µs"),
-            (158.2, "158 µs"),
-            (999.6, "1 ms"),
-            (1742.0, "1.74 ms"),
-            (12_500.0, "12.5 ms"),
-            (999_600.0, "1 s"),
-        ] {
-            assert_eq!(latency(us), text);
-        }
-        for (value, text) in
-            [(0.5, "0.5"), (60.0, "60"), (999.6, "1,000"), (25_100.0, "25,100"), (1_234_567.0, "1,234,567")]
-        {
-            assert_eq!(number(value), text);
-        }
-    }
-
-    #[test]
-    fn a_thousand_is_one_of_the_next_unit() {
-        assert_eq!([999.4, 999.5, 999_499.0, 999_500.0].map(latency), ["999 µs", "1 ms", "999 ms", "1 s"]);
-        assert_eq!([9.99, 12.34, 99.9, 100.0].map(number), ["9.99", "12.3", "99.9", "100"]);
-        assert_eq!([999.4, 1000.0, 12_345.0, 123_456.0].map(number), ["999", "1,000", "12,345", "123,456"]);
+    fn evidence_keeps_what_was_measured() {
         let two_decimals_or_one = [0.126, 99.126, 100.26, 1234.56].map(rounded);
         assert_eq!(two_decimals_or_one.map(|value| value.to_string()), ["0.13", "99.13", "100.3", "1234.6"]);
     }

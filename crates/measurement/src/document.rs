@@ -5,26 +5,20 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Test;
 
 use crate::finding::{Finding, Fitness, Use};
 use crate::result::TestResult;
+use crate::started_at;
+use crate::target::TargetRecord;
 
 /// The name and version of the document.
 pub const SCHEMA: &str = "flushmark/run/1";
 /// The version in [`SCHEMA`].
 const VERSION: u32 = 1;
-
-/// Where a run went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TargetRecord {
-    /// As the person wrote it.
-    pub given: String,
-    /// What it is: `directory`, `file`, `block-device`, `null`, `model`, or `unknown` where another tool does not say.
-    pub kind: String,
-}
 
 /// A test that could not run here, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -129,6 +123,11 @@ pub enum NotADocument {
 }
 
 impl RunDocument {
+    /// When the run began; `None` for a model, which takes no real time, and where nobody knows.
+    pub fn began(&self) -> Option<Timestamp> {
+        started_at::read(&self.started_at)
+    }
+
     /// Smallest and largest part of the target that a test worked on, in bytes; `None` without results.
     pub fn tested_bytes(&self) -> Option<RangeInclusive<u64>> {
         let sizes = || self.results.iter().map(|result| result.workload.size_bytes);

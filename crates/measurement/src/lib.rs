@@ -13,6 +13,8 @@
 //! | [`finding`] | a sentence of judgement with its evidence, and fitness grades |
 //! | [`drives_document`], [`host_document`] | what `flushmark drives` and `flushmark host` print for programs |
 //! | [`audit`] | a sentence about a host's setting, with its grade |
+//! | [`started_at`] | when a run began, as documents write it |
+//! | [`target`] | what a run went to, and of which kind it is |
 //! | [`document`] | the whole run as one JSON document, and its schema |
 //!
 //! The engine and the models (`simdrive`) fill a [`TestResult`]; `judge` reads it; `report` and `store` carry the [`RunDocument`].
@@ -30,10 +32,12 @@ pub mod proof;
 pub mod result;
 pub mod series;
 pub mod sorting;
+pub mod started_at;
 pub mod steady_state;
+pub mod target;
 
 pub use audit::{AuditLine, HostGrade};
-pub use document::{NotADocument, Outcome, RunDocument, Skipped, Source, TargetRecord};
+pub use document::{NotADocument, Outcome, RunDocument, Skipped, Source};
 pub use drives_document::DrivesDocument;
 pub use finding::{Confidence, Evidence, Finding, Fitness, Grade, Use};
 pub use histogram::{Histogram, LatencySummary};
@@ -45,3 +49,4 @@ pub use result::{CpuUse, Ended, Histograms, TestResult, WorkloadRecord};
 pub use series::Series;
 pub use sorting::{SortFigures, SortRecord};
 pub use steady_state::SteadyState;
+pub use target::{OtherKind, TargetKind, TargetRecord};

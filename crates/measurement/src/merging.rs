@@ -21,10 +21,10 @@ pub enum NotOfOneKind {
     #[error("nothing to merge: name two results of one kind")]
     TooFew,
     /// One run would count twice.
-    #[error("the run of {started_at} is named twice, and would count twice")]
+    #[error("{run} is named twice, and would count twice")]
     Twice {
-        /// When it began.
-        started_at: String,
+        /// It, by the time at which it began where that is known.
+        run: String,
     },
     /// A test did something else.
     #[error("`{test}` is not one workload in all of them: `{field}` is {first} in one and {other} in another")]

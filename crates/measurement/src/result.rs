@@ -465,6 +465,16 @@ impl TestResult {
         }
         self.commit_us.or(self.write_us).or(self.read_us)
     }
+
+    /// Its median; 0 for a test that measured nothing.
+    pub fn p50_us(&self) -> f64 {
+        self.headline_us().map_or(0.0, |summary| summary.p50)
+    }
+
+    /// Flushes that the device counted for each commit, where it counts and there were commits.
+    pub fn flushes_per_commit(&self) -> Option<f64> {
+        self.proof.device?.flushes_per_commit
+    }
 }
 
 #[cfg(test)]

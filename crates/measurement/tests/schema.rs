@@ -9,7 +9,7 @@ use measurement::document::{SCHEMA, json_schema};
 use measurement::result::Measured;
 use measurement::{
     Confidence, CpuUse, DeviceProof, Ended, Evidence, Finding, Fitness, Grade, Histogram, Histograms, Proof,
-    RunDocument, Series, Skipped, TargetRecord, TestResult, Use, WorkloadRecord,
+    RunDocument, Series, Skipped, TargetKind, TargetRecord, TestResult, Use, WorkloadRecord,
 };
 use serde_json::Value;
 use workload::{BlockBytes, Pattern, SyncMethod, Test, Work, Workload};
@@ -102,7 +102,7 @@ fn document() -> RunDocument {
         merged_runs: None,
         suite: "slog".to_owned(),
         smoke: false,
-        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },
+        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: TargetKind::Directory },
         host: drive::HostFacts::default(),
         drive: None,
         drives: Vec::new(),

@@ -1,4 +1,4 @@
-// Numbers as people read them: the same three digits and units as everywhere in flushmark (`report::number`).
+// Numbers as people read them: the same three digits and units as everywhere in flushmark (`workload::number`).
 
 const threeDigits = (value) => {
   const decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;

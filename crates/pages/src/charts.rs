@@ -119,9 +119,9 @@ impl Unit {
     /// A value with its unit.
     pub fn words(self, value: f64) -> String {
         match self {
-            Unit::Us => report::number::latency(value),
-            Unit::PerS => format!("{}/s", report::number::rate(value)),
-            Unit::MibPerS => format!("{} MiB/s", report::number::throughput(value)),
+            Unit::Us => workload::number::latency(value),
+            Unit::PerS => format!("{}/s", workload::number::number(value)),
+            Unit::MibPerS => format!("{} MiB/s", workload::number::throughput(value)),
         }
     }
 }

@@ -8,7 +8,7 @@ mod tests;
 mod verdict;
 
 use maud::{Markup, html};
-use measurement::RunDocument;
+use measurement::{RunDocument, TargetKind};
 
 use crate::Run;
 use crate::charts::block_sizes::{self, Named};
@@ -146,16 +146,13 @@ fn contents(places: &[Place<'_>]) -> Markup {
 
 /// When, with what and by whom it was measured.
 fn meta(document: &RunDocument) -> Markup {
-    let when = match document.started_at.as_str() {
-        // What a document says that knows no time.
-        "1970-01-01T00:00:00Z" => None,
-        known => Some(known.replace('T', " ").replace('Z', " UTC")),
-    };
     html! {
         p.meta {
             "Suite " b { (document.suite) }
-            @if let Some(when) = when { " · measured " time datetime=(document.started_at) { (when) } }
-            @if document.target.kind == "model" { " · on a model, in virtual time" }
+            @if let Some(began) = document.began() {
+                " · measured " time datetime=(began) { (began.strftime("%F %T UTC")) }
+            }
+            @if document.target.kind == TargetKind::Model { " · on a model, in virtual time" }
             @match &document.source {
                 Some(source) => {
                     " · measured by " (source.tool)
@@ -227,7 +224,7 @@ mod golden {
     fn judged(results: Vec<measurement::TestResult>) -> RunDocument {
         let document = samples::document(results);
         let case = judge::Case::new(&document.results, None, &document.host);
-        let (findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+        let judge::Judgement { findings, fitness } = judge::judge(&case);
         RunDocument { findings, fitness, ..document }
     }
 

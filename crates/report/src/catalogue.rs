@@ -1,10 +1,10 @@
 //! What others measured.
 
 use catalogue::{Drive, Row};
+use workload::number::{latency, number, throughput};
 
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{latency, rate, throughput};
 use crate::prose::hanging;
 
 /// All drives, one line each, with the figure that decides where one was published.
@@ -67,7 +67,7 @@ pub fn drive(drive: &Drive, look: &Look) -> String {
             Cell::from(row.jobs.to_string()),
             Cell::from(row.sync.name()),
             Cell::from(row.write_cache.name()),
-            Cell::maybe(row.iops, rate),
+            Cell::maybe(row.iops, number),
             Cell::maybe(row.mib_per_s, throughput),
             Cell::maybe(row.write_us, latency),
             Cell::maybe(row.sync_us, latency),

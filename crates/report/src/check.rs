@@ -1,8 +1,9 @@
 //! What `check` prints once it has measured.
 
 use judge::Case;
-use measurement::{Grade, RunDocument, TestResult, Use};
+use measurement::{Grade, RunDocument, TargetKind, TestResult, Use};
 use workload::Pattern;
+use workload::number::{latency, number};
 
 use crate::columns::{Cell, Column, Columns};
 use crate::distribution::distributions;
@@ -10,7 +11,6 @@ use crate::findings::{findings, fitness};
 use crate::look::Look;
 use crate::nearest::nearest;
 use crate::notes::notes;
-use crate::number::{latency, rate};
 
 /// How many published drives are named.
 const NEAREST: usize = 3;
@@ -42,10 +42,10 @@ fn numbers(results: &[TestResult], look: &Look) -> String {
     ]);
     for result in results {
         let us = result.headline_us();
-        let per_commit = result.proof.device.and_then(|device| device.flushes_per_commit);
+        let per_commit = result.flushes_per_commit();
         table.row([
             Cell::from(result.test.clone()),
-            Cell::from(rate(result.commits_per_s.unwrap_or(result.iops))),
+            Cell::from(number(result.commits_per_s.unwrap_or(result.iops))),
             Cell::maybe(us, |us| latency(us.p50)),
             Cell::maybe(us, |us| latency(us.p99)),
             Cell::maybe(us, |us| latency(us.p99_9)),
@@ -82,7 +82,7 @@ fn next_command(document: &RunDocument) -> String {
     let target = judge::shell_word(&document.target.given);
     // Only what holds somebody's data asks for it: a directory gets a file of its own, `null:` nothing at all.
     let destroys =
-        if matches!(document.target.kind.as_str(), "file" | "block-device") { " --destroy-data" } else { "" };
+        if matches!(document.target.kind, TargetKind::File | TargetKind::BlockDevice) { " --destroy-data" } else { "" };
     let grade = |fit_for| document.fitness.get(&fit_for).map(|fitness| fitness.grade);
     let (suite, why) = if grade(Use::General) == Some(Grade::Unknown) {
         ("quick", "to measure again")
@@ -102,22 +102,22 @@ mod tests {
     fn judged(results: Vec<measurement::TestResult>) -> RunDocument {
         let document = samples::document(results);
         let case = judge::Case::new(&document.results, None, &document.host);
-        let (findings, fitness) = (judge::findings(&case), judge::fitness(&case));
+        let judge::Judgement { findings, fitness } = judge::judge(&case);
         RunDocument { findings, fitness, ..document }
     }
 
     #[test]
     fn the_next_command_can_be_pasted() {
-        let next = |given: &str, kind: &str| {
+        let next = |given: &str, kind: TargetKind| {
             let mut document = judged(samples::quick());
             document.target.given = given.to_owned();
-            document.target.kind = kind.to_owned();
+            document.target.kind = kind;
             next_command(&document)
         };
-        insta::assert_snapshot!(next("/srv/my data", "directory"), @"Next: flushmark run wal --target '/srv/my data'   (to see which sync method costs least here)");
-        insta::assert_snapshot!(next("it's", "file"), @r"Next: flushmark run wal --target 'it'\''s' --destroy-data   (to see which sync method costs least here)");
-        insta::assert_snapshot!(next("/dev/sdx", "block-device"), @"Next: flushmark run wal --target /dev/sdx --destroy-data   (to see which sync method costs least here)");
-        insta::assert_snapshot!(next("null:", "null"), @"Next: flushmark run wal --target null:   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("/srv/my data", TargetKind::Directory), @"Next: flushmark run wal --target '/srv/my data'   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("it's", TargetKind::File), @r"Next: flushmark run wal --target 'it'\''s' --destroy-data   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("/dev/sdx", TargetKind::BlockDevice), @"Next: flushmark run wal --target /dev/sdx --destroy-data   (to see which sync method costs least here)");
+        insta::assert_snapshot!(next("null:", TargetKind::Null), @"Next: flushmark run wal --target null:   (to see which sync method costs least here)");
     }
 
     #[test]

@@ -8,11 +8,11 @@ use compare::{Comparison, Direction, GroupRecord, Metric, MetricComparison, Miss
 
 use crate::columns::{Cell, Column, Columns, NONE};
 use crate::look::{Look, paint};
-use crate::number::{latency, rate, seconds, throughput};
 use crate::prose::hanging;
 
 pub use markdown::compare_markdown;
 pub use told::{Told, ToldFigure};
+use workload::number::{latency, number, seconds, throughput};
 
 /// Which figures of each test are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +65,7 @@ fn described(group: &GroupRecord) -> String {
     };
     let day = |time: &str| time.split('T').next().unwrap_or(time).to_owned();
     let when = match (day(&group.from), day(&group.until)) {
-        // A model takes no time, and of some imported results nobody knows theirs.
-        (from, _) if from == "1970-01-01" => String::new(),
+        _ if measurement::started_at::read(&group.from).is_none() => String::new(),
         (from, until) if from == until => format!(", {}", group.from.replace('T', " ").replace('Z', " UTC")),
         (from, until) => format!(", {from} to {until}"),
     };
@@ -146,7 +145,7 @@ fn figure_name(metric: Metric) -> String {
 
 fn value(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::Iops | Metric::CommitsPerS => rate(value),
+        Metric::Iops | Metric::CommitsPerS => number(value),
         Metric::MibPerS => throughput(value),
         Metric::SortS => seconds(value),
         Metric::Latency(..) => latency(value),
@@ -163,7 +162,7 @@ fn ratio(value: f64) -> String {
         value if value < 0.9995 => format!("{value:.3}"),
         value if value < 9.995 => format!("{value:.2}"),
         value if value < 99.95 => format!("{value:.1}"),
-        value => rate(value),
+        value => number(value),
     }
 }
 
@@ -197,7 +196,7 @@ fn fold(ratio: f64) -> String {
     match fold {
         fold if fold < 1.995 => format!("{fold:.2}"),
         fold if fold < 9.95 => format!("{fold:.1}"),
-        fold => rate(fold),
+        fold => number(fold),
     }
 }
 

@@ -3,9 +3,9 @@
 use crash::explore::Lost;
 use crash::state::State;
 use serde::Serialize;
+use workload::number::{number, span};
 
 use crate::look::{Look, paint};
-use crate::number::{rate, span};
 use crate::prose::hanging;
 
 /// The result of a crash test.
@@ -52,7 +52,7 @@ pub struct Failure {
 pub fn crash_page(report: &CrashReport, look: &Look) -> String {
     let mut text = String::new();
     let columns = look.columns();
-    let count = |number: usize| rate(number as f64);
+    let count = |count: usize| number(count as f64);
     text += &hanging(
         "",
         0,
@@ -116,18 +116,19 @@ pub fn crash_page(report: &CrashReport, look: &Look) -> String {
 
 /// A number of which only the binary logarithm is known.
 fn possible(log2: f64) -> String {
-    if log2 < 40.0 { rate(log2.exp2().round()) } else { format!("about 10^{:.0}", log2 * std::f64::consts::LOG10_2) }
+    if log2 < 40.0 { number(log2.exp2().round()) } else { format!("about 10^{:.0}", log2 * std::f64::consts::LOG10_2) }
 }
 
 /// One line while states are checked.
 pub fn crash_line(progress: &crash::explore::Progress, per_s: f64, look: &Look) -> String {
-    let failed = if progress.failed > 0 { format!(", {} failed", rate(progress.failed as f64)) } else { String::new() };
+    let failed =
+        if progress.failed > 0 { format!(", {} failed", number(progress.failed as f64)) } else { String::new() };
     let left = std::time::Duration::from_secs_f64(((progress.of - progress.done) as f64 / per_s.max(0.1)).min(1e7));
     look.finish(format!(
         "{} of {} states{failed}, {} a second, {} left",
-        rate(progress.done as f64),
-        rate(progress.of as f64),
-        rate(per_s),
+        number(progress.done as f64),
+        number(progress.of as f64),
+        number(per_s),
         span(left)
     ))
 }

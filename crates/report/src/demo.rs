@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use emulate::drive::Cut;
 use verify::demo::Cycle;
 use verify::words;
+use workload::number::{latency, number};
 
 use crate::look::{Look, paint};
-use crate::number::rate;
 use crate::prose::hanging;
 
 /// Width of the drives' names on the left.
@@ -35,15 +35,15 @@ pub fn demo_cycle(lie: &str, cycle: &Cycle, cuts: u64, look: &Look) -> String {
             *classes.entry(finding.class.name()).or_default() += 1;
         }
         let classes: Vec<String> =
-            classes.into_iter().map(|(class, count)| format!("{} {class}", rate(count as f64))).collect();
+            classes.into_iter().map(|(class, count)| format!("{} {class}", number(count as f64))).collect();
         let rollback = verdict.rollback.map(|rollback| {
-            format!("; one earlier moment explains all: {} before the cut", words::age(rollback.by_us))
+            format!("; one earlier moment explains all: {} before the cut", latency(rollback.by_us as f64))
         });
         (palette.bad, format!("fails: {}{}", classes.join(", "), rollback.unwrap_or_default()))
     } else if let Some(void) = cycle.voids.first() {
         (palette.warning, format!("void: {}", void.sentence()))
     } else {
-        let lost = rate(verdict.legal.control_lost as f64);
+        let lost = number(verdict.legal.control_lost as f64);
         (palette.good, format!("kept; of what nobody had called safe, {lost} records are missing"))
     };
     let first = paint(palette.strong, &format!("{name:<LABEL$}"));
@@ -52,7 +52,7 @@ pub fn demo_cycle(lie: &str, cycle: &Cycle, cuts: u64, look: &Look) -> String {
         LABEL,
         &format!(
             "{} acknowledged writes{}",
-            rate(acknowledged as f64),
+            number(acknowledged as f64),
             if cuts > 1 { format!(", in cut {cuts}") } else { String::new() }
         ),
         look.columns(),
@@ -81,12 +81,12 @@ fn cut_words(cut: &Cut) -> String {
         (cut.lost_promised, "that the drive had called safe"),
     ];
     let lost = lost.into_iter().filter(|&(count, _)| count > 0);
-    let mut words: Vec<String> = lost.map(|(count, which)| format!("{} {which}", rate(count as f64))).collect();
+    let mut words: Vec<String> = lost.map(|(count, which)| format!("{} {which}", number(count as f64))).collect();
     if words.is_empty() {
         words.push("nothing".to_owned());
     }
     let faults: Vec<String> =
-        struck.into_iter().map(|(fault, count)| format!("{} {fault}", rate(count as f64))).collect();
+        struck.into_iter().map(|(fault, count)| format!("{} {fault}", number(count as f64))).collect();
     let faults = if faults.is_empty() { String::new() } else { format!("; faults: {}", faults.join(", ")) };
     format!("writes lost at the cut: {}{faults}", words.join(", "))
 }

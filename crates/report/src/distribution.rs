@@ -78,7 +78,7 @@ impl Axis {
         for mark in first.into_iter().chain(others) {
             // A hair above the mark, because its logarithm may round to just below its own column.
             let column = self.column(mark * 1.000_001, width);
-            let name = crate::number::latency(mark / 1e3);
+            let name = workload::number::latency(mark / 1e3);
             let end = column + name.chars().count();
             // A name is parted from its neighbours by two spaces.
             let around = column.saturating_sub(2)..(end + 2).min(width);

@@ -3,12 +3,12 @@
 use drive::cache_switch::{By, Record};
 use drive::{Answer, BlockDevice, DriveRecord, Health, Usage, WriteCache};
 use measurement::DrivesDocument;
+use workload::number::{about_bytes, capacity};
 
 use crate::cache::{on_off, told_by};
 use crate::columns::{Cell, Column, Columns, NONE};
 use crate::findings::findings;
 use crate::look::{Look, paint};
-use crate::number::{about_bytes, capacity};
 use crate::prose::hanging;
 use crate::target::{stack_words, transport_words};
 

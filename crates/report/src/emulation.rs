@@ -5,9 +5,9 @@ use std::time::Duration;
 use emulate::drive::{Cut, Status};
 use emulate::emulation::Facts;
 use emulate::serve::floor::Floor;
+use workload::number::{about_bytes, capacity, latency, number};
 
 use crate::look::{Look, paint};
-use crate::number::{about_bytes, capacity, latency, rate, ratio};
 use crate::prose::hanging;
 
 /// Width of the labels on the left.
@@ -88,7 +88,7 @@ fn transport_words(way: &str, floor: Floor, facts: &Facts) -> String {
 
 /// A second of a drive's life.
 pub fn emulation_line(before: &Status, after: &Status, over: Duration, wants_flushes: bool, look: &Look) -> String {
-    let per_s = |count: u64| rate(count as f64 / over.as_secs_f64().max(1e-3));
+    let per_s = |count: u64| number(count as f64 / over.as_secs_f64().max(1e-3));
     let (writes, flushes) = (after.writes - before.writes, after.flushes - before.flushes);
     // What waits for safety: a flush where there is a volatile cache, each write where there is none.
     let commits = if wants_flushes { flushes } else { writes };
@@ -99,8 +99,8 @@ pub fn emulation_line(before: &Status, after: &Status, over: Duration, wants_flu
         per_s(writes),
         per_s(reads),
         about_bytes(after.dirty_bytes),
-        rate(after.flushes as f64),
-        ratio(after.write_amplification)
+        number(after.flushes as f64),
+        number(after.write_amplification)
     ))
 }
 
@@ -109,7 +109,7 @@ pub fn cut_sentence(cut: &Cut) -> String {
     let mut parts = Vec::new();
     let mut add = |count: u64, what: &str| {
         if count > 0 {
-            parts.push(format!("{} {what}", rate(count as f64)));
+            parts.push(format!("{} {what}", number(count as f64)));
         }
     };
     add(cut.lost_unacknowledged, "that nobody was told of");
@@ -142,12 +142,12 @@ pub fn emulation_status(status: &Status, look: &Look) -> String {
     add("power", power.to_owned());
     add("honesty", status.honesty.clone());
     add("capacity", capacity(status.capacity_bytes));
-    add("reads", rate(status.reads as f64));
-    add("writes", format!("{}, {}", rate(status.writes as f64), about_bytes(status.written_bytes)));
-    add("flushes", rate(status.flushes as f64));
+    add("reads", number(status.reads as f64));
+    add("writes", format!("{}, {}", number(status.writes as f64), about_bytes(status.written_bytes)));
+    add("flushes", number(status.flushes as f64));
     add("dirty", about_bytes(status.dirty_bytes));
-    add("write amplification", ratio(status.write_amplification));
-    add("power cuts", rate(status.cuts as f64));
+    add("write amplification", number(status.write_amplification));
+    add("power cuts", number(status.cuts as f64));
     if let Some(cut) = &status.last_cut {
         add("the last one", cut_sentence(cut));
     }

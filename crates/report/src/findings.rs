@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anstyle::Style;
 use measurement::{Confidence, Evidence, Finding, Fitness, Grade, Use};
+use workload::number::latency;
 
 use crate::look::{Look, paint};
-use crate::number::latency;
 use crate::prose::hanging;
 
 /// Every finding: its sentence, what it rests on, what lowers its confidence, and what to do.

@@ -1,8 +1,9 @@
 //! How well a model does what was measured.
 
+use workload::number::number;
+
 use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
-use crate::number::rate;
 
 /// A test, as it was measured and as it is modelled.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,8 +40,8 @@ pub fn fit_page(like: &str, turned: &[(&'static str, f64, f64)], rows: &[FitRow]
     for row in rows {
         table.row([
             Cell::from(row.test.clone()),
-            Cell::from(rate(row.measured)),
-            Cell::from(rate(row.modelled)),
+            Cell::from(number(row.measured)),
+            Cell::from(number(row.modelled)),
             Cell::from(format!("{:+.1} %", (row.modelled / row.measured - 1.0) * 100.0)),
             Cell::from(if row.holds { "" } else { "too far" }),
         ]);

@@ -2,10 +2,10 @@
 
 use measurement::host_document::CStateEffect;
 use measurement::{AuditLine, HostDocument, HostGrade};
+use workload::number::{latency, number};
 
 use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
-use crate::number::{latency, ratio};
 use crate::prose::hanging;
 use crate::target::host_words;
 
@@ -85,7 +85,7 @@ fn measured(effect: &CStateEffect, look: &Look) -> String {
             Cell::from(test.test.clone()),
             Cell::from(latency(test.before_us)),
             Cell::from(latency(test.after_us)),
-            Cell::from(format!("{} x", ratio(test.ratio()))),
+            Cell::from(format!("{} x", number(test.ratio()))),
         ]);
     }
     text += &table.render(look);
@@ -93,7 +93,7 @@ fn measured(effect: &CStateEffect, look: &Look) -> String {
     let words = if most >= NOTICEABLE {
         format!(
             "Deep C-states cost up to {} times the latency here. They were held off only while the tests ran ({} turns each).",
-            ratio(most),
+            number(most),
             effect.rounds
         )
     } else {

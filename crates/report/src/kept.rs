@@ -2,12 +2,12 @@
 
 use measurement::RunDocument;
 use store::{DriveName, Kept, ListDocument, State, Summary};
+use workload::number::latency;
 use workload::{Table, suites};
 
 use crate::check::check_page;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
-use crate::number::latency;
 use crate::tables::results_page;
 use crate::target::target_header;
 

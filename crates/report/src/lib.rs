@@ -19,9 +19,9 @@
 //! | [`sort_sentence`], [`SORT_COLUMNS`] | where the time of a sort went |
 //! | [`json`], [`json_line`] | the result document |
 //! | [`run_list`], [`run_list_json`], [`kept_page`] | what a store holds |
-//! | [`target_facts`], [`evidence_words`], [`confidence_words`], [`number`] | the same words for the pages that a browser shows |
+//! | [`target_facts`], [`evidence_words`], [`confidence_words`] | the same words for the pages that a browser shows |
 //!
-//! [`Look`] says how text is dressed. `columns`, `prose` and `number` are the letter case that all of them share.
+//! [`Look`] says how text is dressed. `columns` and `prose` are the letter case that all of them share.
 
 mod cache;
 mod catalogue;
@@ -43,7 +43,6 @@ mod markdown;
 mod models;
 mod nearest;
 mod notes;
-pub mod number;
 mod progress;
 mod prose;
 mod sorting;

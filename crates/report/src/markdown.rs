@@ -2,8 +2,8 @@
 
 use measurement::{LatencySummary, RunDocument, TestResult};
 
-use crate::number::{latency, rate, throughput};
 use crate::sorting::{SORT_COLUMNS, sort_sentence};
+use workload::number::{latency, number, throughput};
 use workload::unseen::mask;
 
 /// What stands for "there is none".
@@ -17,8 +17,8 @@ pub fn markdown(document: &RunDocument) -> String {
     if let Some(drive) = drive {
         text += &format!(" on {}", escaped(&drive));
     }
-    // The day is enough for a ticket; a run on a model has none.
-    let day = document.started_at.split('T').next().filter(|day| *day != "1970-01-01");
+    // The day is enough for a ticket.
+    let day = document.began().map(|began| began.strftime("%Y-%m-%d"));
     let tool = source.map(|source| source.tool.as_str()).filter(|tool| *tool != "flushmark");
     let by = tool.map_or(format!("flushmark {}", document.flushmark), |tool| {
         format!("{tool}, read by flushmark {}", document.flushmark)
@@ -83,9 +83,9 @@ fn test_rows(result: &TestResult) -> Vec<Vec<String>> {
         let once = |text: String| if first { text } else { String::new() };
         vec![
             once(escaped(&result.test)),
-            once(rate(result.iops)),
+            once(number(result.iops)),
             once(throughput(result.mib_per_s)),
-            once(result.commits_per_s.map_or_else(|| NONE.to_owned(), rate)),
+            once(result.commits_per_s.map_or_else(|| NONE.to_owned(), number)),
             name.to_owned(),
             figures(us, |us| us.p50),
             figures(us, |us| us.p99),

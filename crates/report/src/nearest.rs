@@ -1,10 +1,10 @@
 //! The published drives that a measured one resembles.
 
 use judge::Nearest;
+use workload::number::{latency, number};
 
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{latency, rate, ratio};
 
 /// The nearest drives, what was compared, and what speaks against the comparison.
 pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
@@ -23,7 +23,7 @@ pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
     for near in nearest {
         for (index, compared) in near.compared.iter().enumerate() {
             let show = |value: f64| {
-                if compared.unit == "us" { latency(value) } else { format!("{} {}", rate(value), compared.unit) }
+                if compared.unit == "us" { latency(value) } else { format!("{} {}", number(value), compared.unit) }
             };
             let first = index == 0;
             table.row([
@@ -32,7 +32,7 @@ pub(crate) fn nearest(nearest: &[Nearest], look: &Look) -> String {
                 Cell::from(compared.what.clone()),
                 Cell::from(show(compared.ours)),
                 Cell::from(show(compared.published)),
-                Cell::from(if first { ratio(near.factor) } else { String::new() }),
+                Cell::from(if first { number(near.factor) } else { String::new() }),
             ]);
         }
         if let Some(note) = near.note.as_ref().filter(|note| !notes.contains(note)) {

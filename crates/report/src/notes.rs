@@ -1,9 +1,9 @@
 //! What stands below a table: tests that were skipped, cut short or done differently than asked.
 
 use measurement::{Ended, Skipped, TestResult};
+use workload::number::latency;
 
 use crate::look::Look;
-use crate::number::latency;
 use crate::prose::hanging;
 
 /// One line a remark; a remark that holds for several tests is made once.

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use measurement::{Ended, TestResult};
+use workload::number::{latency, number, span};
 
 use crate::look::Look;
-use crate::number::{latency, rate, span};
 
 /// Live figures beside a progress bar: operations and commit p99 of the last second, and the time that the whole run still needs.
 pub fn live_line(iops: Option<f64>, commit_p99_us: Option<f64>, left: Duration, look: &Look) -> String {
     let figures = match (iops, commit_p99_us) {
-        (Some(iops), Some(p99)) => format!("{} IOPS, p99 {}, ", rate(iops), latency(p99)),
-        (Some(iops), None) => format!("{} IOPS, ", rate(iops)),
+        (Some(iops), Some(p99)) => format!("{} IOPS, p99 {}, ", number(iops), latency(p99)),
+        (Some(iops), None) => format!("{} IOPS, ", number(iops)),
         _ => String::new(),
     };
     look.finish(format!("{figures}{} left", span(left)))
@@ -20,8 +20,8 @@ pub fn live_line(iops: Option<f64>, commit_p99_us: Option<f64>, left: Duration, 
 /// A test that is done, in one line. `position` is such as `[2/8]`.
 pub fn done_line(position: &str, result: &TestResult, look: &Look) -> String {
     let rate = match result.commits_per_s {
-        Some(commits) => format!("{} commits/s", rate(commits)),
-        None => format!("{} IOPS", rate(result.iops)),
+        Some(commits) => format!("{} commits/s", number(commits)),
+        None => format!("{} IOPS", number(result.iops)),
     };
     let latencies = result
         .headline_us()

@@ -2,7 +2,7 @@
 
 use measurement::{SortFigures, TestResult};
 
-use crate::number::{about_bytes, grouped, seconds, throughput};
+use workload::number::{about_bytes, number, seconds, throughput};
 
 /// How much the sort itself took, how much the kernel and how much waiting for the drive, and which of them to do something
 /// about; `None` of a test that is no sort.
@@ -107,12 +107,12 @@ const fn column(name: &'static str, leaves: Option<u8>, cell: fn(&SortFigures) -
 /// where the time went. Rates are those of each sort while it writes or reads; several at once make more together, and how
 /// much more depends on how long they do it at the same time.
 pub const SORT_COLUMNS: [SortColumn; 18] = [
-    column("records", Some(9), |figures| Some(grouped(figures.records as f64))),
+    column("records", Some(9), |figures| Some(number(figures.records as f64))),
     column("runs", None, |figures| Some(figures.runs.to_string())),
     column("written", None, |figures| Some(about_bytes(figures.written_bytes))),
-    column("MiB/s each", Some(2), |figures| rate(figures.written_bytes, figures.writing_s)),
+    column("MiB/s each", Some(2), |figures| mib_per_s(figures.written_bytes, figures.writing_s)),
     column("read", Some(1), |figures| Some(about_bytes(figures.read_bytes))),
-    column("MiB/s each", Some(3), |figures| rate(figures.read_bytes, figures.reading_s)),
+    column("MiB/s each", Some(3), |figures| mib_per_s(figures.read_bytes, figures.reading_s)),
     column("first row", Some(8), |figures| figures.first_row_s.map(seconds)),
     column("sorting", Some(13), |figures| Some(seconds(figures.sorting_s))),
     column("coding", Some(14), |figures| Some(seconds(figures.coding_s))),
@@ -127,8 +127,8 @@ pub const SORT_COLUMNS: [SortColumn; 18] = [
     column("all", Some(7), |figures| Some(seconds(figures.total_s()))),
 ];
 
-/// A rate of no time is none.
-fn rate(bytes: u64, s: f64) -> Option<String> {
+/// None where it took no time.
+fn mib_per_s(bytes: u64, s: f64) -> Option<String> {
     (s > 0.0).then(|| throughput(bytes as f64 / s / f64::from(1 << 20)))
 }
 

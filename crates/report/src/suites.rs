@@ -1,9 +1,9 @@
 //! What can be run.
 
 use workload::Plan;
+use workload::number::span;
 
 use crate::look::{Look, paint};
-use crate::number::span;
 use crate::prose::hanging;
 
 /// Every plan: its name, how many tests, how long, what it answers, where it comes from.

@@ -3,14 +3,13 @@
 use std::ops::RangeInclusive;
 
 use drive::{Backing, BlockDevice, HostFacts, Mount, Place, PlaceKind, Transport, Virtualisation, WriteCache};
-use measurement::{RunDocument, TargetRecord};
+use measurement::{RunDocument, TargetKind, TargetRecord};
+use workload::number::{about_bytes, capacity, number};
 
 use crate::look::{Look, paint};
-use crate::number::{about_bytes, capacity, ratio};
 use crate::prose::hanging;
 
 /// The kind of target that is no part of this machine.
-const MODEL: &str = "model";
 /// A test that works on more than this share works on all of it: parts are whole blocks.
 const MOST_OF_IT: f64 = 0.99;
 /// Width of the labels on the left.
@@ -70,14 +69,14 @@ pub fn target_facts(document: &RunDocument, tested_bytes: Option<RangeInclusive<
             facts.filesystem(mount);
         }
         match &place.backing {
-            Backing::BlockDevice(device) => facts.device(device, place.kind),
+            Backing::BlockDevice(device) => facts.device(device, place.kind, &target.kind),
             Backing::NoBlockDevice(reason) => {
                 facts.add_weighted("device", format!("none to be seen: {reason}"), Weight::Warning);
             }
         }
     }
     // A model's host is a part of the model.
-    if target.kind != MODEL {
+    if target.kind != TargetKind::Model {
         facts.add("host", host_words(host));
     }
     facts.0
@@ -103,7 +102,7 @@ impl Facts {
         }
     }
 
-    fn device(&mut self, device: &BlockDevice, kind: PlaceKind) {
+    fn device(&mut self, device: &BlockDevice, kind: PlaceKind, target_kind: &TargetKind) {
         let alone = device.layers.is_empty() && device.partition.is_none() && kind == PlaceKind::BlockDevice;
         if !alone {
             self.add("device", stack_words(device));
@@ -113,6 +112,7 @@ impl Facts {
             let times = if count == 1 { String::new() } else { format!("{count} × ") };
             self.add(if count == 1 { "drive" } else { "drives" }, format!("{times}{}", drive_words(drive)));
         }
+        let cache_words = |drive: &BlockDevice| cache_words(drive, target_kind);
         for (_, drive) in counted(&drives, cache_words) {
             let weight = if drive_says_otherwise(drive) { Weight::Warning } else { Weight::Plain };
             self.add_weighted("write cache", cache_words(drive), weight);
@@ -121,7 +121,7 @@ impl Facts {
 }
 
 /// The first device of each kind, by what is said of it, and how many there are.
-fn counted<'a>(devices: &[&'a BlockDevice], words: fn(&BlockDevice) -> String) -> Vec<(usize, &'a BlockDevice)> {
+fn counted<'a>(devices: &[&'a BlockDevice], words: impl Fn(&BlockDevice) -> String) -> Vec<(usize, &'a BlockDevice)> {
     let mut kinds: Vec<(usize, &BlockDevice)> = Vec::new();
     for device in devices {
         match kinds.iter_mut().find(|(_, first)| words(first) == words(device)) {
@@ -133,11 +133,11 @@ fn counted<'a>(devices: &[&'a BlockDevice], words: fn(&BlockDevice) -> String) -
 }
 
 fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
-    let kind = match target.kind.as_str() {
-        "null" => "takes every request at once: shows the engine's own overhead",
-        "block-device" => "block device",
-        MODEL => "a modelled drive, in virtual time",
-        other => other,
+    let kind = match &target.kind {
+        TargetKind::Null => "takes every request at once: shows the engine's own overhead",
+        TargetKind::BlockDevice => "block device",
+        TargetKind::Model => "a modelled drive, in virtual time",
+        other => other.name(),
     };
     let mut words = format!("{}, {kind}", target.given);
     if let Some(place) = place {
@@ -145,7 +145,7 @@ fn target_words(target: &TargetRecord, place: Option<&Place>) -> String {
         if shown != target.given {
             words = format!("{shown}, {kind}");
         }
-        if let Some(size_bytes) = place.size_bytes.filter(|_| target.kind != MODEL) {
+        if let Some(size_bytes) = place.size_bytes.filter(|_| target.kind != TargetKind::Model) {
             words += &format!(" of {}", about_bytes(size_bytes));
         }
         if let Some(space) = place.space {
@@ -160,7 +160,7 @@ fn tested_words(tested_bytes: Option<RangeInclusive<u64>>, place: Option<&Place>
     let (smallest, largest) = tested_bytes?.into_inner();
     let size_bytes = place?.size_bytes.filter(|&bytes| bytes > 0)?;
     let is_all = |bytes: u64| bytes as f64 >= MOST_OF_IT * size_bytes as f64;
-    let share = |bytes: u64| format!("{} %", ratio(bytes as f64 / size_bytes as f64 * 100.0));
+    let share = |bytes: u64| format!("{} %", number(bytes as f64 / size_bytes as f64 * 100.0));
     let words = |bytes: u64| {
         if is_all(bytes) { "all of it".to_owned() } else { format!("{}, {} of it", about_bytes(bytes), share(bytes)) }
     };
@@ -226,7 +226,7 @@ fn drive_says_otherwise(drive: &BlockDevice) -> bool {
     }
 }
 
-fn cache_words(drive: &BlockDevice) -> String {
+fn cache_words(drive: &BlockDevice, target_kind: &TargetKind) -> String {
     let mut words = match drive.queue.write_cache {
         Some(WriteCache::WriteBack) => "write back: volatile as the kernel sees it, so it sends flushes".to_owned(),
         Some(WriteCache::WriteThrough) => {
@@ -243,7 +243,7 @@ fn cache_words(drive: &BlockDevice) -> String {
     }
     match drive.cache_type.as_deref() {
         Some(own) if drive_says_otherwise(drive) => words += &format!("; the drive itself says `{own}`"),
-        None if has_own_setting(drive.transport) && !drive.is_modelled() => {
+        None if has_own_setting(drive.transport) && *target_kind != TargetKind::Model => {
             words += "; the drive's own setting needs root";
         }
         Some(_) | None => {}
@@ -329,14 +329,14 @@ fn virtualisation_words(kind: Virtualisation) -> &'static str {
 mod tests {
     use super::*;
 
-    fn shown(place: Option<&Place>, given: &str, kind: &str) -> String {
+    fn shown(place: Option<&Place>, given: &str, kind: TargetKind) -> String {
         let look = Look { columns: 80, ..Look::plain() };
         target_header(&on(place, given, kind), Some(1 << 30..=1 << 30), &look)
     }
 
-    fn on(place: Option<&Place>, given: &str, kind: &str) -> RunDocument {
+    fn on(place: Option<&Place>, given: &str, kind: TargetKind) -> RunDocument {
         RunDocument {
-            target: TargetRecord { given: given.to_owned(), kind: kind.to_owned() },
+            target: TargetRecord { given: given.to_owned(), kind },
             drive: place.cloned(),
             host: samples::place::host(),
             ..samples::document(Vec::new())
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_directory_on_a_partition() {
-        insta::assert_snapshot!(shown(Some(&samples::place::laptop()), "db", "directory"), @"
+        insta::assert_snapshot!(shown(Some(&samples::place::laptop()), "db", TargetKind::Directory), @"
         target       /home/me/db, directory
         filesystem   ext4 mounted on /, relatime
         device       /dev/nvme0n1p2
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_filesystem_without_barriers_over_layers() {
-        insta::assert_snapshot!(shown(Some(&samples::place::raid()), "/srv", "directory"), @"
+        insta::assert_snapshot!(shown(Some(&samples::place::raid()), "/srv", TargetKind::Directory), @"
         target       /srv, directory
         filesystem   ext4 mounted on /, relatime,nobarrier
                      `nobarrier`: syncs send no flush to the drive
@@ -373,7 +373,8 @@ mod tests {
     #[test]
     fn what_nobody_knows_is_said_to_be_unknown() {
         let place = samples::place::bare_device();
-        let unknown = RunDocument { host: HostFacts::default(), ..on(Some(&place), "/dev/sdx", "block-device") };
+        let unknown =
+            RunDocument { host: HostFacts::default(), ..on(Some(&place), "/dev/sdx", TargetKind::BlockDevice) };
         insta::assert_snapshot!(target_header(&unknown, None, &Look::plain()), @"
         target       /dev/sdx, block device
         drive        model unknown, transport unknown
@@ -396,13 +397,13 @@ mod tests {
 
     #[test]
     fn memory_and_null() {
-        insta::assert_snapshot!(shown(Some(&samples::place::memory()), "/dev/shm", "directory"), @"
+        insta::assert_snapshot!(shown(Some(&samples::place::memory()), "/dev/shm", TargetKind::Directory), @"
         target       /dev/shm, directory
         filesystem   tmpfs mounted on /, relatime
         device       none to be seen: tmpfs keeps files in memory
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");
-        insta::assert_snapshot!(shown(None, "null:", "null"), @"
+        insta::assert_snapshot!(shown(None, "null:", TargetKind::Null), @"
         target       null:, takes every request at once: shows the engine's own overhead
         host         Linux 6.12.9-amd64, 16 × AMD Ryzen 7 PRO 7840U, 32 GiB memory
         ");

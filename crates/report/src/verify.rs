@@ -15,8 +15,8 @@ use self::cycles::{ages, bound};
 pub use self::cycles::{verify_event, verify_standing};
 use crate::columns::{Cell, Column, Columns};
 use crate::look::{Look, paint};
-use crate::number::{about_bytes, rate, span};
 use crate::prose::hanging;
+use workload::number::{about_bytes, latency, number, span};
 
 /// Width of the labels in front.
 const LABEL: usize = 13;
@@ -49,7 +49,7 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
         let style = if tally.kept == tally.obligations { look.palette.good } else { look.palette.bad };
         table.row([
             kind_words(promise.kind).into(),
-            rate(tally.acknowledged_writes as f64).into(),
+            number(tally.acknowledged_writes as f64).into(),
             count(tally.obligations).into(),
             Cell::styled(count(tally.kept), style),
         ]);
@@ -65,7 +65,7 @@ pub fn verify_page(document: &VerifyDocument, look: &Look) -> String {
     if let Some(rollback) = &document.rollback {
         let words = format!(
             "The whole target went back by {}: what is gone ({}) was the latest, in order. The drive keeps the order and not the promise.",
-            words::age(rollback.by_us),
+            latency(rollback.by_us as f64),
             plural(rollback.writes, "acknowledged write")
         );
         text += &format!("\n{}", hanging("", 0, &words, look.columns()));
@@ -239,7 +239,7 @@ pub fn verify_written(run: &RunHeader, written: &Written, check: &str, look: &Lo
         "{} commits in {}, {} a second ({}).",
         count(written.live.commits),
         span(written.live.elapsed),
-        rate(written.live.commits as f64 / seconds),
+        number(written.live.commits as f64 / seconds),
         parts.join(", ")
     )];
     if let Some(flushes) = written.flushes {
@@ -249,8 +249,8 @@ pub fn verify_written(run: &RunHeader, written: &Written, check: &str, look: &Lo
     look.finish(words.iter().map(|words| hanging("", 0, words, look.columns())).collect())
 }
 
-fn count(number: u64) -> String {
-    rate(number as f64)
+fn count(of: u64) -> String {
+    number(of as f64)
 }
 
 fn plural(number: u64, noun: &str) -> String {
@@ -264,7 +264,7 @@ fn plural(number: u64, noun: &str) -> String {
 
 fn percent(chance: f64) -> String {
     let percent = chance * 100.0;
-    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{} %", crate::number::ratio(percent)) }
+    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{} %", workload::number::number(percent)) }
 }
 
 fn sentence_case(words: &str) -> String {
@@ -412,7 +412,7 @@ mod golden {
          2. corrupt, in control lanes: 1 record damaged
             - and 1 more
 
-        The whole target went back by 12 ms: what is gone (1,234 acknowledged writes) was the latest, in
+        The whole target went back by 12.3 ms: what is gone (1,234 acknowledged writes) was the latest, in
         order. The drive keeps the order and not the promise.
 
         Losses by age

@@ -1,9 +1,9 @@
 //! The RAID write hole, step by step.
 
 use simdrive::write_hole::{Stripe, WriteHole};
+use workload::number::latency;
 
 use crate::look::{Look, paint};
-use crate::number::latency;
 use crate::prose::hanging;
 
 /// The explanation, from what was played through on a model.

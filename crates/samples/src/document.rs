@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use drive::HostFacts;
 use measurement::document::SCHEMA;
-use measurement::{RunDocument, TargetRecord, TestResult};
+use measurement::{RunDocument, TargetKind, TargetRecord, TestResult};
 
 /// A `check` of a host and a drive that version 0.1.0 wrote.
 pub const CHECKED: &str = include_str!("../../measurement/tests/documents/run-1-check.json");
@@ -31,7 +31,7 @@ pub fn document(results: Vec<TestResult>) -> RunDocument {
         merged_runs: None,
         suite: "quick".to_owned(),
         smoke: false,
-        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: "directory".to_owned() },
+        target: TargetRecord { given: "/var/lib/db".to_owned(), kind: TargetKind::Directory },
         host: HostFacts::default(),
         drive: None,
         drives: Vec::new(),

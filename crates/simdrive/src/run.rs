@@ -21,7 +21,8 @@ use measurement::{
     CpuUse, DeviceCounts, DeviceProof, Ended, Headline, Outcome, Progress, Proof, TestResult, WorkloadRecord,
 };
 use workload::{
-    Bounds, Commits, Layout, Limit, Parts, Room, Sharing, StepProgram, Test, Work, Workload, WriteCache, format_bytes,
+    Bounds, Commits, Layout, Limit, Parts, Room, Sharing, StepProgram, TargetName, Test, Work, Workload, WriteCache,
+    format_bytes,
 };
 
 use crate::assembly::{Assembly, Impossible, assemble, check_host};
@@ -171,7 +172,7 @@ impl Machine {
 
     /// Its name as a target.
     pub fn target(&self) -> String {
-        format!("sim:{}", self.model.model)
+        TargetName::Model(&self.model.model).to_string()
     }
 
     /// The drive as it stands before a test.

@@ -1,12 +1,9 @@
 //! A modelled drive as a person names it: `sim:MODEL[,KEY=VALUE]...`.
 
 use catalogue::model::{Array, Bytes, Filesystem, Level, Model, Parameters};
-use workload::{ByteSize, WriteCache};
+use workload::{ByteSize, TargetName, WriteCache};
 
 use crate::run::Machine;
-
-/// What a target begins with.
-pub const SCHEME: &str = "sim:";
 
 /// The keys, with their values, as errors list them.
 const KEYS: &str = "write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, members=N, chunk=SIZE, journal=on|off";
@@ -41,9 +38,12 @@ pub struct SimTarget<'a> {
 }
 
 impl<'a> SimTarget<'a> {
-    /// The parts of a target; `None` if it does not begin with `sim:`.
+    /// The parts of a target; `None` if it is not a model.
     pub fn split(given: &'a str) -> Option<SimTarget<'a>> {
-        given.strip_prefix(SCHEME).map(SimTarget::new)
+        match TargetName::parse(given) {
+            TargetName::Model(model) => Some(SimTarget::new(model)),
+            TargetName::Path(_) | TargetName::Null => None,
+        }
     }
 
     /// The parts of what stands behind `sim:`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use catalogue::Model;
 use measurement::result::RateRecord;
-use measurement::{Ended, Outcome, RunDocument, TestResult};
+use measurement::{Ended, Outcome, RunDocument, TargetKind, TestResult};
 use simdrive::fit::knobs::KNOBS;
 use simdrive::fit::measured::{Unfit, samples, start};
 use simdrive::fit::{PASSES, fit, misfit};
@@ -115,7 +115,7 @@ fn what_a_model_needs_is_asked_for() {
     assert!(samples(&blocks).is_ok());
     assert_eq!(samples(&RunDocument { smoke: true, ..whole.clone() }), Err(Unfit::Smoke));
     let mut null = whole;
-    null.target.kind = "null".to_owned();
+    null.target.kind = TargetKind::Null;
     assert_eq!(samples(&null), Err(Unfit::NoDrive("/var/lib/db".to_owned())));
 }
 

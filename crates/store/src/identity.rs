@@ -10,7 +10,6 @@ use crate::error::Problem;
 use crate::list;
 use crate::reading::get;
 use crate::run::RunId;
-use crate::writing;
 
 /// What a store has of a document.
 pub(crate) enum Known {
@@ -28,7 +27,7 @@ pub(crate) fn find(engine: &mut dyn Engine, document: &RunDocument, digest: &str
     if let Some(row) = same {
         return Ok(Known::Whole(RunId(row.integer(0)?)));
     }
-    let Some(at) = writing::said_at(document) else { return Ok(Known::No) };
+    let Some(at) = document.began() else { return Ok(Known::No) };
     let candidates = engine.query(
         "SELECT id, state, writer FROM runs WHERE at_us = $1 AND suite = $2 AND state <> 'complete' ORDER BY id",
         &[at.as_microsecond().into(), document.suite.as_str().into()],

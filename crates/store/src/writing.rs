@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use measurement::{RunDocument, TestResult};
+use measurement::{RunDocument, TargetKind, TestResult};
 use uuid::Uuid;
 
 use crate::engine::{Engine, Value};
@@ -23,14 +23,9 @@ pub(crate) struct Entry<'a> {
     pub(crate) tags: &'a [Tag],
 }
 
-/// When a document was measured, as it says. The epoch stands for a time that nobody knows.
-pub(crate) fn said_at(document: &RunDocument) -> Option<Timestamp> {
-    document.started_at.parse().ok().filter(|&at: &Timestamp| at > Timestamp::UNIX_EPOCH)
-}
-
 /// When it was measured; where nobody knows, it is now, to the second, as documents say it.
 pub(crate) fn at(document: &RunDocument) -> Timestamp {
-    said_at(document).unwrap_or_else(|| Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default())
+    document.began().unwrap_or_else(|| Timestamp::from_second(Timestamp::now().as_second()).unwrap_or_default())
 }
 
 /// Who measured: `flushmark 0.1.0`, `fio 3.33`.
@@ -47,7 +42,7 @@ fn tool(document: &RunDocument) -> String {
 /// The target as it is found again: a directory or file by its whole path, whatever the person's own directory was.
 fn target(document: &RunDocument) -> String {
     match &document.drive {
-        Some(place) if matches!(document.target.kind.as_str(), "directory" | "file") => {
+        Some(place) if matches!(document.target.kind, TargetKind::Directory | TargetKind::File) => {
             place.path.display().to_string()
         }
         _ => document.target.given.clone(),
@@ -158,13 +153,9 @@ mod tests {
     use samples::document::checked;
 
     #[test]
-    fn the_epoch_is_a_time_that_nobody_knows() {
-        let of = |started_at: &str| RunDocument { started_at: started_at.to_owned(), ..checked() };
-        assert_eq!(said_at(&of("1970-01-01T00:00:00Z")), None);
-        assert_eq!(said_at(&of("1970-01-01T00:00:01Z")), Timestamp::from_second(1).ok());
-        assert_eq!(said_at(&of("yesterday")), None);
+    fn a_run_whose_time_nobody_knows_is_kept_as_of_now() {
         let before = Timestamp::now().as_second();
-        let kept = at(&of("1970-01-01T00:00:00Z"));
+        let kept = at(&RunDocument { started_at: measurement::started_at::write(None), ..checked() });
         assert!((before..=Timestamp::now().as_second()).contains(&kept.as_second()), "{kept}");
         assert_eq!(kept.subsec_nanosecond(), 0);
     }
@@ -183,13 +174,16 @@ mod tests {
 
     #[test]
     fn a_directory_or_file_is_known_by_its_whole_path() {
-        let of = |kind: &str| {
+        let of = |kind: TargetKind| {
             let mut document = checked();
-            document.target = measurement::TargetRecord { given: "here".to_owned(), kind: kind.to_owned() };
+            document.target = measurement::TargetRecord { given: "here".to_owned(), kind };
             document.drive.as_mut().unwrap().path = "/srv/here".into();
             target(&document)
         };
-        assert_eq!(["directory", "file", "block-device"].map(of), ["/srv/here", "/srv/here", "here"]);
+        assert_eq!(
+            [TargetKind::Directory, TargetKind::File, TargetKind::BlockDevice].map(of),
+            ["/srv/here", "/srv/here", "here"]
+        );
         let nowhere = RunDocument { drive: None, ..checked() };
         assert_eq!(target(&nowhere), nowhere.target.given);
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use drive::{DirectIo, Place, PlaceKind, SystemRoot};
 use engine::{EngineError, Intent, Stop, Target};
 use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
-use workload::Room;
+use workload::{Room, TargetName};
 
 use crate::drive_facts::DriveFacts;
 use crate::error::VerifyError;
@@ -209,8 +209,10 @@ fn blocks(logical_bytes: Option<u64>, direct_io: Option<DirectIo>) -> Option<(u3
 }
 
 pub(crate) fn refuse_what_is_no_storage(given: &str) -> Result<(), VerifyError> {
-    let no_medium = given == "null:" || given.starts_with("sim:");
-    if no_medium { Err(VerifyError::NotStorage { given: given.to_owned() }) } else { Ok(()) }
+    match TargetName::parse(given) {
+        TargetName::Path(_) => Ok(()),
+        TargetName::Model(_) | TargetName::Null => Err(VerifyError::NotStorage { given: given.to_owned() }),
+    }
 }
 
 /// Opens or makes the file in a directory. One that is there must be an earlier run's.

@@ -1,5 +1,7 @@
 //! Findings in sentences.
 
+use workload::number::latency;
+
 use crate::provenance::{Attribution, Origin};
 use crate::run_header::{RunHeader, run_name};
 use crate::survey::{Damage, Oddity, Witness};
@@ -10,7 +12,7 @@ pub fn sentence(finding: &Finding, run: &RunHeader) -> String {
     let required = finding.required;
     let promised = match (finding.age_us, required) {
         (_, 0) => "version 0, which was synced before the run".to_owned(),
-        (Some(age_us), _) => format!("version {required}, acknowledged {} before the end", age(age_us)),
+        (Some(age_us), _) => format!("version {required}, acknowledged {} before the end", latency(age_us as f64)),
         (None, _) => format!("version {required}, which was promised to be durable"),
     };
     match &finding.evidence {
@@ -120,16 +122,6 @@ fn origin(origin: Origin, header: Option<u32>) -> String {
     }
 }
 
-/// A time as it is read at a glance.
-pub fn age(us: u64) -> String {
-    match us {
-        0..1000 => format!("{us} µs"),
-        1000..10_000 => format!("{:.1} ms", us as f64 / 1e3),
-        10_000..1_000_000 => format!("{} ms", us / 1000),
-        _ => format!("{:.1} s", us as f64 / 1e6),
-    }
-}
-
 /// What a class means, for the page.
 pub const fn meaning(class: Class) -> &'static str {
     match class {
@@ -201,26 +193,20 @@ mod tests {
         ];
         let sentences: Vec<String> = all.iter().map(|finding| sentence(finding, &sample())).collect();
         insta::assert_snapshot!(sentences.join("\n"), @"
-        version 6 is there instead of version 7, acknowledged 1.2 ms before the end
+        version 6 is there instead of version 7, acknowledged 1.25 ms before the end
         nothing is there instead of version 0, which was synced before the run
         version 6 is there instead of version 7, which was promised to be durable; this is proven by the record at byte 8192, operation 99 of lane 2, which survives and was written when that had been promised
-        a record of the older run 000000000000000f is there instead of version 7, acknowledged 1.2 ms before the end; whatever survives of this run, superblock or record, was written after every slot had been synced
-        1 of 4 sectors are older, version 6, instead of version 7, acknowledged 1.2 ms before the end
-        it is missing here and was found at byte 8192; what had to be here is version 7, acknowledged 1.2 ms before the end
+        a record of the older run 000000000000000f is there instead of version 7, acknowledged 1.25 ms before the end; whatever survives of this run, superblock or record, was written after every slot had been synced
+        1 of 4 sectors are older, version 6, instead of version 7, acknowledged 1.25 ms before the end
+        it is missing here and was found at byte 8192; what had to be here is version 7, acknowledged 1.25 ms before the end
         not one sector of the target can be read
-        one sector is of several versions (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 going over into 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more), instead of version 7, acknowledged 1.2 ms before the end
-        version 2 of the sector at byte 8192 lies here, instead of version 7, acknowledged 1.2 ms before the end
-        damaged bytes (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 going over into 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more), instead of version 7, acknowledged 1.2 ms before the end
-        version 7 with one wrong bit, instead of version 7, acknowledged 1.2 ms before the end
-        two readings in a row that differ, instead of version 7, acknowledged 1.2 ms before the end
-        1 of its sectors cannot be read (Input/output error); what had to be there is version 7, acknowledged 1.2 ms before the end
+        one sector is of several versions (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 going over into 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more), instead of version 7, acknowledged 1.25 ms before the end
+        version 2 of the sector at byte 8192 lies here, instead of version 7, acknowledged 1.25 ms before the end
+        damaged bytes (bytes 0 to 63: unknown, bytes 64 to 191: version 7, bytes 192 to 255: version 7 going over into 6, bytes 256 to 319: version 3 of byte 4096, bytes 320 to 383: zeros, and more), instead of version 7, acknowledged 1.25 ms before the end
+        version 7 with one wrong bit, instead of version 7, acknowledged 1.25 ms before the end
+        two readings in a row that differ, instead of version 7, acknowledged 1.25 ms before the end
+        1 of its sectors cannot be read (Input/output error); what had to be there is version 7, acknowledged 1.25 ms before the end
         ");
-    }
-
-    #[test]
-    fn ages_are_read_at_a_glance() {
-        let read = [999, 1000, 9949, 10_000, 999_999, 1_000_000].map(age);
-        assert_eq!(read, ["999 µs", "1.0 ms", "9.9 ms", "10 ms", "999 ms", "1.0 s"]);
     }
 
     #[test]

@@ -31,8 +31,6 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The file that errors about a command line name.
 const COMMAND_LINE: &str = "fio command line";
-/// The target of `ioengine=null`.
-const NULL_TARGET: &str = "null:";
 
 impl Plan {
     /// Reads a fio job file. Each section is a test; it begins at the same moment as the one before it,

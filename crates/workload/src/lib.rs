@@ -7,8 +7,10 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`size`] | byte sizes and durations as people write them |
+//! | [`number`] | measured numbers as people read them |
 //! | [`pattern`] | which block comes next: `read`, `randwrite`, … |
 //! | [`sync`] | how a write is made durable: `fsync`, `o_dsync`, … |
+//! | [`target`] | how users name a target |
 //! | [`write_cache`] | the setting of the drive's volatile cache that a test asks for |
 //! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
 //! | [`order`] | orders of blocks beyond the plain ones: gaps, backwards, popular blocks, zones |
@@ -30,6 +32,7 @@ pub mod blocks;
 mod bounds;
 mod commits;
 pub mod fio;
+pub mod number;
 pub mod order;
 pub mod parts;
 pub mod pattern;
@@ -40,6 +43,7 @@ pub mod sort;
 pub mod steps;
 pub mod suites;
 pub mod sync;
+pub mod target;
 pub mod unseen;
 pub mod write_cache;
 
@@ -58,4 +62,5 @@ pub use sizes::{BlockSizes, SizeShare};
 pub use sort::{SortKeys, SortWork};
 pub use steps::{FileSpec, Placement, Step, StepProgram};
 pub use sync::{OpenFlag, SyncCall, SyncMethod};
+pub use target::TargetName;
 pub use write_cache::WriteCache;

@@ -140,6 +140,19 @@ pub struct Controller {
     pub disks: Vec<String>,
 }
 
+impl Controller {
+    /// PCI class and subclass of a RAID controller (PCI Code and ID Assignment Specification, 01h
+    /// 04h).
+    const RAID: u32 = 0x0104;
+
+    /// Whether it hides the drives behind it. Intel's VMD and SATA ports in their firmware's RAID
+    /// mode have the class of a RAID controller and pass drives on as they are: the drivers vmd and
+    /// ahci serve them.
+    pub fn is_raid(&self) -> bool {
+        self.class >> 8 == Self::RAID && !matches!(self.driver.as_deref(), Some("vmd" | "ahci"))
+    }
+}
+
 /// A software RAID array.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Array {

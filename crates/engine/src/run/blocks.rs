@@ -1,6 +1,6 @@
 //! Tests of patterns of blocks.
 
-use measurement::WorkloadRecord;
+use measurement::{TargetKind, WorkloadRecord};
 use workload::{Area, Commits, JobPart, Layout, Parts, Room, Test, Workload};
 
 use super::{Asked, Described, NotRun, Ready, Run};
@@ -21,13 +21,13 @@ impl Run<'_> {
         workload: &'a Workload,
         first_file: usize,
     ) -> Result<Asked<'a>, NotRun> {
-        let kind = self.target.kind_name();
-        if workload.layout.starts_over() && !matches!(kind, "directory" | "null") {
+        let kind = self.target.kind();
+        if workload.layout.starts_over() && !matches!(kind, TargetKind::Directory | TargetKind::Null) {
             let layout = workload.layout.name();
             return Err(NotRun::Skip(format!("a layout of {layout} needs a directory as its target")));
         }
         let (carrier, note) = match kind {
-            "null" => (Carrier::Null, None),
+            TargetKind::Null => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
         if workload.verify && carrier == Carrier::Null {
@@ -38,7 +38,7 @@ impl Run<'_> {
             return Err(NotRun::Skip(format!("it works on {percent}% of its target, and null: has no size")));
         }
         // A device that holds data already is neither empty nor reserved.
-        let is_new = matches!(kind, "directory" | "null");
+        let is_new = matches!(kind, TargetKind::Directory | TargetKind::Null);
         let (layout, first_file) = if is_new { (workload.layout, first_file) } else { (Layout::Overwrite, 0) };
         let parts = workload.parts(is_new, room);
         let spec = |(file, &size_bytes): (usize, &u64)| PartSpec {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use measurement::{Headline, WorkloadRecord};
+use measurement::{Headline, TargetKind, WorkloadRecord};
 use workload::{Content, Layout, SortWork, Test, format_bytes};
 
 use super::{Asked, Described, NotRun, Ready, Run};
@@ -16,7 +16,7 @@ use crate::spilling::{self, SortJob};
 impl Run<'_> {
     pub(super) fn sort<'a>(&'a self, test: &'a Test, sort: &'a SortWork) -> Result<Asked<'a>, NotRun> {
         let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
-        let carrier = if self.target.kind_name() == "null" { Carrier::Null } else { Carrier::Psync };
+        let carrier = if self.target.kind() == TargetKind::Null { Carrier::Null } else { Carrier::Psync };
         let kept_bytes = if carrier == Carrier::Null { room_bytes } else { 0 };
         limits::memory_of_sorts(sort.jobs.get(), sort.memory_bytes.saturating_add(kept_bytes))?;
         // Nothing is written through beforehand: a database's temporary file is new each time, too.

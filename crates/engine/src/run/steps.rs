@@ -1,6 +1,6 @@
 //! Tests of step programs.
 
-use measurement::{Headline, WorkloadRecord};
+use measurement::{Headline, TargetKind, WorkloadRecord};
 use workload::{Step, StepProgram, Test};
 
 use super::{Asked, Described, NotRun, Ready, Run};
@@ -12,9 +12,11 @@ use crate::stepping::Stepping;
 
 impl Run<'_> {
     pub(super) fn steps<'a>(&'a self, test: &'a Test, program: &'a StepProgram) -> Result<Asked<'a>, NotRun> {
-        match self.target.kind_name() {
-            "null" => return Err(NotRun::Skip("a step program works on files, and null: has none".to_owned())),
-            "directory" => {}
+        match self.target.kind() {
+            TargetKind::Null => {
+                return Err(NotRun::Skip("a step program works on files, and null: has none".to_owned()));
+            }
+            TargetKind::Directory => {}
             _ if program.runs_without_directory() => {}
             _ => {
                 let because = "this step program makes, grows or removes files and needs a directory as its target";

@@ -15,7 +15,7 @@ use emulate::serve::control::{self, Order};
 use emulate::serve::handle::Event;
 use indicatif::{ProgressBar, ProgressStyle};
 use simdrive::target::SimTarget;
-use workload::ByteSize;
+use workload::{ByteSize, TargetName};
 
 use super::{look, print};
 use crate::args::Format;
@@ -146,7 +146,10 @@ fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, l
 
 /// What a person named.
 fn model(given: &str) -> anyhow::Result<Model> {
-    let given = given.strip_prefix(simdrive::target::SCHEME).unwrap_or(given);
+    let given = match TargetName::parse(given) {
+        TargetName::Model(model) => model,
+        TargetName::Path(_) | TargetName::Null => given,
+    };
     let target = SimTarget::new(given);
     if target.model != fixed::IDEAL {
         // The model of a filesystem is for simulated runs; here the host's own stands on the drive.

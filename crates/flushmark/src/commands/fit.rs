@@ -51,10 +51,11 @@ pub fn run(args: &FitArgs) -> anyhow::Result<Verdict> {
 fn named(start: Model, name: &str, document: &RunDocument, samples: usize) -> Model {
     let drives = document.drive.as_ref().and_then(drive::Place::block_device).map(drive::BlockDevice::drives);
     let label = drives.and_then(|drives| drives.first().and_then(|drive| drive.model.clone()));
+    let on = document.began().map_or(String::new(), |began| format!(" on {began}"));
     Model {
         model: name.to_owned(),
         label: label.unwrap_or_else(|| name.to_owned()),
-        basis: format!("{samples} tests of a run of `{}` on {}", document.suite, document.started_at),
+        basis: format!("{samples} tests of a run of `{}`{on}", document.suite),
         fitted_to: None,
         ..start
     }

@@ -9,6 +9,7 @@ pub mod emulate;
 pub mod explain;
 pub mod fit;
 pub mod host;
+mod measure;
 pub mod models;
 pub mod report;
 pub mod results;
@@ -19,16 +20,9 @@ pub mod verify;
 pub mod web;
 
 use std::io::Write as _;
-use std::path::Path;
 
 use ::report::{Glyphs, Look, Palette};
 use anyhow::Context as _;
-use measurement::RunDocument;
-
-use crate::args::CommonArgs;
-use crate::exit::{WrongUse, is_broken_pipe};
-use crate::export;
-use crate::whole_file;
 
 /// Prints on stdout; a reader that went away comes back as an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -53,39 +47,4 @@ pub fn look() -> Look {
         glyphs: if ascii { Glyphs::Ascii } else { Glyphs::Unicode },
         columns: terminal.unwrap_or(Look::COLUMNS).clamp(*COLUMNS.start(), *COLUMNS.end()),
     }
-}
-
-/// Notices before minutes of measuring that a file which results are to be written to has no directory to lie in.
-pub fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
-    for (option, file) in [("--output", &common.output), ("--metrics-file", &common.metrics_file)] {
-        let parent = file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
-            let parent = parent.display();
-            return Err(WrongUse(format!("{parent} is no directory, so {option} cannot make a file there")));
-        }
-    }
-    Ok(())
-}
-
-/// Keeps the document in the files that `--output` and `--metrics-file` name, and prints it as programs read it or as the `page` for people. No failure keeps
-/// the others from being tried: what took minutes to measure must not be lost. A reader that went away has seen what it wanted.
-pub fn deliver(
-    document: &RunDocument,
-    common: &CommonArgs,
-    page: impl FnOnce(&RunDocument) -> String,
-) -> anyhow::Result<()> {
-    let kept = common.output.as_deref().map_or(Ok(()), |path| {
-        let json = ::report::json(document);
-        whole_file::replace(path, json.as_bytes(), None)
-            .with_context(|| format!("cannot write the result to {}", path.display()))
-    });
-    let counted = common.metrics_file.as_deref().map_or(Ok(()), |path| export::write_metrics(document, path));
-    let printed = match common.format.exported() {
-        Some(format) => {
-            export::text(std::slice::from_ref(document), format).map_err(Into::into).and_then(|text| print(&text))
-        }
-        None if document.results.is_empty() => Ok(()),
-        None => print(&page(document)),
-    };
-    kept.and(counted).and(printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) }))
 }

@@ -43,7 +43,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Verdict> {
     whole_file::replace(&args.output, page.as_bytes(), None)
         .with_context(|| format!("cannot write the report to {}", args.output.display()))?;
     let tests: usize = runs.iter().map(|run| run.document.results.len()).sum();
-    let size = report::number::about_bytes(page.len() as u64);
+    let size = workload::number::about_bytes(page.len() as u64);
     print(&format!("{}: {}, {}, {size}\n", args.output.display(), counted(runs.len(), "run"), counted(tests, "test")))?;
     if args.open {
         // The report is made; that nobody shows it is no failure.

@@ -3,20 +3,12 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use engine::Options;
 use workload::plan::PlanError;
-use workload::{Plan, suites};
+use workload::{Plan, TargetName, suites};
 
-use super::{deliver, expect_output, look, print};
+use super::measure::Measurement;
 use crate::args::RunArgs;
-use crate::args::export::PrintFormat;
-use crate::bench::Wishes;
 use crate::exit::{Verdict, WrongUse};
-use crate::keeping::Keeping;
-use crate::live::Live;
-use crate::progress::Progress;
-use crate::session::Session;
-use crate::signals;
 
 /// Runs the tests and prints their table.
 ///
@@ -35,32 +27,17 @@ pub fn run(args: &RunArgs) -> anyhow::Result<Verdict> {
             "name where to run: --target DIRECTORY, --target /dev/..., --target sim:MODEL or --target null:".to_owned(),
         )
     })?;
-    expect_output(&args.common)?;
-    signals::listen().context("cannot listen to signals")?;
-    let options = Options { engine: args.common.engine, ..Options::default() };
-    let wishes = Wishes { destroy_data: args.common.destroy_data, in_use: args.in_use, options };
-    let mut keeping = if args.smoke { Keeping::off() } else { Keeping::open(&args.keep, &target)? };
-    let session = Session::open(&plan, &target, wishes, args.smoke)?;
-    let look = look();
-    let mut progress = Progress::new(args.common.quiet, &look);
-    if args.common.format == PrintFormat::Text {
-        let document = session.document();
-        print(&report::target_header(document, session.tested_bytes(&plan), &look))?;
-    }
-    for note in plan.notes.iter().cloned().chain(session.notes()) {
-        progress.line(&note);
-    }
-    keeping.begin(session.document())?;
-    let live = Live::of(session.document(), keeping.run());
-    let completed = session.run(&plan, &mut progress, live, |result| {
-        keeping.append(result);
-        Ok(())
-    })?;
-    let kept = keeping.finish(&completed);
-    let delivered = deliver(&completed.document, &args.common, |document| report::run_page(&plan, document, &look));
-    kept.say(&progress);
-    let verdict = completed.end()?;
-    delivered.map(|()| verdict)
+    let measurement = Measurement {
+        plan: &plan,
+        target: &target,
+        common: &args.common,
+        keep: &args.keep,
+        smoke: args.smoke,
+        in_use: args.in_use,
+        prepare_time_max: None,
+    };
+    let (_, verdict) = measurement.run(|document, look| report::run_page(&plan, document, look))?;
+    Ok(verdict)
 }
 
 /// What is to be run: a suite or a file by its name, or a command line for fio.
@@ -114,12 +91,11 @@ fn fio(read: Result<Plan, PlanError>) -> anyhow::Result<Plan> {
 
 /// The directory of a file that does not exist: fio would make it there, and so do we, under a name of our own.
 fn place_of_file(name: &str) -> Option<String> {
-    let path = Path::new(name);
+    let TargetName::Path(path) = TargetName::parse(name) else { return None };
+    let path = Path::new(path);
     // A device that does not exist is a slip of the pen.
     let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
-    // Nor are null: and the models files.
-    let is_no_path = name == "null:" || name.starts_with("sim:");
-    if path.exists() || is_device || is_no_path {
+    if path.exists() || is_device {
         return None;
     }
     let directory = path.parent()?;

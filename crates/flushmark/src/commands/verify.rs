@@ -301,7 +301,7 @@ impl Meter {
         }
         let left =
             Duration::try_from_secs_f64(elapsed.as_secs_f64() * (1.0 - share) / share.max(1e-6)).unwrap_or_default();
-        let left = report::number::span(left);
+        let left = workload::number::span(left);
         if let Some(bar) = &self.bar {
             bar.set_position((share * 1000.0) as u64);
             bar.set_message(format!("{left} left"));
@@ -315,9 +315,9 @@ impl Meter {
         let words = || {
             format!(
                 "{} commits, {} a second, {}",
-                report::number::rate(live.commits as f64),
-                report::number::rate(per_second),
-                report::number::span(live.elapsed)
+                workload::number::number(live.commits as f64),
+                workload::number::number(per_second),
+                workload::number::span(live.elapsed)
             )
         };
         if let Some(bar) = &self.bar {

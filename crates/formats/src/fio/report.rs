@@ -1,7 +1,7 @@
 //! What one process of fio reported, in JSON or in text, and the runs that it is.
 
 use jiff::{Timestamp, ToSpan as _};
-use measurement::{RunDocument, Skipped, Source, TargetRecord, TestResult};
+use measurement::{RunDocument, Skipped, Source, TargetKind, TargetRecord, TestResult};
 
 use super::job::{Direction, Job};
 use crate::error::ImportError;
@@ -31,7 +31,7 @@ pub struct Report {
 impl Report {
     /// The runs: one, or one for each drive where jobs name several.
     pub fn runs(mut self, suite: &str) -> Vec<ToldRun> {
-        let began = self.began.or_else(|| self.reckoned_begin()).map(whole_seconds);
+        let began = self.began.or_else(|| self.reckoned_begin());
         let source = source(self.version.as_deref());
         let jobs = together(std::mem::take(&mut self.jobs));
         let places: Vec<(Option<String>, Option<TargetRecord>)> =
@@ -44,7 +44,7 @@ impl Report {
                 let run = ToldRun {
                     source: Source { drive: device.clone().or_else(|| self.disks.first().cloned()), ..source.clone() },
                     suite: suite.to_owned(),
-                    started_at: began,
+                    began,
                     target: targets.next().unwrap_or_else(unknown_target),
                     results: Vec::new(),
                     skipped: Vec::new(),
@@ -120,11 +120,6 @@ pub fn documents(runs: impl Iterator<Item = ToldRun>, origin: Origin) -> Result<
     Ok(measured.into_iter().map(ToldRun::document).collect())
 }
 
-/// A run begins before its first operation, so that more digits would claim more than is known.
-fn whole_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
-}
-
 /// Jobs, with the processes of one section as one: without `group_reporting` each is reported on its own, and together they are the test.
 fn together(jobs: Vec<Job>) -> Vec<Job> {
     let mut tests: Vec<Job> = Vec::new();
@@ -162,7 +157,7 @@ fn tests(jobs: Vec<Job>) -> Vec<Result<TestResult, Skipped>> {
 /// Where a job ran, if it says so.
 fn target(job: &Job) -> Option<TargetRecord> {
     let (path, is_directory) = job.options.place()?;
-    let directory = || TargetRecord { given: path.to_owned(), kind: "directory".to_owned() };
+    let directory = || TargetRecord { given: path.to_owned(), kind: TargetKind::Directory };
     Some(if is_directory { directory() } else { target_of_file(path) })
 }
 

@@ -4,7 +4,7 @@
 //! beside `sync`, in the same form; readers of fio's JSON pass it by.
 
 use jiff::{SignedDuration, Timestamp};
-use measurement::{Ended, Histogram, LatencySummary, RunDocument, TestResult};
+use measurement::{Ended, Histogram, LatencySummary, RunDocument, TargetKind, TestResult};
 use serde_json::{Map, Value, json};
 use workload::{BlockOrder, Pattern, SyncMethod};
 
@@ -30,7 +30,7 @@ pub enum Bins {
 
 /// The document, with a newline at its end.
 pub fn json(document: &RunDocument, bins: Bins) -> String {
-    let began: Timestamp = document.started_at.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+    let began = document.began().unwrap_or(Timestamp::UNIX_EPOCH);
     // fio's time is that of its report, and the tests ran one after the other.
     let elapsed_s: f64 = document.results.iter().map(|result| result.elapsed_s).sum();
     let elapsed = SignedDuration::try_from_secs_f64(elapsed_s).unwrap_or_default();
@@ -122,9 +122,9 @@ fn options(document: &RunDocument, result: &TestResult) -> Value {
     let mut options = Map::new();
     let mut set = |name: &str, value: String| options.insert(name.to_owned(), Value::String(value));
     set("name", result.test.clone());
-    match document.target.kind.as_str() {
-        "directory" => set("directory", document.target.given.clone()),
-        "file" | "block-device" => set("filename", document.target.given.clone()),
+    match document.target.kind {
+        TargetKind::Directory => set("directory", document.target.given.clone()),
+        TargetKind::File | TargetKind::BlockDevice => set("filename", document.target.given.clone()),
         _ => None,
     };
     // A sort writes its runs and reads them again, each from its beginning to its end.

@@ -4,7 +4,7 @@ use drive::HostFacts;
 use drive::host::Array;
 use measurement::{AuditLine, HostGrade};
 
-use super::{advised, costs, dangerous, good, line, with_command};
+use super::line::{advised, costs, dangerous, good, line, with_command};
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     host.arrays.iter().flat_map(of_array).collect()

@@ -4,10 +4,7 @@ use drive::HostFacts;
 use drive::host::Controller;
 use measurement::AuditLine;
 
-use super::{advised, costs, dangerous, good};
-
-/// PCI class and subclass of a RAID controller (PCI Code and ID Assignment Specification, 01h 04h).
-const RAID: u32 = 0x0104;
+use super::line::{advised, costs, dangerous, good};
 
 /// Adapters with a known ceiling: PCI ids, name, random I/Os a second over all drives behind it.
 ///
@@ -17,15 +14,9 @@ const CEILINGS: [(u16, u16, &str, &str); 1] = [(0x1000, 0x0072, "LSI SAS2008 (92
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     host.controllers
         .iter()
-        .filter(|controller| !controller.disks.is_empty() || is_raid(controller))
+        .filter(|controller| !controller.disks.is_empty() || controller.is_raid())
         .map(of_one)
         .collect()
-}
-
-/// Whether drives behind it are hidden. Intel's VMD and SATA ports in their firmware's RAID mode have the class of a RAID controller, and pass drives on as they are:
-/// the drivers vmd and ahci serve them.
-pub(crate) fn is_raid(controller: &Controller) -> bool {
-    controller.class >> 8 == RAID && !matches!(controller.driver.as_deref(), Some("vmd" | "ahci"))
 }
 
 fn of_one(controller: &Controller) -> AuditLine {
@@ -33,7 +24,7 @@ fn of_one(controller: &Controller) -> AuditLine {
     let ids =
         format!("{:04x}:{:04x} at {}, driver {driver}", controller.vendor_id, controller.device_id, controller.address);
     let disks = if controller.disks.is_empty() { "no disk".to_owned() } else { controller.disks.join(", ") };
-    if is_raid(controller) {
+    if controller.is_raid() {
         let why = "A RAID controller hides the drives: it answers flushes from its own memory, which is safe only while its battery or capacitor is, and often leaves the drives' own caches on unseen. What is measured is the controller's word.";
         return advised(
             dangerous("raid-controller", format!("RAID controller before {disks}"), ids, why),

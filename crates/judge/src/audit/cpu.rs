@@ -4,7 +4,7 @@ use drive::HostFacts;
 use drive::host::FrequencyPolicy;
 use measurement::AuditLine;
 
-use super::{advised, costs, good, with_command};
+use super::line::{advised, costs, good, with_command};
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let mut lines: Vec<AuditLine> = host.cpu.frequency.iter().map(frequency).collect();

@@ -4,7 +4,7 @@ use drive::HostFacts;
 use drive::host::FilesystemFacts;
 use measurement::AuditLine;
 
-use super::{costs, dangerous, good, with_command};
+use super::line::{costs, dangerous, good, with_command};
 use crate::wording::{flushes_again, shell_word};
 
 /// From here on a filesystem searches for room, and flash without room of its own has to move data before it can write.

@@ -4,7 +4,7 @@ use drive::HostFacts;
 use drive::host::IdleState;
 use measurement::AuditLine;
 
-use super::{costs, good, with_command};
+use super::line::{costs, good, with_command};
 
 /// A commit on protected flash takes 20 to 100 µs, and its thread sleeps meanwhile; waking from a state deeper than this takes a good part of that.
 const EXIT_LATENCY_MOST_US: u64 = 20;

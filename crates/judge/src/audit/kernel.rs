@@ -3,7 +3,7 @@
 use drive::{HostFacts, Virtualisation};
 use measurement::AuditLine;
 
-use super::{advised, costs, good, with_command};
+use super::line::{advised, costs, good, with_command};
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let mut lines = Vec::new();

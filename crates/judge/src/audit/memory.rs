@@ -3,7 +3,7 @@
 use drive::HostFacts;
 use measurement::{AuditLine, HostGrade};
 
-use super::{costs, dangerous, good, line, with_command};
+use super::line::{costs, dangerous, good, line, with_command};
 
 /// More dirty memory than this takes a SATA SSD (500 MB/s) more than two seconds to write, and an fsync of the same filesystem may have to wait for it.
 const DIRTY_MOST_BYTES: u64 = 1 << 30;

@@ -6,7 +6,7 @@ use drive::HostFacts;
 use drive::host::{DiskSettings, Interrupt, NumaNode};
 use measurement::AuditLine;
 
-use super::{advised, costs, good, with_command};
+use super::line::{advised, costs, good, with_command};
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let nodes: Vec<&NumaNode> = host.numa_nodes.iter().filter(|node| !node.cpus.is_empty()).collect();

@@ -4,7 +4,7 @@
 use drive::HostFacts;
 use measurement::AuditLine;
 
-use super::{advised, costs, good, with_command};
+use super::line::{advised, costs, good, with_command};
 
 /// From such a sleep a drive takes longer to wake than a commit on protected flash takes.
 const NVME_WAKE_MOST_US: u64 = 100;

@@ -4,7 +4,7 @@ use drive::HostFacts;
 use drive::host::DiskSettings;
 use measurement::AuditLine;
 
-use super::{costs, good, with_command};
+use super::line::{costs, good, with_command};
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     host.disks.iter().filter_map(of_disk).collect()

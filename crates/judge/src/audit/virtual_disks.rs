@@ -6,7 +6,7 @@ use drive::HostFacts;
 use drive::host::VirtualDisk;
 use measurement::{AuditLine, HostGrade};
 
-use super::{advised, costs, good, line};
+use super::line::{advised, costs, good, line};
 
 pub(super) fn lines(host: &HostFacts) -> Vec<AuditLine> {
     let mut kinds: BTreeMap<&str, (VirtualDisk, Vec<&str>)> = BTreeMap::new();

@@ -1,10 +1,11 @@
 //! The filesystem is mounted so that syncs send no flush.
 
-use measurement::{Confidence, Evidence, Finding};
+use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::latency;
 
-use crate::case::flushes_per_commit;
-use crate::wording::{latency, median, rounded};
-use crate::{Case, FlushPath};
+use crate::case::Case;
+use crate::flush_path::FlushPath;
+use crate::wording::{median, rounded};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let FlushPath::SwitchedOffByMount { option } = FlushPath::of(case) else { return None };
@@ -13,15 +14,12 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let mut evidence =
         vec![Evidence::fact(format!("mount option of {mount_point} ({})", mount.fs_type), option.as_str())];
     let commit = case.flushing_commit();
-    if let Some(per_commit) = commit.and_then(flushes_per_commit) {
+    if let Some(per_commit) = commit.and_then(TestResult::flushes_per_commit) {
         evidence.push(Evidence::number("flushes that the device counted", rounded(per_commit), "per commit"));
     }
     evidence.extend(commit.map(median));
     let price = commit.map_or(String::new(), |commit| {
-        format!(
-            " (a commit seems to cost {} here, and does not buy what it promises)",
-            latency(crate::case::p50_us(commit))
-        )
+        format!(" (a commit seems to cost {} here, and does not buy what it promises)", latency(commit.p50_us()))
     });
     Some(Finding {
         id: "flushes-switched-off".to_owned(),

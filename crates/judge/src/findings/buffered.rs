@@ -3,8 +3,9 @@
 use drive::DirectIo;
 use measurement::{Confidence, Evidence, Finding};
 
+use crate::case::Case;
+use crate::flush_path::FlushPath;
 use crate::wording::did;
-use crate::{Case, FlushPath};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     // Of memory there is nothing to bypass the page cache to, and `in_memory` has said so.

@@ -1,11 +1,12 @@
 //! More committers, no more commits.
 
 use measurement::{Confidence, Finding};
+use workload::number::number;
 
-use crate::case::p50_us;
+use crate::case::Case;
+use crate::flush_path::FlushPath;
 use crate::physics::PROTECTED_COMMIT_MOST_US;
-use crate::wording::{commit_rate, flushes, number, sync_name};
-use crate::{Case, FlushPath};
+use crate::wording::{commit_rate, flushes, sync_name};
 
 /// Committers that gain less than this together might as well queue up.
 const GAIN_LEAST: f64 = 1.5;
@@ -24,7 +25,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let mut evidence = vec![commit_rate(one), commit_rate(many)];
     evidence.extend([one, many].into_iter().filter_map(flushes));
     // A commit this short is mostly the CPU's work.
-    let cpu_bound = p50_us(one) <= PROTECTED_COMMIT_MOST_US && case.host.logical_cpus.is_some_and(|cpus| cpus < jobs);
+    let cpu_bound = one.p50_us() <= PROTECTED_COMMIT_MOST_US && case.host.logical_cpus.is_some_and(|cpus| cpus < jobs);
     let doubt = cpu_bound.then(|| "There are more committers than CPUs, which may be what limits them.".to_owned());
     let why = if matches!(FlushPath::of(case), FlushPath::Counted { .. }) {
         "a device works on one flush at a time"

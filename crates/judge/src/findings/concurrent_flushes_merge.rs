@@ -1,10 +1,11 @@
 //! Several commits share a flush.
 
 use measurement::{Confidence, Finding};
+use workload::number::number;
 
-use crate::case::flushes_per_commit;
-use crate::wording::{commit_rate, flushes, number};
-use crate::{Case, FlushPath};
+use crate::case::Case;
+use crate::flush_path::FlushPath;
+use crate::wording::{commit_rate, flushes};
 
 /// Below this, commits share flushes; a journal that sends two for each commit hides some of it.
 const MERGED_MOST: f64 = 0.8;
@@ -15,8 +16,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let (one, many) = case.one_and_many_jobs()?;
-    let alone = flushes_per_commit(one)?;
-    let together = flushes_per_commit(many).filter(|&together| together > 0.0)?;
+    let alone = one.flushes_per_commit()?;
+    let together = many.flushes_per_commit().filter(|&together| together > 0.0)?;
     if alone <= 0.0 || together > MERGED_MOST * alone.min(1.0) {
         return None;
     }

@@ -2,9 +2,11 @@
 
 use drive::WriteCache;
 use measurement::{Confidence, Evidence, Finding};
+use workload::number::number;
 
-use crate::wording::{median, number};
-use crate::{Case, FlushPath};
+use crate::case::Case;
+use crate::flush_path::FlushPath;
+use crate::wording::median;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let FlushPath::Vanished { commits, flushes } = FlushPath::of(case) else { return None };

@@ -3,10 +3,11 @@
 
 use measurement::{Confidence, Finding};
 use workload::SyncMethod;
+use workload::number::latency;
 
-use crate::case::p50_us;
-use crate::wording::{flushes, latency, median};
-use crate::{Case, FlushPath};
+use crate::case::Case;
+use crate::flush_path::FlushPath;
+use crate::wording::{flushes, median};
 
 /// From here on the difference is no chance: repeated published runs of one test lie within 3 % of each other.
 const DEARER_RATIO: f64 = 1.25;
@@ -17,7 +18,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let (fsync, fdatasync) = case.small_write_pair(SyncMethod::Fsync, SyncMethod::Fdatasync)?;
-    if p50_us(fsync) < DEARER_RATIO * p50_us(fdatasync) {
+    if fsync.p50_us() < DEARER_RATIO * fdatasync.p50_us() {
         return None;
     }
     let mut evidence = vec![median(fsync), median(fdatasync)];
@@ -30,8 +31,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         id: "fsync-dearer-than-fdatasync".to_owned(),
         title: format!(
             "fsync costs {}, fdatasync {}: for the sake of a timestamp {filesystem} writes its metadata, too.",
-            latency(p50_us(fsync)),
-            latency(p50_us(fdatasync))
+            latency(fsync.p50_us()),
+            latency(fdatasync.p50_us())
         ),
         evidence,
         confidence: Confidence::High,

@@ -3,7 +3,7 @@
 use drive::Transport;
 use measurement::{AuditLine, Confidence, Evidence, Finding, HostGrade};
 
-use crate::Case;
+use crate::case::Case;
 
 /// What costs latency here.
 pub(super) fn costly(case: &Case<'_>) -> Option<Finding> {

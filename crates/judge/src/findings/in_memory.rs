@@ -2,7 +2,8 @@
 
 use measurement::{Confidence, Evidence, Finding};
 
-use crate::{Case, FlushPath};
+use crate::case::Case;
+use crate::flush_path::FlushPath;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let FlushPath::InMemory { what } = FlushPath::of(case) else { return None };

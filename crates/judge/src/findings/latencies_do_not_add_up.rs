@@ -2,7 +2,7 @@
 
 use measurement::{Confidence, Ended, Evidence, Finding, TestResult};
 
-use crate::Case;
+use crate::case::Case;
 
 /// Little's law holds exactly for a queue that is kept full; histograms round to a thousandth.
 const OFF_MAX: f64 = 0.02;

@@ -83,7 +83,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// Everything that the numbers and facts say, the gravest first. Empty for a case that shows nothing.
-pub fn findings(case: &Case<'_>) -> Vec<Finding> {
+pub(crate) fn findings(case: &Case<'_>) -> Vec<Finding> {
     let symptoms = noise::symptoms(case);
     let judged = RULES.iter().filter_map(|rule| {
         let mut finding = (rule.judge)(case)?;

@@ -3,7 +3,7 @@
 use drive::NoBlockDevice;
 use measurement::{Confidence, Evidence, Finding};
 
-use crate::Case;
+use crate::case::Case;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let because = case.place?.no_block_device()?;

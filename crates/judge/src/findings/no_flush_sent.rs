@@ -2,10 +2,11 @@
 
 use drive::Transport;
 use measurement::{Confidence, Evidence, Finding};
+use workload::number::latency;
 
-use crate::case::p50_us;
-use crate::wording::{flushes, latency, median};
-use crate::{Case, FlushPath};
+use crate::case::Case;
+use crate::flush_path::FlushPath;
+use crate::wording::{flushes, median};
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     if FlushPath::of(case) != FlushPath::NotNeeded {
@@ -15,8 +16,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let mut evidence = vec![Evidence::fact("volatile cache, as the kernel lists it", "write through")];
     evidence.extend(commit.map(median));
     evidence.extend(commit.and_then(flushes));
-    let price =
-        commit.map_or(String::new(), |commit| format!(": a commit costs its write alone, {}", latency(p50_us(commit))));
+    let price = commit
+        .map_or(String::new(), |commit| format!(": a commit costs its write alone, {}", latency(commit.p50_us())));
     let (title, confidence, doubt, advice) = if case.is_virtual() {
         (
             format!("The virtual disk declares no volatile cache, so the kernel sends no flush{price}."),

@@ -2,10 +2,11 @@
 
 use measurement::{Confidence, Evidence, Finding};
 use workload::SyncMethod;
+use workload::number::latency;
 
-use crate::case::p50_us;
-use crate::wording::{flushes, latency, median};
-use crate::{Case, FlushPath};
+use crate::case::Case;
+use crate::flush_path::FlushPath;
+use crate::wording::{flushes, median};
 
 /// Worth a change of settings from here on.
 const CHEAPER_MOST: f64 = 0.8;
@@ -15,7 +16,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let (o_dsync, fdatasync) = case.small_write_pair(SyncMethod::ODsync, SyncMethod::Fdatasync)?;
-    if p50_us(o_dsync) > CHEAPER_MOST * p50_us(fdatasync) {
+    if o_dsync.p50_us() > CHEAPER_MOST * fdatasync.p50_us() {
         return None;
     }
     let fua = case.drives().iter().any(|drive| drive.queue.fua == Some(true));
@@ -31,8 +32,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         id: "o-dsync-cheaper".to_owned(),
         title: format!(
             "O_DSYNC commits in {}, fdatasync in {}: {why}.",
-            latency(p50_us(o_dsync)),
-            latency(p50_us(fdatasync))
+            latency(o_dsync.p50_us()),
+            latency(fdatasync.p50_us())
         ),
         evidence,
         confidence: Confidence::High,

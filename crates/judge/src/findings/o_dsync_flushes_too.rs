@@ -1,11 +1,12 @@
 //! On a raw block device a synchronous `O_DSYNC` write flushes the whole cache as well.
 
 use measurement::{Confidence, Evidence, Finding};
+use workload::number::latency;
 use workload::{Submission, SyncMethod};
 
-use crate::case::{flushes_per_commit, p50_us};
-use crate::wording::{flushes, latency, median, sync_name};
-use crate::{Case, FlushPath};
+use crate::case::Case;
+use crate::flush_path::FlushPath;
+use crate::wording::{flushes, median, sync_name};
 
 /// A flush for nearly each write, where FUA takes care of the data itself. Others' flushes only add to it.
 const FLUSHED_LEAST: f64 = 0.9;
@@ -25,7 +26,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let durable = methods
         .into_iter()
         .filter_map(|sync| case.small_write_submitted(sync, Submission::Blocking))
-        .find(|result| flushes_per_commit(result) >= Some(least))?;
+        .find(|result| result.flushes_per_commit() >= Some(least))?;
     let mut evidence = vec![median(durable), Evidence::fact("engine", durable.engine.as_str())];
     evidence.extend(flushes(durable));
     evidence.extend(case.flushing_commit().map(median));
@@ -35,7 +36,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         title: format!(
             "On the raw device each plain {} write is {sent} ({}): the kernel flushes once more than durability needs.",
             durable.workload.sync.map_or("O_DSYNC", sync_name),
-            latency(p50_us(durable))
+            latency(durable.p50_us())
         ),
         evidence,
         confidence: Confidence::High,

@@ -2,23 +2,24 @@
 
 use measurement::{Confidence, Finding};
 use workload::SyncMethod;
+use workload::number::latency;
 
-use crate::case::p50_us;
+use crate::case::Case;
+use crate::flush_path::FlushPath;
 use crate::physics::UNPROTECTED_COMMIT_LEAST_US;
-use crate::wording::{flushes, how_submitted, latency, median, sync_name};
-use crate::{Case, FlushPath};
+use crate::wording::{flushes, how_submitted, median, sync_name};
 
 /// Up to here a durable write costs the same as one that nobody waits for.
 const FREE_MOST: f64 = 1.3;
 
 /// The first write-through method whose writes cost no more than undurable ones, though a flush of the same drive works.
 pub(crate) fn ignored<'a>(case: &Case<'a>) -> Option<&'a measurement::TestResult> {
-    let flushed = case.flushing_commit().filter(|commit| p50_us(commit) >= UNPROTECTED_COMMIT_LEAST_US)?;
+    let flushed = case.flushing_commit().filter(|commit| commit.p50_us() >= UNPROTECTED_COMMIT_LEAST_US)?;
     [SyncMethod::ODsync, SyncMethod::OSync, SyncMethod::RwfDsync].into_iter().find_map(|sync| {
         // On a raw device only the asynchronous way is FUA alone; the other one flushes as well.
         case.small_write_pairs(sync, SyncMethod::None).find_map(|(durable, control)| {
-            let free = control.workload.direct && p50_us(durable) <= FREE_MOST * p50_us(control);
-            (free && p50_us(flushed) >= 3.0 * p50_us(durable)).then_some(durable)
+            let free = control.workload.direct && durable.p50_us() <= FREE_MOST * control.p50_us();
+            (free && flushed.p50_us() >= 3.0 * durable.p50_us()).then_some(durable)
         })
     })
 }
@@ -38,8 +39,8 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
         id: "o-dsync-ignored".to_owned(),
         title: format!(
             "{method}{how} takes {}, no longer than a write that nobody waits for, while a flush takes {}: one of the two is not what it says.",
-            latency(p50_us(durable)),
-            latency(p50_us(flushed))
+            latency(durable.p50_us()),
+            latency(flushed.p50_us())
         ),
         evidence,
         confidence: Confidence::Low,

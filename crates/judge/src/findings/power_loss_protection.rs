@@ -2,11 +2,12 @@
 
 use drive::{Transport, WriteCache};
 use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::latency;
 
-use crate::case::p50_us;
+use crate::case::Case;
+use crate::flush_path::FlushPath;
 use crate::physics::{PROTECTED_COMMIT_MOST_US, UNPROTECTED_COMMIT_LEAST_US};
-use crate::wording::{did, flushes, latency, median, switch_cache};
-use crate::{Case, FlushPath};
+use crate::wording::{did, flushes, median, switch_cache};
 
 /// A flush that did any work makes a commit at least this many times as dear as the same write without it.
 const FLUSH_WORKS_RATIO: f64 = 3.0;
@@ -17,7 +18,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     }
     // What a flush costs, without the journal that `fsync` adds and the shortcut that O_DSYNC may take.
     let commit = case.flushing_commit().or_else(|| case.cheapest_commit())?;
-    let commit_us = p50_us(commit);
+    let commit_us = commit.p50_us();
     if commit_us <= PROTECTED_COMMIT_MOST_US {
         likely(case, commit)
     } else if commit_us >= UNPROTECTED_COMMIT_LEAST_US {
@@ -46,7 +47,7 @@ fn likely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
             "{} most likely has power-loss protection: a commit ({}) takes {}, less than programming flash does.",
             case.drive_label(),
             did(commit),
-            latency(p50_us(commit))
+            latency(commit.p50_us())
         ),
         evidence,
         confidence: if behind_controller { Confidence::Low } else { Confidence::Medium },
@@ -65,7 +66,7 @@ fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
         return None;
     }
     let control = case.control();
-    if control.is_some_and(|control| p50_us(commit) < FLUSH_WORKS_RATIO * p50_us(control)) {
+    if control.is_some_and(|control| commit.p50_us() < FLUSH_WORKS_RATIO * control.p50_us()) {
         // Everything is slow here, not the flush: a network or a busy drive, which says nothing of a cache.
         return None;
     }
@@ -73,7 +74,7 @@ fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
     evidence.extend(control.map(median));
     evidence.extend(flushes(commit));
     let beside = control
-        .map_or(String::new(), |control| format!(", the same write without waiting {}", latency(p50_us(control))));
+        .map_or(String::new(), |control| format!(", the same write without waiting {}", latency(control.p50_us())));
     let sata = case.drives().iter().any(|drive| matches!(drive.transport, Transport::Sata | Transport::Sas));
     let switch_off = switch_cache("off", &case.disk_path());
     let (confidence, doubt, advice) = if case.raid_controller().is_some() {
@@ -102,7 +103,7 @@ fn unlikely(case: &Case<'_>, commit: &TestResult) -> Option<Finding> {
             "{} shows no power-loss protection: a commit ({}) takes {}{beside}.",
             case.drive_label(),
             did(commit),
-            latency(p50_us(commit))
+            latency(commit.p50_us())
         ),
         evidence,
         confidence,

@@ -1,11 +1,12 @@
 //! Whether it rotates: what the kernel says, weighed against what a platter can do.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::latency;
 
-use crate::case::p50_us;
+use crate::case::Case;
+use crate::flush_path::FlushPath;
 use crate::physics::{ROTATING_LEAST_US, TURN_7200_RPM_US};
-use crate::wording::{latency, median};
-use crate::{Case, FlushPath};
+use crate::wording::median;
 
 /// Nothing but a disk (or a network that is as slow) has both its median read and its median commit above this: half a turn at
 /// 7200 rpm. Flash reads in 0.1 ms and flushes in up to 3 ms.
@@ -21,7 +22,7 @@ fn denials<'a>(case: &Case<'a>) -> Vec<&'a TestResult> {
     // word of the kernel is worth little, and either will do.
     let read = case.random_read();
     let commit = case.cheapest_commit().filter(|_| read.is_none() || case.is_virtual());
-    read.into_iter().chain(commit).filter(|result| p50_us(result) < ROTATING_LEAST_US).collect()
+    read.into_iter().chain(commit).filter(|result| result.p50_us() < ROTATING_LEAST_US).collect()
 }
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
@@ -30,7 +31,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     }
     let said = case.said_to_rotate();
     let denials = denials(case);
-    let confirms = |result: Option<&TestResult>| result.is_some_and(|result| p50_us(result) >= LOOKS_ROTATING_US);
+    let confirms = |result: Option<&TestResult>| result.is_some_and(|result| result.p50_us() >= LOOKS_ROTATING_US);
     let looks_rotating = confirms(case.random_read()) && confirms(case.cheapest_commit());
     match said {
         Some(true) if !denials.is_empty() => Some(claim_wrong(case, &denials)),
@@ -44,7 +45,7 @@ fn rotating(case: &Case<'_>) -> Option<Finding> {
     let commit = case.cheapest_commit();
     let read = case.random_read();
     let measured = read.or(commit)?;
-    let confidence = if read.is_some_and(|read| p50_us(read) >= ROTATING_LEAST_US) || !case.is_virtual() {
+    let confidence = if read.is_some_and(|read| read.p50_us() >= ROTATING_LEAST_US) || !case.is_virtual() {
         Confidence::High
     } else {
         Confidence::Medium
@@ -53,13 +54,13 @@ fn rotating(case: &Case<'_>) -> Option<Finding> {
     evidence.extend(commit.into_iter().chain(read).map(median));
     Some(Finding {
         id: "rotating-disk".to_owned(),
-        title: match commit.filter(|commit| p50_us(commit) >= ROTATING_LEAST_US) {
+        title: match commit.filter(|commit| commit.p50_us() >= ROTATING_LEAST_US) {
             Some(commit) => format!(
                 "{} is a rotating disk: a commit waits for the platter, {} here.",
                 case.drive_label(),
-                latency(p50_us(commit))
+                latency(commit.p50_us())
             ),
-            None => format!("{} is a rotating disk: a random access takes {}.", case.drive_label(), latency(p50_us(measured))),
+            None => format!("{} is a rotating disk: a random access takes {}.", case.drive_label(), latency(measured.p50_us())),
         },
         evidence,
         confidence,
@@ -70,7 +71,7 @@ fn rotating(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn claim_wrong(case: &Case<'_>, denials: &[&TestResult]) -> Finding {
-    let fastest = denials.iter().map(|result| p50_us(result)).fold(f64::INFINITY, f64::min);
+    let fastest = denials.iter().map(|result| result.p50_us()).fold(f64::INFINITY, f64::min);
     let mut evidence = vec![Evidence::fact("rotational, as the kernel says", "yes")];
     evidence.extend(denials.iter().map(|result| median(result)));
     let what = if case.is_virtual() { "flash, or the memory of its host" } else { "flash" };

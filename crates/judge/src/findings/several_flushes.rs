@@ -2,18 +2,18 @@
 
 use measurement::{Confidence, Finding};
 use workload::SyncMethod;
+use workload::number::number;
 
-use crate::Case;
-use crate::case::flushes_per_commit;
-use crate::wording::{flushes, median, number};
+use crate::case::Case;
+use crate::wording::{flushes, median};
 
 /// Other programs' flushes are in the device's count, too: below this they may be all of the surplus.
 const SEVERAL_LEAST: f64 = 1.5;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     let by_call = [SyncMethod::Fsync, SyncMethod::Fdatasync].map(|sync| case.small_write(sync));
-    let commit = by_call.into_iter().flatten().find(|commit| flushes_per_commit(commit) >= Some(SEVERAL_LEAST))?;
-    let per_commit = flushes_per_commit(commit)?;
+    let commit = by_call.into_iter().flatten().find(|commit| commit.flushes_per_commit() >= Some(SEVERAL_LEAST))?;
+    let per_commit = commit.flushes_per_commit()?;
     let call = commit.workload.sync.map_or("sync", crate::wording::sync_name);
     let mut evidence = vec![median(commit)];
     evidence.extend(flushes(commit));

@@ -2,10 +2,10 @@
 
 use measurement::{Confidence, Evidence, Finding};
 use workload::format_bytes;
+use workload::number::number;
 
-use crate::Case;
+use crate::case::Case;
 use crate::probes::cache_bytes;
-use crate::wording::number;
 
 /// An area as small as this fits into the DRAM of many drives (1 MiB for each GB) and surely into their fast first zone of flash.
 const SMALL_BYTES: u64 = 256 << 20;

@@ -2,7 +2,7 @@
 
 use measurement::{Confidence, Evidence, Finding};
 
-use crate::Case;
+use crate::case::Case;
 use crate::wording::median;
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {

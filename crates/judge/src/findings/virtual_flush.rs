@@ -2,11 +2,12 @@
 
 use drive::WriteCache;
 use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::latency;
 
-use crate::case::p50_us;
+use crate::case::Case;
+use crate::flush_path::FlushPath;
 use crate::physics::PROTECTED_COMMIT_MOST_US;
-use crate::wording::{flushes, latency, median, rounded};
-use crate::{Case, FlushPath};
+use crate::wording::{flushes, median, rounded};
 
 /// A flush that costs less than this share of a write was passed on to nobody: both cross into the host, and the write goes on from
 /// there. A host whose own storage needs no flush, and says so, need not pass one on.
@@ -19,7 +20,7 @@ pub(crate) fn unproven<'a>(case: &Case<'a>) -> Option<&'a TestResult> {
         FlushPath::OutOfSight => case.cache_belief() == Some(WriteCache::WriteBack),
         _ => false,
     };
-    case.flushing_commit().filter(|commit| sent && case.is_virtual() && p50_us(commit) <= PROTECTED_COMMIT_MOST_US)
+    case.flushing_commit().filter(|commit| sent && case.is_virtual() && commit.p50_us() <= PROTECTED_COMMIT_MOST_US)
 }
 
 pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
@@ -41,7 +42,7 @@ pub(super) fn judge(case: &Case<'_>) -> Option<Finding> {
     };
     Some(Finding {
         id: "virtual-flush-unproven".to_owned(),
-        title: title.replace("{}", &latency(p50_us(commit))),
+        title: title.replace("{}", &latency(commit.p50_us())),
         evidence,
         confidence,
         doubt: Some("Timing alone cannot tell a protected cache from a lie; it looks the same from inside.".to_owned()),

@@ -2,9 +2,9 @@
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::Pattern;
+use workload::number::number;
 
-use super::{MIB, unsynced_writes, written_bytes};
-use crate::wording::number;
+use super::unsynced_writes::{MIB, unsynced_writes, written_bytes};
 
 /// Fewer bursts show no knee.
 const BURSTS_LEAST: usize = 5;

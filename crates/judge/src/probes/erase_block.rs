@@ -1,10 +1,10 @@
 //! The size of the blocks that a drive maps, from random writes of growing size.
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
+use workload::number::number;
 use workload::{Pattern, format_bytes};
 
-use super::unsynced_writes;
-use crate::wording::number;
+use super::unsynced_writes::unsynced_writes;
 
 /// Fewer sizes show no step.
 const POINTS_LEAST: usize = 6;

@@ -6,9 +6,9 @@
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::Pattern;
+use workload::number::number;
 
-use super::unsynced_writes;
-use crate::wording::number;
+use super::unsynced_writes::unsynced_writes;
 
 /// Fewer points show nothing.
 const POINTS_LEAST: usize = 3;

@@ -3,7 +3,7 @@
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::{Layout, Pattern, format_bytes};
 
-use crate::wording::latency;
+use workload::number::latency;
 
 /// Fewer points show no slope.
 const POINTS_LEAST: usize = 4;

@@ -2,9 +2,9 @@
 
 use measurement::{Confidence, Evidence, Finding, TestResult};
 use workload::Pattern;
+use workload::number::number;
 
-use super::unsynced_writes;
-use crate::wording::number;
+use super::unsynced_writes::unsynced_writes;
 
 /// Fewer points show no knee.
 const POINTS_LEAST: usize = 4;

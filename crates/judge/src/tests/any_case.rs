@@ -8,7 +8,10 @@ use measurement::Use;
 use proptest::prelude::*;
 use workload::{Pattern, SyncMethod};
 
-use crate::{Case, findings, fitness, nearest};
+use crate::case::Case;
+use crate::findings::findings;
+use crate::fitness::fitness;
+use crate::nearest::nearest;
 use samples::machine::{self, Machine, raw};
 use samples::place::drive;
 

@@ -6,8 +6,7 @@ use workload::SyncMethod::{Fdatasync, Fsync, LinkedFsync, None as NoSync, ODsync
 use workload::{Arrivals, Layout, Pattern, SyncMethod};
 
 use super::AsCase as _;
-use crate::Case;
-use crate::case::{flushes_per_commit, syncs_by_call};
+use crate::case::{Case, syncs_by_call};
 use samples::machine::{Machine, on, read, write};
 use samples::place::drive;
 
@@ -135,13 +134,7 @@ fn one_committer_is_compared_with_the_most_that_did_the_same() {
 }
 
 #[test]
-fn flushes_are_counted_for_each_commit() {
-    let mut result = write(Fsync, 10.0, 20.0).flushes(1.5).result();
-    assert_eq!(flushes_per_commit(&result), Some(1.5));
-    result.proof.commits = 0;
-    assert_eq!(flushes_per_commit(&result), None);
-    result.proof.device = None;
-    assert_eq!(flushes_per_commit(&result), None);
+fn a_sync_by_call_is_told_from_a_flag() {
     for (sync, by_call) in [(Fsync, true), (LinkedFsync, true), (ODsync, false), (NoSync, false)] {
         assert_eq!(syncs_by_call(&write(sync, 10.0, 1.0).result()), by_call, "{sync:?}");
     }

@@ -6,7 +6,9 @@ use workload::Submission;
 use workload::SyncMethod::{self, Fdatasync, Fsync, None as NoSync, ODsync};
 
 use super::{AsCase as _, ids};
-use crate::{FlushPath, findings, fitness};
+use crate::findings::findings;
+use crate::fitness::fitness;
+use crate::flush_path::FlushPath;
 use samples::machine::{Machine, on, raw, read, write};
 use samples::place::drive;
 
@@ -169,7 +171,9 @@ fn flushes_vanish_where_enough_commits_have_hardly_any() {
     let path = |commits: u64, flushes: u64, belief: Option<WriteCache>| {
         let mut result = write(Fsync, 10.0, 900.0).flushes(1.0).result();
         result.proof.commits = commits;
-        result.proof.device.as_mut().unwrap().flushes = Some(flushes);
+        let counted = result.proof.device.as_mut().unwrap();
+        counted.flushes = Some(flushes);
+        counted.flushes_per_commit = Some(flushes as f64 / commits as f64);
         let mut device = drive("nvme0n1", Transport::Nvme);
         device.queue.write_cache = belief;
         let machine = Machine { results: vec![result], ..on("ext4", "rw", device) };
@@ -237,7 +241,7 @@ fn a_write_cache_is_set_by_a_commit_that_differs_in_nothing_else() {
         (result.workload.write_cache, result.iops) = (setting, iops);
         result
     };
-    let told = |results: &[TestResult]| crate::cache_setting(results, "it", &["/dev/sda".to_owned()]);
+    let told = |results: &[TestResult]| crate::cache_setting::cache_setting(results, "it", &["/dev/sda".to_owned()]);
     let id = |off: f64, on: f64| told(&[under(Off, Fsync, off), under(On, Fsync, on)]).unwrap().id;
     assert_eq!(id(1250.0, 1000.0), "write-cache-better-off");
     assert_eq!(id(1249.0, 1000.0), "write-cache-makes-no-difference");

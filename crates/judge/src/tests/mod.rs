@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::{Case, findings, fitness, nearest};
+use crate::case::Case;
+use crate::findings::findings;
+use crate::fitness::fitness;
+use crate::nearest::nearest;
 use samples::machine::Machine;
 
 mod any_case;

@@ -4,7 +4,7 @@ use drive::Transport;
 use workload::SyncMethod::Fsync;
 
 use super::AsCase as _;
-use crate::nearest;
+use crate::nearest::nearest;
 use samples::machine::{on, write};
 use samples::place::drive;
 

@@ -6,7 +6,7 @@ use workload::SyncMethod::{Fsync, None as NoSync};
 use workload::{Arrivals, Layout, Pattern, SyncMethod, WriteCache};
 
 use super::AsCase as _;
-use crate::probes;
+use crate::probes::probes;
 use samples::machine::{Machine, raw, write};
 use samples::place::drive;
 

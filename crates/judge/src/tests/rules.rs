@@ -5,7 +5,11 @@ use measurement::{Confidence, Grade, TestResult, Use};
 use workload::SyncMethod::{Fdatasync, Fsync, None as NoSync, ODsync};
 
 use super::{AsCase as _, findings_told, ids, told};
-use crate::{Case, FlushPath, findings, fitness, nearest};
+use crate::case::Case;
+use crate::findings::findings;
+use crate::fitness::fitness;
+use crate::flush_path::FlushPath;
+use crate::nearest::nearest;
 use samples::machine::{self, Machine, on, raw, read, write};
 use samples::place::drive;
 

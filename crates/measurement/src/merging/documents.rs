@@ -3,6 +3,8 @@
 use super::NotOfOneKind;
 use crate::document::{RunDocument, Source};
 use crate::result::TestResult;
+use crate::started_at;
+use crate::target::TargetKind;
 
 impl RunDocument {
     /// Several runs of the same tests as one. Tests come in the first's order; `merged_runs` counts.
@@ -16,12 +18,17 @@ impl RunDocument {
         let [first, _, ..] = runs else { return Err(NotOfOneKind::TooFew) };
         alike(runs, "suite", |run| run.suite.clone())?;
         alike(runs, "smoke", |run| run.smoke.to_string())?;
-        alike(runs, "target.kind", |run| run.target.kind.clone())?;
+        alike(runs, "target.kind", |run| run.target.kind.name().to_owned())?;
         alike(runs, "source.tool", |run| run.source.as_ref().map_or("flushmark".to_owned(), |it| it.tool.clone()))?;
         for (at, run) in runs.iter().enumerate() {
             // Two runs of one model with one seed are equal, too, and two runs all the same.
-            if run.target.kind != "model" && runs[..at].contains(run) {
-                return Err(NotOfOneKind::Twice { started_at: run.started_at.clone() });
+            if run.target.kind != TargetKind::Model && runs[..at].contains(run) {
+                return Err(NotOfOneKind::Twice {
+                    run: match run.began() {
+                        Some(began) => format!("the run of {began}"),
+                        None => format!("a run of `{}`", run.suite),
+                    },
+                });
             }
         }
         let one_storage = RunDocument::of_one_storage(runs);
@@ -31,7 +38,7 @@ impl RunDocument {
         Ok(RunDocument {
             schema: first.schema.clone(),
             flushmark: joined(|run| &run.flushmark),
-            started_at: runs.iter().map(|run| &run.started_at).min().unwrap_or(&first.started_at).clone(),
+            started_at: started_at::write(runs.iter().filter_map(RunDocument::began).min()),
             suite: first.suite.clone(),
             smoke: first.smoke,
             target,
@@ -83,7 +90,8 @@ fn storage(run: &RunDocument) -> impl PartialEq + use<> {
     let drives = device.map(|device| {
         let identity = |drive: &&drive::BlockDevice| {
             // A drive's kernel name tells it apart only where nothing else does, and a model's is what a person typed, seed and all.
-            let name = Some(drive.name.clone()).filter(|_| drive.serial.is_none() && !drive.is_modelled());
+            let name =
+                Some(drive.name.clone()).filter(|_| drive.serial.is_none() && run.target.kind != TargetKind::Model);
             (drive.model.clone(), drive.serial.clone(), drive.size_bytes, name)
         };
         device.drives().iter().map(identity).collect::<Vec<_>>()

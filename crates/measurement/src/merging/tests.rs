@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use workload::Test;
 
 use super::*;
+use crate::TargetKind;
 use crate::document::{RunDocument, Skipped, Source};
 use crate::result::Measured;
 
@@ -255,10 +256,10 @@ fn document(results: Vec<TestResult>) -> RunDocument {
 fn runs_merge_test_by_test_and_are_counted() {
     let a = document(vec![run(&[1000; 100]), run(&[9000; 100])]);
     let mut b = document(vec![run(&[2000; 100]), run(&[8000; 300])]);
-    b.started_at = "1969-12-31T23:59:59Z".to_owned();
+    b.started_at = "2026-11-20T19:30:00Z".to_owned();
     let two = RunDocument::merged(&[a.clone(), b.clone()]).unwrap();
     assert_eq!(two.merged_runs, Some(2));
-    assert_eq!(two.started_at, b.started_at);
+    assert_eq!(two.started_at, b.started_at, "the earliest that is known");
     assert_eq!(two.results.iter().map(|result| result.ops).collect::<Vec<_>>(), [200, 400]);
     assert!(two.findings.is_empty() && two.fitness.is_empty());
     assert_eq!(RunDocument::merged(&[two, a]).unwrap().merged_runs, Some(3));
@@ -274,15 +275,17 @@ fn runs_of_different_kinds_are_refused() {
     };
     insta::assert_snapshot!(refused(&|run| run.suite = "slog".to_owned()), @"they are not of one kind: `suite` is `journal` in one and `slog` in another");
     insta::assert_snapshot!(refused(&|run| run.smoke = true), @"they are not of one kind: `smoke` is `false` in one and `true` in another");
-    insta::assert_snapshot!(refused(&|run| run.target.kind = "file".to_owned()), @"they are not of one kind: `target.kind` is `model` in one and `file` in another");
+    insta::assert_snapshot!(refused(&|run| run.target.kind = TargetKind::File), @"they are not of one kind: `target.kind` is `model` in one and `file` in another");
     insta::assert_snapshot!(refused(&|run| run.results.clear()), @"`write + fsync` is not in all of them");
     insta::assert_snapshot!(refused(&|run| run.results[0].test = "another".to_owned()), @"`write + fsync` is not in all of them");
     insta::assert_snapshot!(refused(&|run| run.results[0].workload.depth = 4), @"`write + fsync` is not one workload in all of them: `depth` is 1 in one and 4 in another");
     assert_eq!(RunDocument::merged(std::slice::from_ref(&one)), Err(NotOfOneKind::TooFew));
     assert!(RunDocument::merged(&[one.clone(), one.clone()]).is_ok(), "one model with one seed, run twice");
     let mut real = one.clone();
-    real.target.kind = "directory".to_owned();
-    insta::assert_snapshot!(RunDocument::merged(&[real.clone(), real]).unwrap_err(), @"the run of 1970-01-01T00:00:00Z is named twice, and would count twice");
+    real.target.kind = TargetKind::Directory;
+    insta::assert_snapshot!(RunDocument::merged(&[real.clone(), real.clone()]).unwrap_err(), @"a run of `journal` is named twice, and would count twice");
+    let dated = RunDocument { started_at: "2026-11-20T19:30:00Z".to_owned(), ..real.clone() };
+    insta::assert_snapshot!(RunDocument::merged(&[dated.clone(), dated]).unwrap_err(), @"the run of 2026-11-20T19:30:00Z is named twice, and would count twice");
 }
 
 fn device(run: &mut RunDocument) -> &mut drive::BlockDevice {

@@ -23,7 +23,7 @@ pub(super) fn note(width: usize, interval_s: f64) -> String {
 
 /// So many intervals as a person says it.
 pub(super) fn span(count: usize, interval_s: f64) -> String {
-    report::number::span(Duration::try_from_secs_f64(count as f64 * interval_s).unwrap_or_default())
+    workload::number::span(Duration::try_from_secs_f64(count as f64 * interval_s).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! All tests at one glance: what half of the latencies, 99 % and all of them stay within.
 
 use measurement::TestResult;
-use report::number::latency;
 use serde::Serialize;
+use workload::number::latency;
 
 use super::Chart;
 use crate::figure::Figure;

@@ -3,8 +3,8 @@
 use measurement::TestResult;
 use measurement::histogram::HIGHEST_NS;
 use measurement::series::{BINS_PER_DECADE, bin_from_ns, bin_of};
-use report::number::{latency, rate};
 use serde::Serialize;
+use workload::number::{latency, number};
 
 use super::{Chart, folding};
 use crate::figure::Figure;
@@ -120,7 +120,7 @@ fn table(result: &TestResult, per_column: usize) -> Table {
         let at = |values: &[Option<f64>]| or_dash(values.get(from).copied().flatten(), latency);
         let mut row = vec![
             format!("{} s", from as f64 * series.interval_s),
-            rate(bins.iter().map(|(_, count)| *count as f64).sum()),
+            number(bins.iter().map(|(_, count)| *count as f64).sum()),
         ];
         if of_several {
             let still = Some(stalled(intervals)).filter(|still| *still > 0);

@@ -3,8 +3,8 @@
 use drive::{HostFacts, Place};
 use judge::Case;
 use measurement::{Histogram, TestResult};
-use report::number::latency;
 use serde::Serialize;
+use workload::number::latency;
 
 use super::{Chart, positive};
 use crate::figure::Figure;
@@ -116,7 +116,7 @@ pub fn figure(id: String, title: String, named: &[Named<'_>], published: Vec<Pub
         first.name,
         latency(us.p50),
         latency(us.p99),
-        report::number::rate(us.count as f64),
+        workload::number::number(us.count as f64),
         latency(us.max)
     );
     if !published.is_empty() {
@@ -180,7 +180,7 @@ fn table(named: &[Named<'_>], published: &[Published]) -> Table {
         let cells = named.iter().map(|named| latency(named.histogram.quantile_ns(share) as f64 / 1e3));
         table.rows.push(std::iter::once(label.to_owned()).chain(cells).collect());
     }
-    let count = named.iter().map(|named| report::number::rate(named.histogram.count() as f64));
+    let count = named.iter().map(|named| workload::number::number(named.histogram.count() as f64));
     table.rows.push(std::iter::once("how many".to_owned()).chain(count).collect());
     for drive in published {
         let first = or_dash(positive(drive.mean_us), latency);

@@ -1,8 +1,8 @@
 //! Operations per second, second by second, with the window in which they were steady.
 
 use measurement::TestResult;
-use report::number::{latency, rate};
 use serde::Serialize;
+use workload::number::{latency, number};
 
 use super::heat_map::INTERVALS_LEAST;
 use super::{Chart, folding};
@@ -70,7 +70,7 @@ pub fn figure(id: String, title: String, result: &TestResult) -> Option<Figure> 
     }
     let steady = result.steady_state;
     let most = series.iops.iter().copied().fold(0.0, f64::max);
-    let mut summary = format!("Between {} and {} a second.", rate(least(&series.iops)), rate(most));
+    let mut summary = format!("Between {} and {} a second.", number(least(&series.iops)), number(most));
     let mut chart = RateOverTime::folded(series.interval_s, &series.iops);
     if !chart.least_per_s.is_empty() {
         let width = folding::width(series.iops.len(), VALUES_MOST);
@@ -102,9 +102,9 @@ fn table(result: &TestResult) -> Table {
             let values = values.iter().skip(from).take(per_s.len());
             or_dash(values.copied().flatten().max_by(f64::total_cmp), latency)
         };
-        let second = if of_several { rate(least(per_s)) } else { within(&series.commit_p50_us) };
+        let second = if of_several { number(least(per_s)) } else { within(&series.commit_p50_us) };
         let from_s = format!("{} s", from as f64 * series.interval_s);
-        table.rows.push(vec![from_s, rate(mean(per_s)), second, within(&series.commit_p99_us)]);
+        table.rows.push(vec![from_s, number(mean(per_s)), second, within(&series.commit_p99_us)]);
     }
     table
 }

@@ -1,8 +1,8 @@
 //! Where the time of each sort went, part by part.
 
 use measurement::{SortFigures, TestResult};
-use report::number::seconds;
 use serde::Serialize;
+use workload::number::seconds;
 
 use super::{Chart, Line};
 use crate::figure::Figure;

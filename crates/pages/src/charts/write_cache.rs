@@ -84,7 +84,7 @@ fn figure(id: String, title: &str, unit: Unit, results: &[&TestResult]) -> Optio
             test.clone(),
             or_dash(off, |value| unit.words(value)),
             or_dash(on, |value| unit.words(value)),
-            or_dash(off.zip(on), |(off, on)| format!("{} ×", report::number::ratio(off / on))),
+            or_dash(off.zip(on), |(off, on)| format!("{} ×", workload::number::number(off / on))),
         ]);
     }
     let chart = Chart::Bars(Bars { tests, unit, settings: settings.into() });

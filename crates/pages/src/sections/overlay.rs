@@ -4,7 +4,7 @@ use compare::{Comparison, Direction, Group};
 use maud::{Markup, html};
 use measurement::{TestResult, Use};
 use report::Told;
-use report::number::latency;
+use workload::number::latency;
 
 use super::Place;
 use crate::charts::block_sizes::{self, Named};

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use measurement::TestResult;
-use report::number::{latency, rate, throughput};
+use workload::number::{latency, number, throughput};
 
 use super::Place;
 use crate::charts::{glance, sort_time};
@@ -59,8 +59,7 @@ pub(super) fn names(results: &[TestResult]) -> Vec<String> {
 fn numbers(place: &Place<'_>, names: &[String]) -> Markup {
     let results = &place.document.results;
     let steady = results.iter().any(|result| result.steady_state.is_some());
-    let flushes = |result: &TestResult| result.proof.device.and_then(|device| device.flushes_per_commit);
-    let counted = results.iter().any(|result| flushes(result).is_some());
+    let counted = results.iter().any(|result| result.flushes_per_commit().is_some());
     html! {
         div.scroll role="region" aria-label="Every test's numbers" tabindex="0" {
             table.numbers {
@@ -77,7 +76,7 @@ fn numbers(place: &Place<'_>, names: &[String]) -> Markup {
                         @let us = result.headline_us();
                         tr {
                             th scope="row" { a href={ "#" (place.test(index)) } { (names[index]) } }
-                            td { (rate(result.commits_per_s.unwrap_or(result.iops))) }
+                            td { (number(result.commits_per_s.unwrap_or(result.iops))) }
                             td { (throughput(result.mib_per_s)) }
                             @for value in [us.map(|us| us.p50), us.map(|us| us.p99), us.map(|us| us.p99_9), us.map(|us| us.max)] {
                                 td { (or_dash(value, latency)) }
@@ -85,7 +84,7 @@ fn numbers(place: &Place<'_>, names: &[String]) -> Markup {
                             @if steady {
                                 td { (or_dash(result.steady_state, |steady| if steady.reached { "yes" } else { "no" }.to_owned())) }
                             }
-                            @if counted { td { (or_dash(flushes(result), |flushes| format!("{flushes:.2}"))) } }
+                            @if counted { td { (or_dash(result.flushes_per_commit(), |flushes| format!("{flushes:.2}"))) } }
                         }
                     }
                 }

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use measurement::{Ended, TestResult};
-use report::number::{latency, rate, throughput};
 use report::sort_sentence;
+use workload::number::{latency, number, throughput};
 
 use super::Place;
 use super::overview::names;
@@ -58,8 +58,8 @@ fn test(place: &Place<'_>, index: usize, name: &str, figures: &mut Figures) -> M
 /// The test in one line.
 fn key_figures(result: &TestResult) -> String {
     let mut words = match result.commits_per_s {
-        Some(commits) => vec![format!("{} commits/s", rate(commits))],
-        None => vec![format!("{} operations/s", rate(result.iops))],
+        Some(commits) => vec![format!("{} commits/s", number(commits))],
+        None => vec![format!("{} operations/s", number(result.iops))],
     };
     words.push(format!("{} MiB/s", throughput(result.mib_per_s)));
     if let Some(us) = result.headline_us() {
@@ -67,7 +67,7 @@ fn key_figures(result: &TestResult) -> String {
         words.push(format!("p99 {}", latency(us.p99)));
         words.push(format!("max {}", latency(us.max)));
     }
-    if let Some(flushes) = result.proof.device.and_then(|device| device.flushes_per_commit) {
+    if let Some(flushes) = result.flushes_per_commit() {
         words.push(format!("{flushes:.2} flushes each"));
     }
     words.push(format!("carried by {}", result.engine));

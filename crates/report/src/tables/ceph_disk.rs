@@ -2,10 +2,10 @@
 
 use measurement::TestResult;
 use workload::SyncMethod;
+use workload::number::{latency, number, throughput};
 
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{latency, rate, throughput};
 
 /// One row a test. Where one was run with several ways to sync, the worst is the verdict, because hardware sometimes ignores one of them.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
@@ -22,7 +22,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         let verdict = is_verdict(result, results);
         table.row([
             Cell::from(result.test.clone()),
-            Cell::from(rate(result.iops)),
+            Cell::from(number(result.iops)),
             Cell::from(throughput(result.mib_per_s)),
             Cell::maybe(us, |us| latency(us.p50)),
             Cell::maybe(us, |us| latency(us.p99)),

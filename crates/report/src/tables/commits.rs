@@ -1,11 +1,11 @@
 //! Commits a second of each program.
 
 use measurement::TestResult;
+use workload::number::{latency, number};
 
 use super::per_second;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{latency, rate};
 
 /// etcd's own limit for the 99th percentile of a sync of its log (etcd FAQ, `wal_fsync_duration_seconds`).
 const ETCD_SYNC_P99_US: f64 = 10_000.0;
@@ -24,13 +24,11 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
     for result in results {
         table.row([
             Cell::from(result.test.clone()),
-            Cell::from(rate(per_second(result))),
+            Cell::from(number(per_second(result))),
             Cell::maybe(result.commit_us, |us| latency(us.p50)),
             Cell::maybe(result.commit_us, |us| latency(us.p99)),
             Cell::maybe(result.sync_us, |us| latency(us.p99)),
-            Cell::maybe(result.proof.device.and_then(|device| device.flushes_per_commit), |flushes| {
-                format!("{flushes:.2}")
-            }),
+            Cell::maybe(result.flushes_per_commit(), |flushes| format!("{flushes:.2}")),
         ]);
         if let (true, Some(sync)) = (result.test.starts_with("etcd"), result.sync_us) {
             let verdict = if sync.p99 < ETCD_SYNC_P99_US { "within" } else { "above" };

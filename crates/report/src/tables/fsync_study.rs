@@ -2,11 +2,11 @@
 
 use measurement::TestResult;
 use workload::SyncMethod;
+use workload::number::{latency, number, throughput};
 
 use super::size;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{latency, rate, throughput};
 
 /// First the sync latency of one job by size and method, then each test with writes a second, throughput and sync latency.
 pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
@@ -53,7 +53,7 @@ pub(super) fn tables(results: &[TestResult], look: &Look) -> String {
             Cell::from(size(result)),
             Cell::from(sync.name()),
             Cell::from(result.workload.jobs.to_string()),
-            Cell::from(rate(result.iops)),
+            Cell::from(number(result.iops)),
             Cell::from(throughput(result.mib_per_s)),
             Cell::maybe(result.sync_us, |us| latency(us.mean)),
             Cell::maybe(result.sync_us, |us| latency(us.p99)),

@@ -2,10 +2,10 @@
 
 use measurement::TestResult;
 use workload::format_bytes;
+use workload::number::{about_bytes, latency, number, throughput};
 
 use crate::columns::{Cell, Column, Columns};
 use crate::look::{Glyphs, Look};
-use crate::number::{about_bytes, latency, rate, throughput};
 
 /// Cells of the longest bar.
 const BAR: f64 = 24.0;
@@ -53,7 +53,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         let us = if synced { result.sync_us } else { result.headline_us() };
         let bar = block.repeat((result.mib_per_s / most.max(f64::MIN_POSITIVE) * BAR).round().max(1.0) as usize);
         let figures = [
-            Cell::from(rate(result.iops)),
+            Cell::from(number(result.iops)),
             Cell::from(throughput(result.mib_per_s)),
             Cell::from(bar),
             Cell::maybe(us, |us| latency(us.p50)),

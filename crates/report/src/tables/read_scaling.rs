@@ -1,11 +1,11 @@
 //! Reads by depth.
 
 use measurement::TestResult;
+use workload::number::{latency, number, throughput};
 
 use super::size;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{latency, rate, ratio, throughput};
 
 /// Depth, rate, throughput, latency, and how much more than at depth 1.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
@@ -31,12 +31,12 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
             Cell::maybe(workload.pattern, |pattern| pattern.name().to_owned()),
             Cell::from(size(result)),
             Cell::from(workload.depth.to_string()),
-            Cell::from(rate(result.iops)),
+            Cell::from(number(result.iops)),
             Cell::from(throughput(result.mib_per_s)),
             Cell::maybe(us, |us| latency(us.p50)),
             Cell::maybe(us, |us| latency(us.p99)),
             Cell::maybe(alone.filter(|alone| alone.iops > 0.0), |alone| {
-                format!("{} x", ratio(result.iops / alone.iops))
+                format!("{} x", number(result.iops / alone.iops))
             }),
         ]);
     }

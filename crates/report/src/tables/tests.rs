@@ -1,11 +1,11 @@
 //! One row a test.
 
 use measurement::TestResult;
+use workload::number::{latency, number, throughput};
 
 use super::per_second;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{latency, rate, throughput};
 
 /// Name, interface, rates, latencies, whether it settled, flushes for each commit.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {
@@ -27,16 +27,14 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         table.row([
             Cell::from(result.test.clone()),
             Cell::from(result.engine.clone()),
-            Cell::from(rate(per_second(result))),
+            Cell::from(number(per_second(result))),
             Cell::from(throughput(result.mib_per_s)),
             Cell::maybe(us, |us| latency(us.p50)),
             Cell::maybe(us, |us| latency(us.p99)),
             Cell::maybe(us, |us| latency(us.p99_9)),
             Cell::maybe(us, |us| latency(us.max)),
             Cell::maybe(steady, str::to_owned),
-            Cell::maybe(result.proof.device.and_then(|device| device.flushes_per_commit), |flushes| {
-                format!("{flushes:.2}")
-            }),
+            Cell::maybe(result.flushes_per_commit(), |flushes| format!("{flushes:.2}")),
         ]);
     }
     table.render(look)

@@ -1,11 +1,11 @@
 //! What `pg_test_fsync` prints, with percentiles beside its mean.
 
 use measurement::TestResult;
+use workload::number::latency;
 
 use super::per_second;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::latency;
 
 /// Groups as the test names say them (`group: row`); the fastest durable row of each group that compares methods is marked.
 pub(super) fn table(results: &[TestResult], look: &Look) -> String {

@@ -1,12 +1,12 @@
 //! The write-cache matrix of the Ceph performance wiki: each test with the drive's cache off and on, side by side.
 
 use measurement::TestResult;
+use workload::number::{number, throughput};
 use workload::{Pattern, Submission, SyncMethod, WriteCache};
 
 use super::size;
 use crate::columns::{Cell, Column, Columns};
 use crate::look::Look;
-use crate::number::{rate, ratio, throughput};
 
 /// From this block size on people read throughput, not operations.
 const LARGE_BYTES: u64 = 1 << 20;
@@ -48,7 +48,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
         let under = |setting| of_row.iter().find(|result| result.workload.write_cache == setting).copied();
         let (off, on) = (under(WriteCache::Off), under(WriteCache::On));
         let figure = |result: Option<&TestResult>| {
-            Cell::maybe(result, |result| if large { throughput(result.mib_per_s) } else { rate(result.iops) })
+            Cell::maybe(result, |result| if large { throughput(result.mib_per_s) } else { number(result.iops) })
         };
         let gain = off.zip(on).filter(|(_, on)| on.iops > 0.0).map(|(off, on)| off.iops / on.iops);
         table.row([
@@ -58,7 +58,7 @@ pub(super) fn table(results: &[TestResult], look: &Look) -> String {
             figure(under(WriteCache::Unchanged)),
             figure(off),
             figure(on),
-            Cell::maybe(gain, |gain| format!("{} x", ratio(gain))),
+            Cell::maybe(gain, |gain| format!("{} x", number(gain))),
         ]);
     }
     table.render(look)

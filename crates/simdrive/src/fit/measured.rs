@@ -5,7 +5,7 @@ use std::time::Duration;
 use catalogue::model::{Filesystem, Fua, Model, Parameters};
 use catalogue::{Class, models};
 use drive::{Place, Transport};
-use measurement::{Ended, RunDocument, TestResult, WorkloadRecord};
+use measurement::{Ended, RunDocument, TargetKind, TestResult, WorkloadRecord};
 use workload::{
     Area, BlockBytes, Depth, EngineChoice, Jobs, Layout, Limit, Pattern, Sharing, Streams, Submission, SyncMethod,
     SyncTiming, Test, WarmUp, Work, Workload,
@@ -62,7 +62,7 @@ pub fn samples(document: &RunDocument) -> Result<Vec<Sample>, Unfit> {
     if document.smoke {
         return Err(Unfit::Smoke);
     }
-    if document.target.kind == "null" {
+    if document.target.kind == TargetKind::Null {
         return Err(Unfit::NoDrive(document.target.given.clone()));
     }
     let of_drive: Vec<&TestResult> = document.results.iter().filter(|result| is_of_drive(result)).collect();

@@ -6,7 +6,7 @@
 use samples::document::{checked, modelled};
 use std::time::Duration;
 
-use measurement::{Histogram, RunDocument, TestResult};
+use measurement::{Histogram, RunDocument, TargetKind, TestResult};
 use store::{End, Filter, Inserted, Location, Origin, Problem, RunId, State, Store, Tag, Whose};
 
 /// Two stores of one kind that nobody has made yet.
@@ -270,7 +270,7 @@ fn filters_narrow(place: &Place) {
     });
     let a = keep(&mut store, &fast, &from("db1"));
     let mut slow = at(checked(), "2026-03-02T00:00:00Z", "wal");
-    slow.target.kind = "block-device".to_owned();
+    slow.target.kind = TargetKind::BlockDevice;
     slow.target.given = "/srv/pg".to_owned();
     let b = keep(&mut store, &slow, &from("db2"));
     let c = keep(&mut store, &at(checked(), "2026-02-02T00:00:00Z", "wal"), &from("db1"));
@@ -370,7 +370,7 @@ fn runs_before_one_measured_the_same(place: &Place) {
     keep(&mut store, &on(3, "slog"), &from("db1"));
     keep(&mut store, &on(3, "quick-er"), &Origin::default());
     let mut other_target = on(3, "quick");
-    other_target.target = measurement::TargetRecord { given: "/dev/sdz".to_owned(), kind: "block-device".to_owned() };
+    other_target.target = measurement::TargetRecord { given: "/dev/sdz".to_owned(), kind: TargetKind::BlockDevice };
     keep(&mut store, &other_target, &from("db1"));
     // A drive more, one that says no more than a name.
     let mut other_drives = on(4, "quick");

@@ -1,8 +1,8 @@
 //! The list of runs, newest first: narrowed down, leafed through, selected from.
 
 use maud::{Markup, html};
-use report::number::latency;
 use store::{Location, State, Summary, Tag};
+use workload::number::latency;
 
 use super::frame::{Here, plain};
 use crate::assets::Needs;

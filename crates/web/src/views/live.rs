@@ -9,8 +9,8 @@ use pages::figure::Figure;
 use pages::heading::Level;
 use pages::table::Table;
 use pages::{Content, Figures};
-use report::number::{latency, rate, span};
 use store::Location;
+use workload::number::{latency, number, span};
 
 use super::frame::{Here, with_charts};
 use crate::assets::Needs;
@@ -66,12 +66,14 @@ fn section(run: &Running, here: &Location, figures: &mut Figures) -> Markup {
             h2.run-name id={ (id) "-name" } { (run.test) }
             p.meta {
                 "Test " (run.position) " of " (run.tests) " of " b { (run.suite) } " on " b { (run.target) } " · process " (run.process)
-                " · begun " time datetime=(run.started_at) { (run.started_at.replace('T', " ").replace('Z', " UTC")) }
+                @if let Some(began) = measurement::started_at::read(&run.started_at) {
+                    " · begun " time datetime=(began) { (began.strftime("%F %T UTC")) }
+                }
                 @if let (Some(kept), true) = (run.run, is_here) { " · kept as " a href={ "/run/" (kept) } { "run " (kept) } }
             }
             (bar(run, &id))
             dl.figures-now {
-                dt { "Operations" } (value("iops", or_dash(run.iops, |iops| format!("{}/s", rate(iops)))))
+                dt { "Operations" } (value("iops", or_dash(run.iops, |iops| format!("{}/s", number(iops)))))
                 dt { "p99 of the last second" } (value("p99", or_dash(run.commit_p99_us, latency)))
                 dt { "Time" } (value("time", time(run)))
             }
@@ -111,13 +113,13 @@ fn chart(run: &Running, id: &str, figures: &mut Figures) -> Markup {
     let mut table = Table::new(["from", "per second", "99 % within"]);
     for (index, (per_s, p99)) in history.iops.iter().zip(&history.commit_p99_us).enumerate() {
         let from = format!("{} s", index as f64 * history.interval_s);
-        table.rows.push(vec![from, rate(*per_s), p99.map_or_else(|| "–".to_owned(), latency)]);
+        table.rows.push(vec![from, number(*per_s), p99.map_or_else(|| "–".to_owned(), latency)]);
     }
     let chart = RateOverTime::of(history.interval_s, history.iops.clone());
     let figure = Figure {
         id: format!("{id}-chart"),
         title: "Operations per second, so far".to_owned(),
-        summary: format!("Between {} and {} a second.", rate(least), rate(most)),
+        summary: format!("Between {} and {} a second.", number(least), number(most)),
         chart: Chart::RateOverTime(chart),
         table,
     };

@@ -1,6 +1,5 @@
 //! The workload that a section asks for, with fio's own defaults.
 
-use super::NULL_TARGET;
 use super::section::Section;
 use super::value;
 use crate::blocks::{
@@ -13,6 +12,7 @@ use crate::plan::PlanError;
 use crate::size::format_bytes;
 use crate::sizes::{BlockSizes, SizeShare};
 use crate::sync::SyncMethod;
+use crate::target::TargetName;
 
 /// More sizes in a range are a slip of the pen.
 const RANGE_SIZES_MAX: u32 = 1024;
@@ -77,7 +77,7 @@ impl Section {
                 }
                 Ok(Some((self.line_of("filename"), format!("{}/{filename}", directory.trim_end_matches('/')))))
             }
-            (None, None) if self.is_null() => Ok(Some((self.line_of("ioengine"), NULL_TARGET.to_owned()))),
+            (None, None) if self.is_null() => Ok(Some((self.line_of("ioengine"), TargetName::Null.to_string()))),
             (None, None) => Ok(None),
         }
     }

@@ -1,10 +1,11 @@
-//! Numbers as people read them: three significant digits, because that is what the histograms keep.
+//! Measured numbers as people read them: three significant digits, because that is what histograms
+//! keep. [`crate::size`] is for sizes and times that somebody chose, which are shown exactly.
 
 /// A latency with the unit that fits: `43 ns`, `0.9 µs`, `85 µs`, `1.74 ms`, `2.1 s`.
 ///
 /// ```
-/// assert_eq!(report::number::latency(1742.0), "1.74 ms");
-/// assert_eq!(report::number::latency(0.0432), "43.2 ns");
+/// assert_eq!(workload::number::latency(1742.0), "1.74 ms");
+/// assert_eq!(workload::number::latency(0.0432), "43.2 ns");
 /// ```
 pub fn latency(us: f64) -> String {
     // The limits lie where three digits round up to the next unit: 999.6 µs are 1 ms.
@@ -18,29 +19,25 @@ pub fn latency(us: f64) -> String {
     format!("{} {unit}", trimmed(&three_digits(value)))
 }
 
-/// Operations per second, or any other count per second: `0.25`, `84.3`, `574`, `36,600`.
+/// Operations per second, flushes per commit, or any other count, rate or ratio: `0.25`, `84.3`,
+/// `574`, `36,600`. From a thousand on it is whole, with commas.
 ///
 /// ```
-/// assert_eq!(report::number::rate(36_600.4), "36,600");
+/// assert_eq!(workload::number::number(36_600.4), "36,600");
 /// ```
-pub fn rate(per_second: f64) -> String {
-    if per_second < 999.5 { trimmed(&three_digits(per_second)).to_owned() } else { grouped(per_second) }
+pub fn number(value: f64) -> String {
+    if value < 999.5 { trimmed(&three_digits(value)).to_owned() } else { grouped(value) }
 }
 
-/// Throughput in MiB/s. As [`rate`], with its decimals kept so that they stand below each other: `12.80` and `2.24`.
+/// Throughput in MiB/s, as [`number`] but with its decimals kept: `2.00`, `12.0`.
 pub fn throughput(mib_per_s: f64) -> String {
     if mib_per_s < 999.5 { three_digits(mib_per_s) } else { grouped(mib_per_s) }
-}
-
-/// A small ratio, such as flushes per commit: `0`, `0.5`, `1`, `2.03`.
-pub fn ratio(value: f64) -> String {
-    trimmed(&three_digits(value)).to_owned()
 }
 
 /// A size that somebody measured, to three digits: `93.4 GiB`. For sizes that somebody chose, [`workload::format_bytes`] is exact.
 ///
 /// ```
-/// assert_eq!(report::number::about_bytes(100_300_000_000), "93.4 GiB");
+/// assert_eq!(workload::number::about_bytes(100_300_000_000), "93.4 GiB");
 /// ```
 pub fn about_bytes(bytes: u64) -> String {
     scaled(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
@@ -49,7 +46,7 @@ pub fn about_bytes(bytes: u64) -> String {
 /// A drive's capacity as its label says it, in powers of 1000: `960 GB`.
 ///
 /// ```
-/// assert_eq!(report::number::capacity(1_000_204_886_016), "1 TB");
+/// assert_eq!(workload::number::capacity(1_000_204_886_016), "1 TB");
 /// ```
 pub fn capacity(bytes: u64) -> String {
     scaled(bytes, 1000.0, ["B", "kB", "MB", "GB", "TB", "PB"])
@@ -59,7 +56,7 @@ pub fn capacity(bytes: u64) -> String {
 ///
 /// ```
 /// use std::time::Duration;
-/// assert_eq!(report::number::span(Duration::from_secs(100)), "1 min 40 s");
+/// assert_eq!(workload::number::span(Duration::from_secs(100)), "1 min 40 s");
 /// ```
 pub fn span(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64().round() as u64;
@@ -102,7 +99,7 @@ fn trimmed(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-pub(crate) fn grouped(value: f64) -> String {
+fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -127,10 +124,10 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_ratios() {
-        insta::assert_snapshot!([0.0, 0.25, 84.3, 574.2, 999.6, 36_600.4, 4.6e6].map(rate).join(" | "), @"0 | 0.25 | 84.3 | 574 | 1,000 | 36,600 | 4,600,000");
+    fn counts_rates_and_ratios() {
+        insta::assert_snapshot!([0.0, 0.25, 84.3, 574.2, 999.6, 36_600.4, 4.6e6].map(number).join(" | "), @"0 | 0.25 | 84.3 | 574 | 1,000 | 36,600 | 4,600,000");
         insta::assert_snapshot!([0.0, 2.24, 12.8, 469.3, 2850.0].map(throughput).join(" | "), @"0.00 | 2.24 | 12.8 | 469 | 2,850");
-        insta::assert_snapshot!([0.0, 0.5, 1.0, 2.034].map(ratio).join(" | "), @"0 | 0.5 | 1 | 2.03");
+        insta::assert_snapshot!([0.5, 1.0, 2.034, 9.99, 12.34, 99.9, 100.0].map(number).join(" | "), @"0.5 | 1 | 2.03 | 9.99 | 12.3 | 99.9 | 100");
     }
 
     #[test]

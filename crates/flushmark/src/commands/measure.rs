@@ -1,0 +1,105 @@
+//! What `check` and `run` share: a plan is measured on a target, kept, judged and printed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use engine::Options;
+use measurement::RunDocument;
+use report::Look;
+use workload::Plan;
+
+use super::{look, print};
+use crate::args::CommonArgs;
+use crate::args::export::PrintFormat;
+use crate::args::store::KeepArgs;
+use crate::bench::Wishes;
+use crate::exit::{Verdict, WrongUse, is_broken_pipe};
+use crate::keeping::Keeping;
+use crate::live::Live;
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::{export, signals, whole_file};
+
+/// A plan, where it is measured, and what becomes of the result.
+pub struct Measurement<'a> {
+    pub plan: &'a Plan,
+    pub target: &'a str,
+    pub common: &'a CommonArgs,
+    pub keep: &'a KeepArgs,
+    /// A smoke run's numbers mean nothing: it is neither judged nor kept.
+    pub smoke: bool,
+    /// A write cache may be switched although its drive is in use.
+    pub in_use: bool,
+    /// Writing the test file through ends after this time.
+    pub prepare_time_max: Option<Duration>,
+}
+
+impl Measurement<'_> {
+    /// Measures and prints, each part as soon as it is known; `page` is the result for people.
+    ///
+    /// # Errors
+    /// When the target is wrong, or the system does not do its part.
+    pub fn run(self, page: impl FnOnce(&RunDocument, &Look) -> String) -> anyhow::Result<(RunDocument, Verdict)> {
+        let Measurement { plan, target, common, keep, smoke, in_use, prepare_time_max } = self;
+        expect_output(common)?;
+        signals::listen().context("cannot listen to signals")?;
+        let options = Options { engine: common.engine, prepare_time_max, ..Options::default() };
+        let wishes = Wishes { destroy_data: common.destroy_data, in_use, options };
+        let mut keeping = if smoke { Keeping::off() } else { Keeping::open(keep, target)? };
+        let session = Session::open(plan, target, wishes, smoke)?;
+        let look = look();
+        let mut progress = Progress::new(common.quiet, &look);
+        if common.format == PrintFormat::Text {
+            let document = session.document();
+            print(&report::target_header(document, session.tested_bytes(plan), &look))?;
+        }
+        for note in plan.notes.iter().cloned().chain(session.notes()) {
+            progress.line(&note);
+        }
+        keeping.begin(session.document())?;
+        let live = Live::of(session.document(), keeping.run());
+        let completed = session.run(plan, &mut progress, live, |result| keeping.append(result));
+        let kept = keeping.finish(&completed);
+        let delivered = deliver(&completed.document, common, |document| page(document, &look));
+        kept.say(&progress);
+        let ended = completed.end()?;
+        delivered.map(|()| ended)
+    }
+}
+
+/// Notices before minutes of measuring that the directory of an output file is missing.
+fn expect_output(common: &CommonArgs) -> Result<(), WrongUse> {
+    for (option, file) in [("--output", &common.output), ("--metrics-file", &common.metrics_file)] {
+        let parent = file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            let parent = parent.display();
+            return Err(WrongUse(format!("{parent} is no directory, so {option} cannot make a file there")));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the document to the files that `--output` and `--metrics-file` name, and prints it as
+/// programs read it or as the `page` for people. No failure keeps the others from being tried: what
+/// took minutes to measure must not be lost. A reader that went away has seen what it wanted.
+fn deliver(
+    document: &RunDocument,
+    common: &CommonArgs,
+    page: impl FnOnce(&RunDocument) -> String,
+) -> anyhow::Result<()> {
+    let kept = common.output.as_deref().map_or(Ok(()), |path| {
+        let json = report::json(document);
+        whole_file::replace(path, json.as_bytes(), None)
+            .with_context(|| format!("cannot write the result to {}", path.display()))
+    });
+    let counted = common.metrics_file.as_deref().map_or(Ok(()), |path| export::write_metrics(document, path));
+    let printed = match common.format.exported() {
+        Some(format) => {
+            export::text(std::slice::from_ref(document), format).map_err(Into::into).and_then(|text| print(&text))
+        }
+        None if document.results.is_empty() => Ok(()),
+        None => print(&page(document)),
+    };
+    kept.and(counted).and(printed.or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) }))
+}

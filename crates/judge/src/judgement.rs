@@ -1,0 +1,86 @@
+//! The judgement of a run: every question that its case answers, put together once.
+
+use std::collections::BTreeMap;
+
+use measurement::{Finding, Fitness, TestResult, Use};
+use workload::WriteCache;
+
+use crate::cache_setting::cache_setting;
+use crate::case::Case;
+use crate::findings::findings;
+use crate::fitness::fitness;
+use crate::probes::probes;
+
+/// What the results and facts say, as the result document holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The gravest first.
+    pub findings: Vec<Finding>,
+    /// A grade for every use.
+    pub fitness: BTreeMap<Use, Fitness>,
+}
+
+/// Judges a case. Findings and grades come from the results that [stand](standing); only the
+/// question which setting of the write cache is better needs those of both.
+pub fn judge(case: &Case<'_>) -> Judgement {
+    let standing = standing(case);
+    let now = Case { results: &standing, ..*case };
+    let mut findings = findings(&now);
+    findings.extend(cache_setting(case.results, &case.drive_label(), &case.disk_paths()));
+    findings.extend(probes(&now));
+    Judgement { findings, fitness: fitness(&now) }
+}
+
+/// The results under the setting that the write caches were found with and have again: what the
+/// storage does from now on. A test that ran beside others shows what they left to it, and not what
+/// the storage can do.
+fn standing(case: &Case<'_>) -> Vec<TestResult> {
+    let stands = |setting: WriteCache| setting.wants_on().is_none_or(|on| Some(on) == case.caches_found_on);
+    let results = case.results.iter().filter(|result| result.workload.beside.is_empty());
+    results.filter(|result| stands(result.workload.write_cache)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use drive::HostFacts;
+    use measurement::Grade;
+    use workload::SyncMethod::{Fsync, None as NoSync};
+
+    use super::*;
+    use samples::machine::{Run, write};
+
+    /// A commit of 10 ms with the cache on, of 50 µs with it off.
+    fn under_both_settings() -> Vec<TestResult> {
+        let tests = [(WriteCache::On, 9950.0), (WriteCache::Off, 0.0)].map(|(setting, sync_us)| {
+            let runs = [write(NoSync, 50.0, 0.0), write(Fsync, 50.0, sync_us)].map(Run::result);
+            runs.map(|mut result| {
+                result.workload.write_cache = setting;
+                result
+            })
+        });
+        tests.concat()
+    }
+
+    #[test]
+    fn the_setting_that_the_caches_have_again_decides_the_grades() {
+        let (results, host) = (under_both_settings(), HostFacts::default());
+        let graded = |found_on: Option<bool>| {
+            let judged = judge(&Case::new(&results, None, &host).with_caches_found(found_on));
+            let settings = judged.findings.iter().filter(|finding| finding.id == "write-cache-better-off");
+            assert_eq!(settings.count(), 1, "both settings are compared, whichever stands");
+            judged.fitness[&Use::ZfsSlog].grade
+        };
+        assert!(graded(Some(false)) > graded(Some(true)));
+        assert_eq!(graded(None), Grade::Unknown, "nobody knows which of them stands");
+    }
+
+    #[test]
+    fn a_test_beside_others_grades_nothing() {
+        let mut results = vec![write(Fsync, 50.0, 1000.0).result()];
+        let host = HostFacts::default();
+        let grade = |results: &[TestResult]| judge(&Case::new(results, None, &host)).fitness[&Use::DatabaseLog].grade;
+        assert_ne!(grade(&results), Grade::Unknown);
+        results[0].workload.beside = vec!["another".to_owned()];
+        assert_eq!(grade(&results), Grade::Unknown);
+    }
+}

@@ -1,0 +1,62 @@
+//! How users name the target of a run.
+
+use std::fmt;
+
+/// What the name of a model begins with.
+const MODEL_SCHEME: &str = "sim:";
+/// The target that takes every request at once and stores nothing.
+const NULL: &str = "null:";
+
+/// A target's name as users write it, told apart by its form alone.
+///
+/// ```
+/// use workload::TargetName;
+///
+/// assert_eq!(TargetName::parse("sim:samsung-980-1tb"), TargetName::Model("samsung-980-1tb"));
+/// assert_eq!(TargetName::parse("null:"), TargetName::Null);
+/// assert_eq!(TargetName::parse("/dev/sda"), TargetName::Path("/dev/sda"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetName<'a> {
+    /// A directory, a file or a block device; only the filesystem knows which.
+    Path(&'a str),
+    /// A modelled drive, `sim:MODEL[,KEY=VALUE]...`; what follows `sim:`.
+    Model(&'a str),
+    /// `null:`, which measures the engine's own overhead.
+    Null,
+}
+
+impl<'a> TargetName<'a> {
+    /// Every text is a name: what has no known scheme is a path.
+    pub fn parse(given: &'a str) -> TargetName<'a> {
+        match given.strip_prefix(MODEL_SCHEME) {
+            Some(model) => TargetName::Model(model),
+            None if given == NULL => TargetName::Null,
+            None => TargetName::Path(given),
+        }
+    }
+}
+
+impl fmt::Display for TargetName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TargetName::Path(path) => f.write_str(path),
+            TargetName::Model(model) => write!(f, "{MODEL_SCHEME}{model}"),
+            TargetName::Null => f.write_str(NULL),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_written_as_it_was_read() {
+        for given in ["/srv/db", "relative", "", "sim:", "sim:a,seed=1", "null:", "null:x", "emu:a", "/a/sim:b"] {
+            assert_eq!(TargetName::parse(given).to_string(), given);
+        }
+        assert_eq!(TargetName::parse("null:x"), TargetName::Path("null:x"));
+        assert_eq!(TargetName::parse("/a/sim:b"), TargetName::Path("/a/sim:b"));
+    }
+}

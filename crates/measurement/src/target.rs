@@ -15,6 +15,7 @@ pub struct TargetRecord {
 /// What a target turned out to be. Documents hold its [name](TargetKind::name).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
+#[schemars(inline)]
 pub enum TargetKind {
     /// Tests make files of their own in it.
     Directory,

@@ -80,18 +80,22 @@ impl From<Refusal> for NotRun {
     }
 }
 
+/// Takes the files that the specs ask for, in their order.
+type GetReady<'a> = Box<dyn FnOnce(&[&Part]) -> Result<Ready<'a>, NotRun> + 'a>;
+
 /// A test before its files are prepared.
 struct Asked<'a> {
     specs: Vec<PartSpec>,
-    /// Takes the files that the specs ask for, in their order.
-    ready: Box<dyn FnOnce(&[&Part]) -> Result<Ready<'a>, NotRun> + 'a>,
+    ready: GetReady<'a>,
 }
+
+/// Takes one job through its stage.
+type JobWork<'a> = Box<dyn Fn(u32, Stage<'_>) -> Report + Sync + 'a>;
 
 /// A test that is ready to run.
 struct Ready<'a> {
     team: Team,
-    /// One job's way through its stage.
-    work: Box<dyn Fn(u32, Stage<'_>) -> Report + Sync + 'a>,
+    work: JobWork<'a>,
     described: Described<'a>,
 }
 
@@ -176,7 +180,7 @@ impl Run<'_> {
     }
 
     fn expect_aligned(&self, part: &Part, bytes: u64) -> Result<(), NotRun> {
-        if part.direct && bytes % part.alignment_bytes != 0 {
+        if part.direct && !bytes.is_multiple_of(part.alignment_bytes) {
             return Err(NotRun::Skip(self.misaligned(bytes, part.alignment_bytes)));
         }
         Ok(())

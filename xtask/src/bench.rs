@@ -1,4 +1,4 @@
-//! How long something takes on this machine, beside what it may take.
+//! Times and sizes on this machine, compared with their limits.
 
 pub mod import;
 pub mod report;

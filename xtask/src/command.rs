@@ -1,4 +1,4 @@
-//! Starting other programs.
+//! Running other programs.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ pub fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// A program to be run at the root of the repository.
+/// A command that runs in the root of the repository.
 pub fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root()).stdin(Stdio::null());
     command
 }
 
-/// Runs it with its output shown.
+/// Runs a program, with its output shown.
 pub fn shown(program: &str, args: &[&str]) -> anyhow::Result<()> {
     eprintln!("$ {program} {}", args.join(" "));
     let status = command(program, args).status().with_context(|| format!("cannot start {program}"))?;
@@ -29,7 +29,7 @@ pub fn shown(program: &str, args: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs it and returns what it printed.
+/// Runs a program and returns its stdout.
 pub fn output(program: &str, args: &[&str]) -> anyhow::Result<String> {
     let output = command(program, args).output().with_context(|| format!("cannot start {program}"))?;
     if !output.status.success() {
@@ -38,8 +38,8 @@ pub fn output(program: &str, args: &[&str]) -> anyhow::Result<String> {
     Ok(text_of(&output.stdout))
 }
 
-/// Runs it and returns what it printed, with the share of one processor that it used between two
-/// moments after its start: with its threads, the kernel's workers for its io_uring among them, and
+/// Runs a program and returns its stdout, and the share of one processor that it used between two
+/// moments after its start. This includes its threads, the kernel's workers for its io_uring, and
 /// its children.
 pub fn watched_output(program: &str, args: &[&str], window: Range<Duration>) -> anyhow::Result<(String, f64)> {
     let begun = Instant::now();
@@ -56,7 +56,7 @@ pub fn watched_output(program: &str, args: &[&str], window: Range<Duration>) -> 
         (last.1 - first.1) / (last.0 - first.0)
     });
     let output = child.wait_with_output().with_context(|| format!("cannot wait for {program}"))?;
-    let share = watcher.join().map_err(|_| anyhow::anyhow!("the watcher of {program} failed"))?;
+    let share = watcher.join().map_err(|_| anyhow::anyhow!("watching the processor time of {program} failed"))?;
     if !output.status.success() {
         bail!("{program} {} ended with {}: {}", args.join(" "), output.status, text_of(&output.stderr).trim());
     }
@@ -70,7 +70,8 @@ fn text_of(bytes: &[u8]) -> String {
 /// Processor time that a process and its children have used, in seconds; 0 once it has ended.
 fn processor_s(process: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // Fields after the name, which ends with the last bracket: the 12th and 13th are user and system time.
+    // Fields after the name, which ends with the last bracket; the 12th and 13th are user and
+    // system time.
     let fields = stat.rsplit_once(") ").map(|(_, fields)| fields.split(' ')).into_iter().flatten();
     let ticks: f64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
     let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
@@ -78,7 +79,7 @@ fn processor_s(process: u32) -> f64 {
     ticks / rustix::param::clock_ticks_per_second() as f64 + children.sum::<f64>()
 }
 
-/// Whether a program of that name is there and starts.
+/// True if a program with this name exists and starts.
 pub fn is_there(program: &str, args: &[&str]) -> bool {
     let mut command = command(program, args);
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())

@@ -1,10 +1,9 @@
-//! Files that are made from the code. Tests hold the committed ones to what is made here.
+//! Files that are generated from the code. Tests compare the committed ones with the code.
 
 use anyhow::Context as _;
 
 use crate::command::root;
 
-/// Writes them.
 pub fn write() -> anyhow::Result<()> {
     let pretty = |value: &serde_json::Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
     let run = serde_json::to_value(measurement::document::json_schema())?;

@@ -11,13 +11,12 @@ use toml_edit::{DocumentMut, Item, Value};
 
 use crate::command::root;
 
-/// What is fitted, and what becomes of it.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// The model, which has the name of its drive in the catalogue
+    /// The model, which has the same name as its drive in the catalogue
     model: String,
 
-    /// Start from this model instead; for a drive that has none yet
+    /// Start from this model instead; for a drive that has no model yet
     #[arg(long, value_name = "MODEL")]
     like: Option<String>,
 
@@ -26,7 +25,7 @@ pub struct Options {
     write: bool,
 }
 
-/// Fits, and prints how well.
+/// Fits a model, and prints how well it fits.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let drive = catalogue::find(&options.model)?;
     let start_name = options.like.as_deref().unwrap_or(&drive.name);
@@ -42,7 +41,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         fitted_to: Some(drive.name.clone()),
         ..own.clone()
     };
-    let samples = published::samples(drive).map_err(|row| anyhow!("no suite has the test of {row:?}"))?;
+    let samples = published::samples(drive).map_err(|row| anyhow!("no suite contains the test of {row:?}"))?;
     let fitted = fit(&start, &samples, &mut |misfit| eprintln!("misfit {misfit:.5}"))?;
     print(&fitted);
     if options.write {
@@ -66,12 +65,12 @@ fn print(fitted: &Fitted) {
     println!("median error {:.1} %", median_error(&fitted.comparisons) * 100.0);
 }
 
-/// Changes numbers only, so that what people wrote beside them stays.
+/// Changes only numbers, so the comments in the file are kept.
 fn write(path: &PathBuf, start: &str, fitted: &Fitted) -> anyhow::Result<()> {
     let text = if path.exists() {
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
     } else {
-        // A new file: its neighbour's structure, its own names.
+        // A new file has the structure of the model it starts from, with its own names.
         let model = &fitted.model;
         let text = catalogue::models::model_text(start).context("no such model")?;
         let mut document: DocumentMut = text.parse()?;
@@ -89,7 +88,7 @@ fn write(path: &PathBuf, start: &str, fitted: &Fitted) -> anyhow::Result<()> {
         for key in place.split('.') {
             item = item.get_mut(key).with_context(|| format!("{} has no {place}", path.display()))?;
         }
-        let value = item.as_value_mut().with_context(|| format!("{place} is no value"))?;
+        let value = item.as_value_mut().with_context(|| format!("{place} is not a value"))?;
         let decor = value.decor().clone();
         *value = match value {
             Value::Integer(_) => Value::from(*to as i64),

@@ -1,4 +1,4 @@
-//! What a developer of flushmark types. `cargo xtask` alone lists it.
+//! The commands for developers of flushmark. `cargo xtask` without arguments lists them.
 
 mod bench;
 mod command;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-/// Developer commands of flushmark.
+/// Commands for developers of flushmark.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", arg_required_else_help = true)]
 struct Args {
@@ -26,40 +26,43 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Formatting, lints, documentation, every test; needs the toolchain and Linux
+    /// Check formatting, lints and documentation, and run every test; needs the toolchain and Linux
     Test {
-        /// As root: run the tests on a bare root, install the Debian packages that tests with real components need, and run those too
+        /// As root: run the tests on a bare root, install the Debian packages that tests with real
+        /// components need, and run those too
         #[arg(long)]
         rigs: bool,
-        /// What the whole may take: real components that would begin in its last third are left out, and said to be
+        /// Time limit: steps with real components that would start in its last third are skipped,
+        /// and listed
         #[arg(long, requires = "rigs")]
         minutes: Option<u64>,
     },
-    /// Run a command with no programs but the toolchain's and a small system's; `test --rigs` calls it
+    /// Run a command with no programs but those of the toolchain and of a small system; used by
+    /// `test --rigs`
     #[command(hide = true)]
     BareRoot {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
-    /// Write the generated files anew: docs/plan.md, docs/models.md, schemas/*.json
+    /// Regenerate docs/plan.md, docs/fio.md, docs/models.md and schemas/*.json
     Docs,
-    /// Fit a model to the published rows of its drive, and say how well it does
+    /// Fit a model to the published rows of its drive, and report how well it fits
     Fit(fit::Options),
-    /// Every published table out of the models: published figure, modelled figure, error; the page docs/models.md
+    /// Print every published table as the models reproduce it (the page docs/models.md)
     Reproduce,
-    /// Change the code of crates in many small ways, and count how many changes their tests notice
+    /// Make many small changes to the code of crates, and count how many of them their tests notice
     Mutants(mutants::Options),
-    /// Real components above drives that this machine does not have
+    /// Test real components on drives that this machine does not have
     Rig {
         #[command(subcommand)]
         rig: rig::Rig,
     },
-    /// How long something takes on this machine, and how large it gets
+    /// Measure how long something takes on this machine, and how large it gets
     Bench {
         #[command(subcommand)]
         what: Bench,
     },
-    /// The engine beside a peer on this machine: both sides and the ratio of one run
+    /// Compare flushmark with a peer on this machine: both sides and the ratio, in one run
     Versus {
         #[command(subcommand)]
         peer: Peer,
@@ -68,13 +71,13 @@ enum Task {
 
 #[derive(Debug, Subcommand)]
 enum Bench {
-    /// `results import` of a directory of fio JSON+ files
+    /// Time of `results import` for a directory of fio JSON+ files
     Import(bench::import::Options),
-    /// A report of a real fsync-study: made by flushmark, opened in Chromium
+    /// Time to make a report of a real fsync-study and to open it in Chromium
     Report(bench::report::Options),
-    /// A store filled with runs of fsync-study: keeping one more, and finding some
+    /// Time to keep and to find runs in a store filled with runs of fsync-study
     Store(bench::store::Options),
-    /// The pages of `flushmark web` over that many runs: lists, filters, one run, two compared
+    /// Response times of `flushmark web` over many runs: lists, filters, one run, two compared
     Web(bench::web::Options),
 }
 
@@ -82,18 +85,19 @@ enum Bench {
 enum Peer {
     /// fio from the system's packages; as root, on zram and on a loop device in memory
     Fio(versus::Options),
-    /// nbdkit from the system's packages: served drives, and crash states beside copied images
+    /// nbdkit from the system's packages: served drives, and crash states compared with copied
+    /// images
     Nbdkit(versus::Options),
-    /// The sort of byte strings beside std, published crates, Arrow and references of the literature
+    /// The byte-string sort, with std, published crates, Arrow and reference algorithms
     Sort(versus::sort::Options),
-    /// `flushmark verify write` beside fio's verification (crc32c, fsync=1), on a file in memory
+    /// `flushmark verify write` and fio's verification (crc32c, fsync=1), on a file in memory
     Verify(versus::Options),
 }
 
 fn main() -> ExitCode {
     match run(Args::parse().task) {
         Ok(()) => ExitCode::SUCCESS,
-        // Returned from `main`, an error would bring a backtrace with it where RUST_BACKTRACE is set.
+        // Returned from `main`, an error would print a backtrace if RUST_BACKTRACE is set.
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE

@@ -1,7 +1,7 @@
-//! `cargo xtask mutants`: how many small changes of the code the tests notice, by `cargo mutants`.
+//! `cargo xtask mutants`: how many small changes to the code the tests notice, by `cargo mutants`.
 //!
-//! A mutant is the code with one change: a function that returns a fixed value, an operator that is
-//! another one. It is caught if a test of its own crate fails, or never ends, with it.
+//! A mutant is the code with one change, such as a function that returns a fixed value or a
+//! replaced operator. It is caught if a test of its crate fails or never ends.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,27 +14,26 @@ use crate::command::{command, is_there, output, root};
 
 /// The crates that measure, judge, keep and verify.
 const CRATES: [&str; 8] = ["measurement", "workload", "judge", "compare", "simdrive", "store", "verify", "crash"];
-/// The share of viable mutants that the tests of each crate are to catch.
+/// The share of viable mutants that the tests of each crate must catch.
 const SHARE_MIN: f64 = 0.9;
 
-/// How it is run.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Mutants to try of each crate, spread evenly over its code; 0 for all of them
+    /// Number of mutants to try per crate, spread evenly over its code; 0 tries all
     #[arg(long, default_value_t = 60)]
     sample: usize,
 
-    /// The crates; without any, the eight that measure, judge, keep and verify
+    /// The crates; by default the eight that measure, judge, keep and verify
     crates: Vec<String>,
 }
 
-/// What became of the mutants of one crate.
+/// The outcomes of the mutants of one crate.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     caught: usize,
-    /// Those that no test noticed, as `cargo mutants` names them.
+    /// Mutants that no test noticed, as `cargo mutants` names them.
     missed: Vec<String>,
-    /// Those that do not compile.
+    /// Mutants that do not compile.
     unviable: usize,
 }
 
@@ -43,7 +42,7 @@ impl Tally {
         self.caught + self.missed.len()
     }
 
-    /// The share of viable mutants that were caught; 1 where there is none.
+    /// The share of viable mutants that were caught; 1 if there are none.
     fn share(&self) -> f64 {
         if self.viable() == 0 { 1.0 } else { self.caught as f64 / self.viable() as f64 }
     }
@@ -67,7 +66,7 @@ enum Scenario {
     Mutant { name: String },
 }
 
-/// Tries the mutants and prints each crate's share. Fails if one is below nine tenths.
+/// Tries the mutants and prints each crate's share. Fails if one is below [`SHARE_MIN`].
 pub fn run(options: &Options) -> anyhow::Result<()> {
     if !is_there("cargo", &["mutants", "--version"]) {
         bail!("cargo-mutants is missing; install it with `cargo install --locked cargo-mutants`");
@@ -101,8 +100,8 @@ fn try_crate(name: &str, sample: usize) -> anyhow::Result<Tally> {
     let directory = root().join("target/mutants").join(name);
     fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     let (shard, out) = (format!("0/{shards}"), directory.to_string_lossy());
-    // Each mutant is compiled anew: optimising it takes longer than its tests save by it, and
-    // examples in docs are compiled one by one.
+    // Each mutant is compiled from scratch: optimising it takes longer than it saves in its tests,
+    // and doc examples are compiled one by one.
     let quickly = format!("--cargo-arg=profile.dev.package.{name}.opt-level=1");
     let args = [
         &["mutants", "--package", name, "--shard", &shard, "--sharding", "round-robin", "--output", &out][..],
@@ -110,23 +109,23 @@ fn try_crate(name: &str, sample: usize) -> anyhow::Result<Tally> {
     ]
     .concat();
     eprintln!("$ cargo {}", args.join(" "));
-    // What all crates depend on is compiled once for all of them.
+    // A shared target directory, so dependencies are compiled only once.
     let target = root().join("target/mutants/build");
     let status = command("cargo", &args).env("CARGO_TARGET_DIR", target).status();
     let status = status.context("cannot start cargo mutants")?;
-    // 2 and 3 say that some mutants were missed, or timed out.
+    // 2 and 3 mean that some mutants were missed, or timed out.
     ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo mutants of {name} ended with {status}");
     read(&directory.join("mutants.out/outcomes.json"))
 }
 
-/// Into how many shards a crate's mutants are divided, of which one is tried.
+/// The number of shards into which a crate's mutants are divided; one of them is tried.
 fn shards(mutants: usize, sample: usize) -> usize {
     if sample == 0 { 1 } else { mutants.div_ceil(sample).max(1) }
 }
 
 fn read(path: &Path) -> anyhow::Result<Tally> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    tally(&text).with_context(|| format!("{} is not as cargo mutants writes it", path.display()))
+    tally(&text).with_context(|| format!("{} has an unexpected format", path.display()))
 }
 
 fn tally(text: &str) -> anyhow::Result<Tally> {
@@ -134,7 +133,7 @@ fn tally(text: &str) -> anyhow::Result<Tally> {
     for Outcome { scenario, summary } in serde_json::from_str::<Outcomes>(text)?.outcomes {
         match (scenario, summary.as_str()) {
             (Scenario::Baseline, "Success") => {}
-            (Scenario::Baseline, failed) => bail!("the tests fail without any change ({failed})"),
+            (Scenario::Baseline, failed) => bail!("the tests fail on the unchanged code ({failed})"),
             (Scenario::Mutant { .. }, "CaughtMutant" | "Timeout") => tally.caught += 1,
             (Scenario::Mutant { name }, "MissedMutant") => tally.missed.push(name),
             (Scenario::Mutant { .. }, "Unviable") => tally.unviable += 1,

@@ -1,4 +1,5 @@
-//! `cargo xtask reproduce`: every published table out of the models, in the shape of its source.
+//! `cargo xtask reproduce`: every published table as the models reproduce it, in the layout of its
+//! source.
 
 use anyhow::anyhow;
 use catalogue::{Drive, Row, WriteCache};
@@ -7,7 +8,7 @@ use simdrive::run::Machine;
 use simdrive::sample::{Comparison, compare, median_error};
 use workload::format_bytes;
 
-/// A drive's rows beside what its model makes of them.
+/// A drive's rows, with the results of its model.
 struct Reproduced {
     drive: &'static Drive,
     rows: Vec<(&'static Row, Comparison)>,
@@ -19,17 +20,16 @@ impl Reproduced {
     }
 }
 
-/// Prints the page.
 pub fn run() -> anyhow::Result<()> {
     print!("{}", page()?);
     Ok(())
 }
 
-/// The page of the documentation: Markdown, with columns that line up on a terminal, too.
+/// The page of the documentation: Markdown whose columns also line up on a terminal.
 pub fn page() -> anyhow::Result<String> {
     let mut all = Vec::new();
     for drive in catalogue::drives() {
-        let samples = published::samples(drive).map_err(|row| anyhow!("no suite has the test of {row:?}"))?;
+        let samples = published::samples(drive).map_err(|row| anyhow!("no suite contains the test of {row:?}"))?;
         let machine = Machine::new(catalogue::find_model(&drive.name)?.clone());
         let rows = drive.rows.iter().zip(compare(&machine, &samples)?).collect();
         all.push(Reproduced { drive, rows });
@@ -77,7 +77,7 @@ fn summary(all: &[Reproduced]) -> String {
     table(&["model", "rows", "median error", "largest", "rows too far off"], &rows.collect::<Vec<_>>())
 }
 
-/// A table of each drive that has rows in it, under the drive's name.
+/// A table for each drive that has rows of this workload, under the drive's name.
 fn sections(all: &[Reproduced], name: &str, draw: fn(&[&(&'static Row, Comparison)]) -> String) -> String {
     let with_rows = all.iter().map(|reproduced| (reproduced.drive, reproduced.of(name)));
     with_rows
@@ -86,7 +86,7 @@ fn sections(all: &[Reproduced], name: &str, draw: fn(&[&(&'static Row, Compariso
         .collect()
 }
 
-/// Each test once, the cache on and off beside each other.
+/// One line per test, with the cache on and off.
 fn write_cache(rows: &[&(&'static Row, Comparison)]) -> String {
     let test = |row: &Row| (row.sync.name(), row.pattern.name(), row.block_bytes, row.depth);
     let mut tests: Vec<_> = Vec::new();
@@ -190,7 +190,7 @@ fn percent(error: f64) -> String {
     format!("{:+.1} %", error * 100.0)
 }
 
-/// A Markdown table: words to the left, everything behind them to the right.
+/// A Markdown table: the first column is left-aligned, all others are right-aligned.
 fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -220,6 +220,6 @@ mod tests {
     #[test]
     fn the_committed_page_is_what_the_models_make() {
         let committed = include_str!("../../docs/models.md");
-        assert!(page().unwrap() == committed, "docs/models.md is not what the models make; run cargo xtask docs");
+        assert!(page().unwrap() == committed, "docs/models.md is out of date; run `cargo xtask docs`");
     }
 }

@@ -1,10 +1,10 @@
-//! `cargo xtask rig`: real components above drives that the machine at hand does not have.
+//! `cargo xtask rig`: real components on drives that this machine does not have.
 //!
-//! | module | its job |
+//! | module | content |
 //! | --- | --- |
-//! | `qemu` | Debian's kernel above drives of every kind |
-//! | `databases` | databases above an emulated drive that loses its power |
-//! | `latency` | emulated drives beside their models and beside what was published |
+//! | `qemu` | Debian's kernel on drives of every kind |
+//! | `databases` | databases on an emulated drive that loses power |
+//! | `latency` | emulated drives compared with their models and with published figures |
 
 pub mod databases;
 pub mod latency;
@@ -18,19 +18,21 @@ use clap::Subcommand;
 use crate::command::{self, root};
 use crate::test;
 
-/// What can be set up.
 #[derive(Debug, Subcommand)]
 pub enum Rig {
-    /// Debian's kernel in a QEMU machine (software emulation) with NVMe, SATA, SAS, RAID, USB and virtio drives; needs root for the packages only
+    /// Debian's kernel in a QEMU machine (software emulation) with NVMe, SATA, SAS, RAID, USB and
+    /// virtio drives; needs root only for installing packages
     Qemu(qemu::Options),
-    /// SQLite, PostgreSQL and MariaDB on an emulated drive that loses its power: is what they acknowledged there? Needs root
+    /// SQLite, PostgreSQL and MariaDB on an emulated drive that loses power: does everything they
+    /// acknowledged survive? Needs root
     Databases(databases::Options),
-    /// Emulated drives measured by fio, beside their models and beside published rows. Needs root, and a quiet machine
+    /// Emulated drives measured by fio, compared with their models and with published rows. Needs
+    /// root, and a quiet machine
     Latency(latency::Options),
 }
 
 impl Rig {
-    /// Installs what it needs, and runs it.
+    /// Installs the packages that the rig needs, and runs it.
     pub fn run(&self) -> anyhow::Result<Outcome> {
         match self {
             Rig::Qemu(options) => {
@@ -49,22 +51,21 @@ impl Rig {
     }
 }
 
-/// What came of it.
+/// The result of a rig.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Tests that passed.
     pub passed: u64,
-    /// Tests that failed.
     pub failed: u64,
 }
 
-/// The real binary, as the tests build it: with one of them beside it, because what the tests' crates switch on in others holds for the whole build, and without it most
-/// crates would be compiled anew.
+/// The `flushmark` binary as tests build it. It is built together with a test, because features
+/// that test crates enable in others apply to the whole build; without that, most crates would be
+/// compiled again.
 fn build() -> anyhow::Result<PathBuf> {
     built(&["build", "--quiet", "--workspace", "--bin", "flushmark", "--test", "architecture"], "debug")
 }
 
-/// The real binary, as people run it: what is measured.
+/// The `flushmark` binary as users run it, for measurements.
 pub fn build_release() -> anyhow::Result<PathBuf> {
     built(&["build", "--quiet", "--release", "--package", "flushmark"], "release")
 }
@@ -73,5 +74,5 @@ fn built(cargo: &[&str], profile: &str) -> anyhow::Result<PathBuf> {
     command::shown("cargo", cargo)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let binary = target.join(profile).join("flushmark");
-    binary.canonicalize().with_context(|| format!("no binary at {}", binary.display()))
+    binary.canonicalize().with_context(|| format!("cannot find {}", binary.display()))
 }

@@ -1,9 +1,10 @@
-//! The tests: everything that a change must pass.
+//! `cargo xtask test`: everything that a change must pass.
 //!
-//! A test that cannot run somewhere prints `skipped: NAME: REASON` and passes, where NAME is the
-//! function of the test. Those lines are counted and listed at the end, so that a skip is seen.
+//! A test that cannot run on this machine prints `skipped: NAME: REASON` and passes, where NAME is
+//! the function of the test. These lines are counted and listed at the end, so no skip goes
+//! unnoticed.
 //!
-//! With `--rigs`, everything runs on a bare root first ([`bare_root`]), which proves that the
+//! With `--rigs`, everything first runs on a bare root ([`bare_root`]), which proves that the
 //! toolchain suffices. Then packages are installed, and only the tests that were skipped run again.
 
 mod bare_root;
@@ -24,10 +25,10 @@ pub use self::bare_root::enter as enter_bare_root;
 /// Debian packages with the real components that rig tests use.
 const PACKAGES: [&str; 35] = [
     "fio",
-    // Kept results of many hosts, and a person who is asked before they are deleted.
+    // Kept results of many hosts, and a terminal for the prompt before they are deleted.
     "postgresql-15",
     "bsdutils",
-    // Clients of emulated drives, and what is checked on them.
+    // Clients of emulated drives, and the tools that check what is on them.
     "qemu-utils",
     "nbdkit",
     "libnbd-bin",
@@ -39,7 +40,7 @@ const PACKAGES: [&str; 35] = [
     "strace",
     "util-linux",
     "procps",
-    // Filesystems and volumes whose signatures are read.
+    // Filesystems and volumes whose signatures are recognised.
     "e2fsprogs",
     "xfsprogs",
     "btrfs-progs",
@@ -56,23 +57,24 @@ const PACKAGES: [&str; 35] = [
     "cryptsetup-bin",
     "bcache-tools",
     "gdisk",
-    // What shows reports, and what reads them back from paper.
+    // Displaying reports, and reading printed ones.
     "chromium",
     "poppler-utils",
-    // What reads exported results.
+    // Readers of exported results.
     "prometheus",
     "prometheus-node-exporter",
     "python3-venv",
 ];
-/// Longer than any crate takes to compile and any test to end: a test that hangs is a failure like another, and is named.
-const SILENCE_MOST: Duration = Duration::from_mins(15);
-/// How long each fuzz target runs.
+/// Longer than any crate takes to compile and any test to run: a longer silence is a hang, and
+/// fails.
+const SILENCE_MAX: Duration = Duration::from_mins(15);
+/// Seconds for which each fuzz target runs.
 const FUZZ_SECONDS: u32 = 20;
 
-/// Runs everything. Fails at the first step that fails.
+/// Runs all steps. Stops at the first one that fails.
 ///
-/// Of a limit on the whole, the steps with real components begin in its first two thirds or not at all: on a machine that others slow down, tests that are left out,
-/// and said to be, tell more than a run that is cut off.
+/// With a time limit, steps with real components start in its first two thirds or not at all: on a
+/// slow machine, skipped steps that are listed are more useful than a run that is cut off.
 pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut tally = Tally::default();
@@ -101,14 +103,14 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
             match limit {
                 Some(limit) if begun.elapsed() > limit * 2 / 3 => {
                     let gone = begun.elapsed().as_secs() / 60;
-                    tally.skips.push(format!("{name}: {gone} of {} minutes had gone", limit.as_secs() / 60));
+                    tally.skips.push(format!("{name}: {gone} of {} minutes had passed", limit.as_secs() / 60));
                 }
                 _ => step(name, || work(&mut tally))?,
             }
         }
     }
     if !tally.skips.is_empty() {
-        println!("\n{} could not run here:", tally.skips.len());
+        println!("\n{} skipped:", tally.skips.len());
         for skip in &tally.skips {
             println!("  {skip}");
         }
@@ -120,7 +122,7 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is done in a step, and counted.
+/// The work of a step, which adds its counts.
 type Step = fn(&mut Tally) -> anyhow::Result<()>;
 
 #[derive(Debug, Default)]
@@ -128,7 +130,7 @@ struct Tally {
     passed: u64,
     failed: u64,
     skips: Vec<String>,
-    /// The functions of tests that ran, skipped or not.
+    /// The functions of the tests that ran, whether skipped or not.
     ran: BTreeSet<String>,
 }
 
@@ -162,7 +164,7 @@ pub fn install(packages: &[&str]) -> anyhow::Result<()> {
     shown("apt-get", &args)
 }
 
-/// What cargo and the tests say, on either stream.
+/// A line of output from cargo or a test.
 enum Line {
     Out(String),
     Err(String),
@@ -170,7 +172,7 @@ enum Line {
 
 const CARGO_TEST: [&str; 5] = ["test", "--workspace", "--no-fail-fast", "--", "--nocapture"];
 
-/// Every test, where there is no program but those of the toolchain and of a small system.
+/// Runs every test without any programs but those of the toolchain and of a small system.
 fn on_a_bare_root(tally: &mut Tally) -> anyhow::Result<()> {
     shown("cargo", &["test", "--quiet", "--workspace", "--no-run"])?;
     if let Some(reason) = bare_root::unavailable() {
@@ -180,7 +182,7 @@ fn on_a_bare_root(tally: &mut Tally) -> anyhow::Result<()> {
     tests(&mut bare_root::wrapped(&[&["cargo"], &CARGO_TEST[..]].concat()), tally)
 }
 
-/// The tests that were skipped, once more, with the packages that they need.
+/// Runs the skipped tests again, with the packages that they need.
 fn with_packages(bare: Tally, tally: &mut Tally) -> anyhow::Result<()> {
     let names: BTreeSet<&str> = bare.skips.iter().filter_map(|skip| skipped_test(skip)).collect();
     let mut again = Tally::default();
@@ -197,7 +199,7 @@ fn with_packages(bare: Tally, tally: &mut Tally) -> anyhow::Result<()> {
 impl Tally {
     /// Adds two runs of the same tests, of which the second repeated what the first had skipped.
     fn add(&mut self, first: Tally, again: Tally) {
-        // Those that ran again are among the ones that passed before.
+        // The tests of the second run have been counted as passed in the first.
         self.passed += first.passed;
         self.failed += first.failed + again.failed;
         let has_run_again = |skip: &String| skipped_test(skip).is_some_and(|name| again.ran.contains(name));
@@ -206,9 +208,9 @@ impl Tally {
     }
 }
 
-/// The function that a skip names.
+/// The function named in a skip.
 fn skipped_test(skip: &str) -> Option<&str> {
-    // `NAME: REASON`, `NAME (PART): REASON`, or NAME with the modules that it is in.
+    // `NAME: REASON`, `NAME (PART): REASON`, or NAME with its modules.
     let (path, _) = skip.split_once(' ')?;
     let name = path.trim_end_matches(':').rsplit("::").next()?;
     let is_function = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -221,10 +223,10 @@ fn test_in(line: &str) -> Option<&str> {
     path.split([' ', '(']).next()?.rsplit("::").next()
 }
 
-/// `cargo test` with its output shown, counted, and searched for skips.
+/// Runs `cargo test`, shows and counts its output, and collects skips.
 fn tests(cargo: &mut Command, tally: &mut Tally) -> anyhow::Result<()> {
     cargo.stdout(Stdio::piped());
-    // A skip is said on stderr; both streams in one, so that neither is lost.
+    // Skips are printed on stderr; both streams are read together, so neither is lost.
     cargo.stderr(Stdio::piped());
     let mut child = cargo.spawn().context("cannot start cargo")?;
     let (out, err) = (child.stdout.take().context("no stdout")?, child.stderr.take().context("no stderr")?);
@@ -233,7 +235,7 @@ fn tests(cargo: &mut Command, tally: &mut Tally) -> anyhow::Result<()> {
         let said = said.clone();
         std::thread::spawn(move || {
             let lines = BufReader::new(stream).lines().map_while(Result::ok);
-            // Nobody hears it after a silence that was too long.
+            // The receiver is gone after a silence that was too long.
             lines.map(kind).try_for_each(|line| said.send(line))
         })
     };
@@ -241,12 +243,12 @@ fn tests(cargo: &mut Command, tally: &mut Tally) -> anyhow::Result<()> {
     reader(Box::new(err), Line::Err);
     drop(said);
     loop {
-        let line = match lines.recv_timeout(SILENCE_MOST) {
+        let line = match lines.recv_timeout(SILENCE_MAX) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 let _ = child.kill();
-                bail!("the tests have said nothing for {SILENCE_MOST:?}; those that never ended are named above");
+                bail!("the tests have printed nothing for {SILENCE_MAX:?}; those that hang are named above");
             }
         };
         let (Line::Out(text) | Line::Err(text)) = &line;
@@ -275,13 +277,13 @@ fn tests(cargo: &mut Command, tally: &mut Tally) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What stands behind `skipped: ` at the start of a line, or behind the name that libtest printed before it.
+/// The text after `skipped: ` at the start of a line, or after the name that libtest printed on it.
 fn skip_in(line: &str) -> Option<String> {
     let (before, reason) = line.split_once("skipped: ")?;
     (before.is_empty() || before.starts_with("test ")).then(|| reason.to_owned())
 }
 
-/// The counts in libtest's closing line.
+/// The counts in libtest's last line.
 fn result_in(line: &str) -> Option<(u64, u64)> {
     let counts = line.strip_prefix("test result: ")?;
     let before = |word: &str| {
@@ -305,7 +307,8 @@ fn licences(tally: &mut Tally) -> anyhow::Result<()> {
         shown("cargo", &["install", "--quiet", "--locked", "--debug", "cargo-deny"])?;
     }
     shown("cargo", &["deny", "check", "licenses", "bans", "sources"])?;
-    // The advisories are a repository of their own on the internet, which not every machine reaches.
+    // The advisories are in a separate repository on the internet, which not every machine can
+    // reach.
     match output("cargo", &["deny", "check", "advisories"]) {
         Ok(_) => tally.passed += 1,
         Err(error) if error.to_string().contains("advisory database") || error.to_string().contains("fetch") => {
@@ -332,7 +335,8 @@ fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
         let seeds = format!("fuzz/seeds/{target}");
         let corpus = tempfile::tempdir()?;
         let corpus = corpus.path().to_string_lossy().into_owned();
-        // Without the address sanitizer: what is fuzzed is safe Rust, but for the sort, which Miri interprets. With it the build took 8 minutes instead of 5.
+        // Without the address sanitizer: the fuzzed code is safe Rust, except the sort, which Miri
+        // checks. With it the build took 8 minutes instead of 5.
         let build = ["--sanitizer", "none", "--codegen-units", "16"];
         let cargo =
             [&["+nightly", "fuzz", "run"], &build[..], &[target, &corpus, &seeds, "--", &seconds, "-verbosity=0"]];
@@ -342,19 +346,20 @@ fn fuzz(tally: &mut Tally) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The unsafe code of the sort, interpreted: whatever of it is undefined ends it.
+/// Interprets the unsafe code of the sort, and fails on undefined behaviour.
 fn miri(tally: &mut Tally) -> anyhow::Result<()> {
     let components = ["component", "add", "--toolchain", "nightly", "miri", "rust-src"];
     if !is_there("cargo", &["+nightly", "miri", "--version"]) && shown("rustup", &components).is_err() {
-        tally.skips.push("Miri on prefixsort: no nightly toolchain that has it, and rustup cannot add it".to_owned());
+        tally.skips.push("Miri on prefixsort: no nightly toolchain has it, and rustup cannot add it".to_owned());
         return Ok(());
     }
     let modules = ["bits::", "huge_pages::", "permute::", "sort::"];
     let mut miri = command("cargo", &["+nightly", "miri", "test", "--quiet", "--package", "prefixsort", "--lib", "--"]);
-    // Interpreted programs see no files and no clock unless they are let.
+    // Interpreted programs have no access to files and clocks by default.
     miri.args(modules).env("MIRIFLAGS", "-Zmiri-disable-isolation");
-    // What Miri "builds" of a test is a note where its sources are, which cargo takes for fresh whatever they become: in a target directory that two checkouts share,
-    // the one would interpret the other's sources, or find them gone.
+    // What Miri "builds" of a test is a reference to its sources, which cargo never considers
+    // outdated. In a target directory shared by two checkouts, one would interpret the other's
+    // sources, or find them gone.
     let target = tempfile::tempdir()?;
     let status = miri.env("CARGO_TARGET_DIR", target.path()).status().context("cannot start cargo")?;
     if !status.success() {

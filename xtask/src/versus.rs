@@ -1,7 +1,9 @@
-//! `cargo xtask versus fio`: the engine beside fio, in one run, on the same target, pinned to one and the same processor.
+//! `cargo xtask versus fio`: the engine and fio compared in one run, on the same target, pinned to
+//! the same processor.
 //!
-//! The kernel's workers are confined to that processor as well. Rounds alternate in who goes first, and medians are compared. fio gets, row by row, the best of the set-ups that `rows` lists, found in a round of its own beforehand. `docs/benchmarks.md` says
-//! what each row means.
+//! The kernel's workers are confined to that processor as well. Rounds alternate in which side goes
+//! first, and medians are compared. For each row, fio uses the best of the set-ups that `rows`
+//! lists, found in a preliminary round. `docs/benchmarks.md` explains each row.
 
 mod bare;
 mod fio;
@@ -28,10 +30,9 @@ use self::rigs::Rigs;
 use self::rows::{ROWS, Row};
 use crate::command::{is_there, shown};
 
-/// How it is run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// Rounds of each row; medians are taken over them
+    /// Rounds of each row, of which medians are taken
     #[arg(long, default_value_t = 5)]
     rounds: u32,
 
@@ -39,11 +40,12 @@ pub struct Options {
     #[arg(long, default_value_t = 3)]
     seconds: u32,
 
-    /// The processor that both sides, and the kernel's workers, are pinned to
+    /// The processor to which both sides and the kernel's workers are pinned
     #[arg(long, default_value_t = 1)]
     cpu: u32,
 
-    /// fio's own bare loop, `t/io_uring` as built in fio's sources: runs beside the rows at depth
+    /// fio's bare loop, `t/io_uring` as built in fio's sources; it is measured on the rows of
+    /// random reads at depth
     #[arg(long, value_name = "PATH")]
     bare: Option<PathBuf>,
 
@@ -59,7 +61,7 @@ pub struct Options {
     rows: Vec<String>,
 }
 
-/// One measurement of one side.
+/// A measurement of one side.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sample {
     iops: f64,
@@ -67,12 +69,12 @@ pub struct Sample {
     p50_us: f64,
     /// Processor seconds for a million operations.
     cpu_s_per_million: f64,
-    /// Operations in flight, by rate times mean latency.
+    /// Operations in flight, computed as rate times mean latency.
     in_flight: f64,
 }
 
-/// When the processor time of a measurement is watched: either side has started and warmed up by then,
-/// and neither has ended.
+/// The part of a measurement in which processor time is observed: both sides have started and
+/// warmed up by then, and have not ended.
 fn steady_part(seconds: u32) -> Range<Duration> {
     let measured = Duration::from_secs(seconds.into());
     measured / 2..measured * 19 / 20
@@ -87,7 +89,7 @@ struct Compared {
     wanted: Wanted,
 }
 
-/// What a ratio of ours to theirs must be.
+/// The requirement on the ratio of ours to theirs.
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     AtLeast(f64),
@@ -96,12 +98,13 @@ enum Wanted {
     Within(f64),
 }
 
-/// Runs the rows and prints the table. Fails when fio is missing or a measurement fails, not when a ratio falls short.
+/// Runs the rows and prints the table. Fails if fio is missing or a measurement fails, not if a
+/// ratio falls short.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     if !is_there(&options.fio, &["--version"]) {
         bail!("{} is missing; install it (apt-get install fio)", options.fio);
     }
-    // Ctrl-C ends the program that is measured; this one then takes down what it set up.
+    // Ctrl-C ends the measured program; this one then takes down what it set up.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
     shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
     if options.jobfiles {
@@ -113,7 +116,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let wanted =
         |row: &&Row| options.rows.is_empty() || options.rows.iter().any(|part| row.name.contains(part.as_str()));
-    let rigs = Rigs::set_up().context("cannot set up the devices to measure on")?;
+    let rigs = Rigs::set_up().context("cannot set up the devices for the measurements")?;
     let mut table = Vec::new();
     for row in ROWS.iter().filter(wanted) {
         eprintln!("{}", row.name);

@@ -1,31 +1,31 @@
-//! A drive that somebody has measured.
+//! Drives with published measurements.
 
 use serde::{Deserialize, Serialize};
 
 use crate::row::Row;
 
-/// A drive (or volume) with all that one source published about it.
+/// A drive (or volume) with everything that one source published about it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Drive {
-    /// The name that commands take: `samsung-980-1tb`. Lower case, unique.
+    /// The name that commands accept, such as `samsung-980-1tb`: lower case, unique.
     pub name: String,
-    /// The name as people read it.
+    /// The name shown to users.
     pub label: String,
-    /// What kind of drive it is.
+    /// The interface of the drive, and the market it is made for.
     pub class: Class,
-    /// Whether its cache survives a power cut.
+    /// `Yes` if its cache survives a power loss.
     pub power_loss_protection: PowerLossProtection,
-    /// Who says so; `None` exactly when that is unknown.
+    /// The source of that claim; `None` exactly when it is unknown.
     pub power_loss_protection_source: Option<String>,
-    /// Who measured and published.
+    /// The author of the publication.
     pub source: String,
-    /// Where to read it.
+    /// Address of the publication.
     pub source_url: String,
-    /// The published tests, in the source's order.
+    /// The published tests, in the order of the source.
     pub rows: Vec<Row>,
 }
 
-/// What kind of drive it is: how it is attached, and for whom it is made.
+/// The kind of drive: how it is attached, and which market it is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -37,9 +37,9 @@ pub enum Class {
     ConsumerNvme,
     /// Made for desktops, on SATA.
     ConsumerSata,
-    /// A cloud machine's own drives; their content ends with the machine.
+    /// The local drives of a cloud machine, whose content is lost when the machine is deleted.
     CloudLocal,
-    /// A cloud's network volume.
+    /// A network volume of a cloud.
     CloudVolume,
     /// A rotating disk.
     Disk,
@@ -48,7 +48,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// As people read it.
+    /// The name shown to users.
     pub const fn label(self) -> &'static str {
         match self {
             Class::EnterpriseNvme => "enterprise NVMe",
@@ -63,21 +63,21 @@ impl Class {
     }
 }
 
-/// Whether a drive's volatile cache survives a power cut, as its datasheet or the measurement's source says. Never concluded from
-/// the figures: that is a judgement, and judgements are made elsewhere.
+/// Whether a drive's volatile cache survives a power loss, according to its datasheet or the source
+/// of the measurement. It is never inferred from the figures: that is the task of `judge`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PowerLossProtection {
-    /// Capacitors or the like hold the drive up until its cache is written.
+    /// Capacitors or similar hardware power the drive until its cache is written.
     Yes,
-    /// A power cut loses what was not flushed.
+    /// A power loss takes what was not flushed.
     No,
-    /// Nobody says.
+    /// Neither datasheet nor source says.
     Unknown,
 }
 
 impl PowerLossProtection {
-    /// As people read it.
+    /// The name shown to users.
     pub const fn label(self) -> &'static str {
         match self {
             PowerLossProtection::Yes => "yes",

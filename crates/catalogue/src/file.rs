@@ -1,20 +1,20 @@
-//! The TOML form of a drive.
+//! The TOML format of a published drive.
 //!
-//! One file a drive, `drives/NAME.toml`:
+//! Each drive has a file, `drives/NAME.toml`:
 //!
-//! | key | what it says |
+//! | key | meaning |
 //! | --- | --- |
-//! | `drive` | the name that commands take, equal to the file's |
-//! | `label` | the name as people read it |
+//! | `drive` | the name that commands accept, equal to the name of the file |
+//! | `label` | the name shown to users |
 //! | `class` | `enterprise-nvme`, `enterprise-sata`, `consumer-nvme`, `consumer-sata`, `cloud-local`, `cloud-volume`, `disk`, `usb-stick` |
-//! | `source`, `source_url` | who measured and published, and where to read it |
+//! | `source`, `source_url` | who measured and published, and the address |
 //! | `power_loss_protection` | `yes`, `no` or `unknown` |
-//! | `power_loss_protection_source` | who says so; left out exactly when `unknown` |
-//! | `[[table]]` | a table of the source: its name in `workload`, its tests in `rows` |
+//! | `power_loss_protection_source` | the source of that claim; left out exactly when `unknown` |
+//! | `[[table]]` | a table of the source: its name is in `workload`, its tests are in `rows` |
 //!
-//! and a row, on one line, leaving out what was not published:
+//! A row is one line, without the figures that were not published:
 //!
-//! | key | what it says |
+//! | key | meaning |
 //! | --- | --- |
 //! | `pattern`, `block`, `depth`, `jobs` | as in plans: `"randwrite"`, `"4 KiB"`, `1`, `1` |
 //! | `sync` | a sync method as in plans, or `flush`: a FLUSH CACHE after each write |
@@ -34,7 +34,7 @@ macro_rules! embedded {
     ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../drives/", $name, ".toml")))),*] };
 }
 
-/// Every file of `drives/`: its name and its text.
+/// The name and the text of every file in `drives/`.
 const FILES: &[(&str, &str)] = embedded![
     "crucial-t500-2tb-ext4",
     "gcp-hyperdisk-balanced-1tb-ext4",
@@ -50,14 +50,14 @@ const FILES: &[(&str, &str)] = embedded![
 ];
 
 static DRIVES: LazyLock<Vec<Drive>> = LazyLock::new(|| {
-    // The files are part of the program: a bad one is a bug, and a test reads each.
+    // The files are part of the program: an invalid one is a bug, and a test reads each.
     FILES
         .iter()
         .map(|(name, text)| parse(text).unwrap_or_else(|error| panic!("the embedded drives/{name}.toml: {error}")))
         .collect()
 });
 
-/// Every drive of the catalogue, by name.
+/// All drives of the catalogue, sorted by name.
 pub fn drives() -> &'static [Drive] {
     &DRIVES
 }
@@ -98,20 +98,20 @@ struct RowFile {
     sync_us: Option<f64>,
 }
 
-/// What is wrong with a drive's file.
+/// Why a drive's file is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BadDriveFile {
-    /// Not TOML, a key too many, one too few, or a value of the wrong kind.
+    /// Not TOML, an unknown or missing key, or a value of the wrong type.
     #[error("{0}")]
     Form(#[from] toml::de::Error),
-    /// A row whose values do not go together.
+    /// A row with a wrong value, or with values that contradict each other.
     #[error("row {row} of table `{table}`: {what}")]
     Row {
-        /// The table's name.
+        /// Name of the table.
         table: String,
-        /// From 1.
+        /// Number of the row, from 1.
         row: usize,
-        /// What is wrong.
+        /// The problem, as a phrase.
         what: String,
     },
     /// A claim without its source, or a source without a claim.
@@ -121,10 +121,10 @@ pub enum BadDriveFile {
     UnsourcedClaim(&'static str),
 }
 
-/// Reads a drive's file.
+/// Parses a drive's file.
 ///
 /// # Errors
-/// When it is not of the form above.
+/// If it does not have the format described above.
 pub fn parse(text: &str) -> Result<Drive, BadDriveFile> {
     let file: DriveFile = toml::from_str(text)?;
     let known = file.power_loss_protection != PowerLossProtection::Unknown;
@@ -156,21 +156,21 @@ pub fn parse(text: &str) -> Result<Drive, BadDriveFile> {
 
 impl RowFile {
     fn read(self, workload: &str) -> Result<Row, String> {
-        let pattern = Pattern::from_name(&self.pattern).ok_or(format!("`{}` is no pattern", self.pattern))?;
+        let pattern = Pattern::from_name(&self.pattern).ok_or(format!("unknown pattern `{}`", self.pattern))?;
         let ByteSize(block_bytes) = self.block.parse().map_err(|error| format!("{error}"))?;
-        let sync = PublishedSync::from_name(&self.sync).ok_or(format!("`{}` is no sync method", self.sync))?;
+        let sync = PublishedSync::from_name(&self.sync).ok_or(format!("unknown sync method `{}`", self.sync))?;
         if sync.is_durable() != self.sync_every.is_some() {
-            return Err(format!("sync `{}` and sync_every do not go together", self.sync));
+            return Err(format!("sync `{}` and sync_every contradict each other", self.sync));
         }
         let figures = [self.iops, self.mib_per_s, self.write_us, self.sync_us];
         if figures.iter().all(Option::is_none) {
-            return Err("it has no figure".to_owned());
+            return Err("it has no figures".to_owned());
         }
         if let Some(figure) = figures.iter().flatten().find(|figure| !(**figure > 0.0 && figure.is_finite())) {
-            return Err(format!("{figure} is no measured figure"));
+            return Err(format!("invalid figure {figure}"));
         }
         if block_bytes == 0 || self.depth == 0 || self.jobs == 0 || self.sync_every == Some(0) {
-            return Err("block, depth, jobs and sync_every start at 1".to_owned());
+            return Err("block, depth, jobs and sync_every must be at least 1".to_owned());
         }
         Ok(Row {
             workload: workload.to_owned(),

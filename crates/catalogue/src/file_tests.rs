@@ -35,7 +35,7 @@ fn nothing_of_what_was_published_is_missing() {
     ");
     let rows = || drives().iter().flat_map(|drive| &drive.rows);
     assert_eq!(rows().count(), 115);
-    // Sums over all rows, computed from the published figures apart from this program.
+    // Sums over all rows, computed from the published figures independently of this program.
     let sum = |figure: fn(&Row) -> Option<f64>| rows().filter_map(figure).sum::<f64>();
     let sums = [sum(|row| row.iops), sum(|row| row.mib_per_s), sum(|row| row.write_us), sum(|row| row.sync_us)];
     let expected = [1257305.9, 49541.383164, 109656.3, 49780.1];
@@ -94,15 +94,15 @@ fn a_bad_file_is_refused_with_its_reason() {
         parse(&with_row(good).replace("\"unknown\"", "\"yes\"")).unwrap_err().to_string(),
     ];
     insta::assert_snapshot!(all.join("\n"), @r"
-    row 1 of table `t`: `erase` is no pattern
+    row 1 of table `t`: unknown pattern `erase`
     row 1 of table `t`: `4 furlongs` is not a size; write a whole number of bytes, or one with KiB, MiB, GiB or TiB (4KiB, 16MiB)
-    row 1 of table `t`: `msync` is no sync method
-    row 1 of table `t`: sync `none` and sync_every do not go together
-    row 1 of table `t`: block, depth, jobs and sync_every start at 1
-    row 1 of table `t`: it has no figure
-    row 1 of table `t`: -9 is no measured figure
-    row 1 of table `t`: NaN is no measured figure
-    row 1 of table `t`: block, depth, jobs and sync_every start at 1
+    row 1 of table `t`: unknown sync method `msync`
+    row 1 of table `t`: sync `none` and sync_every contradict each other
+    row 1 of table `t`: block, depth, jobs and sync_every must be at least 1
+    row 1 of table `t`: it has no figures
+    row 1 of table `t`: invalid figure -9
+    row 1 of table `t`: invalid figure NaN
+    row 1 of table `t`: block, depth, jobs and sync_every must be at least 1
     power_loss_protection is `yes`: `yes` and `no` need a power_loss_protection_source, `unknown` must have none
     ");
     assert!(matches!(parse(&with_row("colour = 1")), Err(BadDriveFile::Form(_))));

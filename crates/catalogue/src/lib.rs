@@ -1,19 +1,20 @@
 //! Published measurements of drives, each with its source, embedded in the binary.
 //!
-//! A row says exactly what was published. Nothing derived is stored: figures that follow from others, such as
-//! [`Row::commit_us`], are methods. Repeated runs of one test stay separate rows, because their spread is a figure, too.
+//! A row contains exactly what was published. Nothing derived is stored: figures that follow from
+//! others, such as [`Row::commit_us`], are methods. Repeated runs of a test stay separate rows,
+//! because their spread is a figure, too.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`drive`] | the words: [`Drive`], [`Class`], [`PowerLossProtection`] |
-//! | [`row`] | one published test: [`Row`] |
-//! | [`mod@file`] | the TOML form of a drive, one file each under `drives/` |
-//! | [`model`] | what a modelled drive is made of, as data |
-//! | [`mod@models`] | the built-in ones, one file each under `models/` |
-//! | [`names`] | finding a drive or model by its name, and what to offer when there is none |
+//! | [`drive`] | drives: [`Drive`], [`Class`], [`PowerLossProtection`] |
+//! | [`row`] | published tests: [`Row`] |
+//! | [`mod@file`] | the TOML format of a drive, one file each under `drives/` |
+//! | [`model`] | the parameters of a modelled drive |
+//! | [`mod@models`] | the built-in models, one file each under `models/` |
+//! | [`names`] | finding a drive or model by name, with suggestions for unknown names |
 //!
-//! To add a drive, write `drives/NAME.toml` as its neighbours are written and name it in [`mod@file`]'s list; a test holds the
-//! list to the folder.
+//! To add a drive, write `drives/NAME.toml` in the style of the others and name it in the list in
+//! [`mod@file`]; a test compares the list with the folder.
 //!
 //! ```
 //! let drive = catalogue::find("samsung-980-1tb")?;

@@ -1,8 +1,9 @@
-//! What a modelled drive is made of, as data.
+//! The parameters of a modelled drive.
 //!
-//! One file a model, `models/NAME.toml`, in which each number says what it is in the drive and not what comes out of it: latencies of a
-//! commit, write amplification and slow-downs follow from these by simulation (crate `simdrive`), and are never written here. Times are in
-//! microseconds, speeds in MB/s (10^6 bytes, as datasheets print them), sizes as `"4 KiB"`.
+//! Each model has a file, `models/NAME.toml`, in which every number is a property of the drive and
+//! never a result: the latency of a commit, write amplification and slow-downs follow from these
+//! numbers by simulation (crate `simdrive`). Times are in microseconds, speeds in MB/s (10^6 bytes,
+//! as datasheets print them), sizes are written as `"4 KiB"`.
 
 use serde::{Deserialize, Serialize};
 use workload::ByteSize;
@@ -13,38 +14,42 @@ use crate::drive::Class;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// The name that commands take: `sim:NAME`. A published drive's model has the name of its catalogue entry.
+    /// The name that commands accept: `sim:NAME`. The model of a published drive has the name of
+    /// its catalogue entry.
     pub model: String,
-    /// The name as people read it.
+    /// The name shown to users.
     pub label: String,
-    /// What kind of drive it is.
+    /// The kind of drive, and the market it is made for.
     pub class: Class,
-    /// What the parameters rest on: the rows that they were fitted to, or for a generic model the ranges that they were taken from.
+    /// The basis of the parameters: the rows they were fitted to, or for a generic model the ranges
+    /// they were taken from.
     pub basis: String,
-    /// The published drive whose rows the parameters were fitted to; none for a generic model.
+    /// The published drive whose rows the parameters were fitted to; `None` for a generic model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitted_to: Option<String>,
-    /// The way from an application to the drive.
+    /// The path from an application to the drive.
     #[serde(default)]
     pub host: Host,
-    /// The drive.
+    /// The drive, or several as an array.
     pub drive: Parameters,
 }
 
-/// The software above the drive.
+/// The software between application and drive.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Host {
     /// The filesystem that holds the test file, or none for a raw block device.
     pub filesystem: Filesystem,
-    /// Processor time of a read or write on its way in and out of the kernel.
+    /// Processor time of a read or write on its way into and out of the kernel.
     pub call_us: f64,
-    /// Processor time of a sync call that finds nothing to do.
+    /// Processor time of a sync call that has nothing to do.
     pub sync_us: f64,
-    /// The largest request that the kernel sends (`queue/max_sectors_kb`); larger ones leave in pieces, together.
+    /// The largest request that the kernel sends (`queue/max_sectors_kb`); larger ones are split,
+    /// and their parts sent together.
     pub request_most: Bytes,
-    /// How often the clock of file times ticks. A write moves a file's time only when the clock has ticked since the last one, and `fsync` has metadata
-    /// to write only then (`ktime_get_coarse_real_ts64`, 1000 Hz in current distributions).
+    /// Resolution of the clock for file times. A write changes a file's time only when the clock
+    /// has ticked since the last one, and `fsync` has metadata to write only then
+    /// (`ktime_get_coarse_real_ts64`, 1000 Hz in current distributions).
     pub tick_us: f64,
 }
 
@@ -60,18 +65,18 @@ impl Default for Host {
     }
 }
 
-/// What lies between an application and the block device.
+/// The filesystem between an application and the block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Filesystem {
-    /// Nothing: a raw block device.
+    /// No filesystem: a raw block device.
     None,
     /// ext4 with an ordered journal, as distributions mount it.
     Ext4,
 }
 
 impl Filesystem {
-    /// As targets write it.
+    /// The name in target strings.
     pub const fn name(self) -> &'static str {
         match self {
             Filesystem::None => "none",
@@ -80,19 +85,19 @@ impl Filesystem {
     }
 }
 
-/// A drive's parameters, by how it works.
+/// The parameters of a drive, by its technology.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Parameters {
-    /// Flash behind a page-mapping translation layer.
+    /// Flash with a page-mapping translation layer.
     SolidState(SolidState),
     /// A rotating disk.
     Disk(Disk),
-    /// Flash behind a translation layer that maps whole erase blocks: a USB stick or memory card.
+    /// Flash whose translation layer maps whole erase blocks: a USB stick or memory card.
     Stick(Stick),
-    /// A volume that a cloud serves: latency, a share of a network, a limit.
+    /// A volume served by a cloud: latency, a share of a network, a limit.
     Volume(Volume),
-    /// Several drives as one.
+    /// Several drives combined.
     Array(Array),
 }
 
@@ -102,33 +107,33 @@ pub enum Parameters {
 pub struct SolidState {
     /// Capacity as sold.
     pub capacity_gb: f64,
-    /// How it is attached.
+    /// The connection to the host.
     pub link: Link,
-    /// Where writes wait for the flash.
+    /// The cache in which writes wait for the flash.
     pub cache: Cache,
-    /// What FLUSH CACHE does.
+    /// The behaviour of FLUSH CACHE.
     pub flush: Flush,
-    /// What a write with forced unit access does.
+    /// The behaviour of a write with forced unit access.
     pub fua: Fua,
-    /// The medium.
+    /// The flash memory.
     pub flash: Flash,
 }
 
-/// The way between host and drive.
+/// The connection between host and drive.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// Commands that the drive takes at once: 32 with SATA's native queueing, thousands with NVMe.
+    /// Maximum number of commands in the drive: 32 with SATA's NCQ, thousands with NVMe.
     pub queue_depth: u32,
-    /// What the link carries.
+    /// Throughput of the link.
     pub mb_per_s: f64,
-    /// Whether it carries both ways at once, as PCI Express does and SATA does not.
+    /// True if it carries both directions at once, as PCI Express does and SATA does not.
     pub full_duplex: bool,
-    /// How long each command keeps the controller from others.
+    /// Time for which each command occupies the controller.
     pub command_us: f64,
-    /// What a write's way takes beyond that, when it can overlap with others.
+    /// Additional time of a write that can overlap with other commands.
     pub write_us: f64,
-    /// What a read's way takes beyond command and flash, when it can overlap with others.
+    /// Additional time of a read, beyond command and flash, that can overlap with other commands.
     pub read_us: f64,
 }
 
@@ -136,38 +141,40 @@ pub struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
-    /// Bytes of writes that wait for the flash.
+    /// Bytes of writes that can wait for the flash.
     pub size: Bytes,
-    /// Whether capacitors write it out when power fails.
+    /// True if capacitors write the cache out on power loss.
     pub protected: bool,
-    /// Whether the drive tells the host that its cache is volatile. Protected drives on NVMe say no, so that no flush is sent; those on SATA mostly say yes.
+    /// True if the drive reports a volatile cache to the host. Protected NVMe drives do not, so no
+    /// flush is sent; protected SATA drives mostly do.
     pub told_volatile: bool,
 }
 
-/// FLUSH CACHE.
+/// The costs of FLUSH CACHE.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flush {
-    /// The command's own round trip, also when nothing waits to be written.
+    /// Round trip of the command, even when nothing waits to be written.
     pub command_us: f64,
-    /// What it waits for.
+    /// The data that must be on the flash before it completes.
     pub waits_for: WaitsFor,
-    /// Writing the journal of the mapping table, where it waits for that.
+    /// Time to write the journal of the mapping table, if the flush waits for that.
     #[serde(default)]
     pub journal_us: f64,
-    /// Each further page of the mapping table that was changed, where it waits for that.
+    /// Time for each further changed page of the mapping table, if the flush waits for that.
     #[serde(default)]
     pub map_page_us: f64,
-    /// Whether it waits for all other commands and keeps them waiting, as SATA's FLUSH CACHE does, which cannot be queued.
+    /// True if it waits for all other commands and blocks them meanwhile, as SATA's FLUSH CACHE
+    /// does, which cannot be queued.
     #[serde(default)]
     pub drains_queue: bool,
 }
 
-/// What a flush waits for.
+/// The data that a flush waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitsFor {
-    /// Nothing: the cache is protected.
+    /// Nothing, because the cache is protected.
     Nothing,
     /// The data in the cache.
     Data,
@@ -175,25 +182,26 @@ pub enum WaitsFor {
     Map,
 }
 
-/// A write with forced unit access.
+/// The implementation of writes with forced unit access.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "how", deny_unknown_fields)]
 pub enum Fua {
-    /// The drive has none: the host sends a flush after the write. Linux's default for SATA.
+    /// Not supported: the host sends a flush after the write. Linux's default for SATA.
     Absent,
-    /// Taken into the protected cache like any write.
+    /// Stored in the protected cache like any write.
     Cached {
-        /// How much longer than a plain write it keeps the controller.
+        /// Additional time for which it occupies the controller, compared with a plain write.
         extra_us: f64,
     },
-    /// Acknowledged when it is in the flash. In single-bit flash a page describes itself; elsewhere the mapping journal is written, too, if `journal` says so.
+    /// Acknowledged when it is in the flash. In the SLC cache a page describes itself; elsewhere
+    /// the mapping journal is written, too, depending on `journal`.
     Programmed {
-        /// What it takes more than a plain write and the flash.
+        /// Additional time, beyond a plain write and the flash.
         extra_us: f64,
-        /// Whether it waits for the mapping journal, too.
+        /// When it also waits for the mapping journal.
         journal: Journalled,
     },
-    /// Taken into the volatile cache and called safe.
+    /// A lie: stored in the volatile cache and reported as durable.
     Ignored,
 }
 
@@ -201,11 +209,11 @@ pub enum Fua {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Journalled {
-    /// Never: pages describe themselves.
+    /// Never, because pages describe themselves.
     Never,
-    /// Only where it goes to multi-bit flash directly.
+    /// Only if it goes to multi-bit flash directly.
     MultiBit,
-    /// Always.
+    /// For every such write.
     Always,
 }
 
@@ -213,40 +221,41 @@ pub enum Journalled {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flash {
-    /// Dies that work side by side.
+    /// Number of dies that work in parallel.
     pub dies: u32,
-    /// Channels that the dies share.
+    /// Number of channels that the dies share.
     pub channels: u32,
-    /// What one channel carries.
+    /// Throughput of one channel.
     pub channel_mb_per_s: f64,
     /// Bytes that one die programs at once: all planes, all bits of a word line.
     pub program: Bytes,
-    /// Time of one program.
+    /// Time of one program operation.
     pub program_us: f64,
-    /// Time to read a page out of the cells.
+    /// Time to read a page from the cells.
     pub read_us: f64,
     /// Time to erase a block.
     pub erase_us: f64,
-    /// Programs that fill an erase block.
+    /// Number of programs that fill an erase block.
     pub programs_per_block: u32,
-    /// Flash beyond the capacity, as a share of it.
+    /// Over-provisioning: flash beyond the capacity, as a share of it.
     pub spare_percent: f64,
-    /// The part that is written one bit a cell and folded into the rest later.
+    /// The SLC cache: flash written one bit per cell, and folded into the rest later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc: Option<Slc>,
 }
 
-/// Flash written one bit a cell: fast, and short.
+/// The SLC cache: flash written one bit per cell, fast and small.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slc {
-    /// How much fits, when it is empty.
+    /// Capacity when it is empty.
     pub size: Bytes,
-    /// How much of it is empty when a measurement begins: all in a new drive, little in one that is used hard.
+    /// The share that is empty when a measurement begins: all of it in a new drive, little in one
+    /// that is used heavily.
     pub free: Bytes,
     /// Bytes that one die programs at once.
     pub program: Bytes,
-    /// Time of one program.
+    /// Time of one program operation.
     pub program_us: f64,
 }
 
@@ -256,27 +265,27 @@ pub struct Slc {
 pub struct Disk {
     /// Capacity as sold.
     pub capacity_gb: f64,
-    /// Turns a minute.
+    /// Revolutions per minute.
     pub rpm: f64,
     /// Seek to the next track.
     pub seek_track_us: f64,
-    /// Mean seek between random places.
+    /// Mean seek between random positions.
     pub seek_mean_us: f64,
-    /// What a write waits longer than a read until the head is still.
+    /// Additional settling time of the head for a write, compared with a read.
     pub write_settle_us: f64,
-    /// Speed at the outer edge.
+    /// Throughput at the outer edge.
     pub outer_mb_per_s: f64,
-    /// Speed at the inner edge.
+    /// Throughput at the inner edge.
     pub inner_mb_per_s: f64,
-    /// Electronics of each command.
+    /// Electronics overhead per command.
     pub command_us: f64,
-    /// What the link carries.
+    /// Throughput of the link.
     pub link_mb_per_s: f64,
-    /// Commands that the drive takes at once.
+    /// Maximum number of commands in the drive.
     pub queue_depth: u32,
-    /// Bytes of writes that wait for the medium while the write cache is on.
+    /// Bytes of writes that can wait for the medium while the write cache is on.
     pub cache: Bytes,
-    /// Whether the write cache is on as shipped.
+    /// True if the write cache is on by default.
     pub cache_on: bool,
 }
 
@@ -288,47 +297,49 @@ pub struct Stick {
     pub capacity_gb: f64,
     /// The block that the translation layer maps: an allocation unit.
     pub block: Bytes,
-    /// Blocks that can be written to at once.
+    /// Number of blocks that can be written to at once.
     pub open_blocks: u32,
-    /// Each command's round trip.
+    /// Round trip of each command.
     pub command_us: f64,
-    /// Writing into an open block.
+    /// Throughput of writes into an open block.
     pub write_mb_per_s: f64,
-    /// Reading.
+    /// Throughput of reads.
     pub read_mb_per_s: f64,
-    /// Copying what was not overwritten when a block is closed.
+    /// Throughput of copying what was not overwritten when a block is closed.
     pub copy_mb_per_s: f64,
-    /// Erasing a block.
+    /// Time to erase a block.
     pub erase_us: f64,
 }
 
-/// A cloud's volume, or local drive behind a cloud's limits.
+/// A cloud volume, or a local drive with limits set by the cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Volume {
-    /// Capacity.
+    /// Size of the volume.
     pub capacity_gb: f64,
-    /// Commands that it takes at once.
+    /// Maximum number of commands in the volume.
     pub queue_depth: u32,
-    /// A small write's round trip.
+    /// Round trip of a small write.
     pub write_us: f64,
-    /// A small read's round trip.
+    /// Round trip of a small read.
     pub read_us: f64,
-    /// The unit in which it is spread over servers: a command's units travel side by side.
+    /// The unit in which the volume is spread over servers: the units of a command travel in
+    /// parallel.
     pub unit: Bytes,
-    /// Speed of one unit on its way.
+    /// Throughput of one unit.
     pub unit_mb_per_s: f64,
-    /// Speed of all together.
+    /// Throughput of all units together.
     pub link_mb_per_s: f64,
-    /// What it may write for long, by contract; commands above that wait.
+    /// Sustained throughput by contract; commands above it wait.
     pub sustained_mb_per_s: f64,
-    /// Commands a second, by contract.
+    /// Commands per second by contract.
     pub iops_most: f64,
-    /// Bytes that may run ahead of the contract.
+    /// Bytes that may exceed the contract in a burst.
     pub burst: Bytes,
-    /// A flush's round trip; it waits for what runs ahead of the contract, too.
+    /// Round trip of a flush; it also waits for bytes in excess of the contract.
     pub flush_us: f64,
-    /// Whether it takes writes with forced unit access, as NVMe does and virtio-blk does not: there the host sends a flush after the write.
+    /// True if it supports writes with forced unit access, as NVMe does and virtio-blk does not:
+    /// there the host sends a flush after the write.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub fua: bool,
 }
@@ -342,39 +353,39 @@ const fn is_yes(value: &bool) -> bool {
     *value
 }
 
-/// Several drives as one.
+/// Several drives combined into one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Array {
-    /// How they share the work.
+    /// The distribution of data over the members.
     pub level: Level,
-    /// How many.
+    /// Number of members.
     pub members: u32,
-    /// What lies on one member before the next one follows.
+    /// Bytes on one member before the next one follows.
     pub chunk: Bytes,
-    /// Whether stripes are written to a journal first, so that a power cut leaves none half changed.
+    /// True if stripes are written to a journal first, so a power loss leaves none half changed.
     #[serde(default)]
     pub journal: bool,
-    /// Each of them.
+    /// The drive that each member is.
     pub member: Box<Parameters>,
 }
 
-/// How the drives of an array share the work.
+/// A RAID level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Each holds a part.
+    /// Striping: each member holds a part.
     Raid0,
-    /// Each holds everything.
+    /// Mirroring: each member holds everything.
     Raid1,
-    /// Each holds a part, and one part more holds their parity.
+    /// Striping with the space of one member for parity.
     Raid5,
-    /// Each holds a part, and two parts more hold parity.
+    /// Striping with the space of two members for parity.
     Raid6,
 }
 
 impl Level {
-    /// As targets write it.
+    /// The name in target strings.
     pub const fn number(self) -> u32 {
         match self {
             Level::Raid0 => 0,
@@ -385,7 +396,7 @@ impl Level {
     }
 }
 
-/// A size in a model's file, written `"4 KiB"`.
+/// A size in a model's file, written as `"4 KiB"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Bytes(pub u64);

@@ -1,4 +1,4 @@
-//! The models that are built in: each drive of the catalogue, and one of each class.
+//! The built-in models: one for each drive of the catalogue, and one for each class.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ macro_rules! embedded {
     ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../models/", $name, ".toml")))),*] };
 }
 
-/// Every file of `models/`: its name and its text.
+/// The name and the text of every file in `models/`.
 const FILES: &[(&str, &str)] = embedded![
     "cloud-volume",
     "consumer-nvme",
@@ -32,27 +32,27 @@ const FILES: &[(&str, &str)] = embedded![
 ];
 
 static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
-    // The files are part of the program: a bad one is a bug, and a test reads each.
+    // The files are part of the program: an invalid one is a bug, and a test reads each.
     FILES
         .iter()
         .map(|(name, text)| parse(text).unwrap_or_else(|error| panic!("the embedded models/{name}.toml: {error}")))
         .collect()
 });
 
-/// Every built-in model.
+/// All built-in models.
 pub fn models() -> &'static [Model] {
     &MODELS
 }
 
-/// The text of a built-in model, comments and all.
+/// The text of a built-in model, including comments.
 pub fn model_text(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
 }
 
-/// Reads a model's file.
+/// Parses a model's file.
 ///
 /// # Errors
-/// When it is not of the form that [`crate::model`] describes.
+/// If it does not have the format that [`crate::model`] describes.
 pub fn parse(text: &str) -> Result<Model, toml::de::Error> {
     toml::from_str(text)
 }

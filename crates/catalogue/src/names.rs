@@ -1,46 +1,45 @@
-//! Finding a drive or a model by its name.
+//! Finding a drive or a model by name.
 
 use crate::drive::Drive;
 use crate::file::drives;
 use crate::model::Model;
 use crate::models::models;
 
-/// The catalogue has no drive of that name.
+/// No drive of the catalogue has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the catalogue has no drive called `{name}`{}; `flushmark catalogue` lists them all", offer(.nearest))]
+#[error("unknown drive `{name}`{}; run `flushmark catalogue` for a list", suggestion(.nearest))]
 pub struct NoSuchDrive {
-    /// What was asked for.
+    /// The unknown name.
     pub name: String,
-    /// Names that may have been meant, the likeliest first; at most three.
+    /// Similar names, the most likely first; at most three.
     pub nearest: Vec<&'static str>,
 }
 
-/// There is no model of that name.
+/// No built-in model has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no model called `{name}`{}; `flushmark models` lists them all", offer(.nearest))]
+#[error("unknown model `{name}`{}; run `flushmark models` for a list", suggestion(.nearest))]
 pub struct NoSuchModel {
-    /// What was asked for.
+    /// The unknown name.
     pub name: String,
-    /// Names that may have been meant, the likeliest first; at most three.
+    /// Similar names, the most likely first; at most three.
     pub nearest: Vec<&'static str>,
 }
 
-/// Names offered at most.
-const OFFERED_MAX: usize = 3;
+const SUGGESTIONS_MAX: usize = 3;
 
-fn offer(nearest: &[&str]) -> String {
+fn suggestion(nearest: &[&str]) -> String {
     let quoted: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
         None => String::new(),
-        Some((only, [])) => format!(", but {only}"),
-        Some((last, others)) => format!(", but {} and {last}", others.join(", ")),
+        Some((only, [])) => format!(" (did you mean {only}?)"),
+        Some((last, others)) => format!(" (did you mean {} or {last}?)", others.join(", ")),
     }
 }
 
-/// The drive of that name, in upper or lower case.
+/// The drive with this name; letter case is ignored.
 ///
 /// # Errors
-/// When there is none; the error offers names that are near.
+/// If there is none; the error suggests similar names.
 pub fn find(name: &str) -> Result<&'static Drive, NoSuchDrive> {
     let wanted = name.trim().to_lowercase();
     drives().iter().find(|drive| drive.name == wanted).ok_or_else(|| {
@@ -49,10 +48,10 @@ pub fn find(name: &str) -> Result<&'static Drive, NoSuchDrive> {
     })
 }
 
-/// The model of that name, in upper or lower case.
+/// The model with this name; letter case is ignored.
 ///
 /// # Errors
-/// When there is none; the error offers names that are near.
+/// If there is none; the error suggests similar names.
 pub fn find_model(name: &str) -> Result<&'static Model, NoSuchModel> {
     let wanted = name.trim().to_lowercase();
     models().iter().find(|model| model.model == wanted).ok_or_else(|| {
@@ -61,26 +60,28 @@ pub fn find_model(name: &str) -> Result<&'static Model, NoSuchModel> {
     })
 }
 
-/// Names that contain what was asked for, else names that a few slips of the finger lead to.
+/// Names that contain `name`, otherwise names within a few typing mistakes of it.
 fn nearest(wanted: &str, names: &[&'static str]) -> Vec<&'static str> {
     let names = || names.iter().copied();
     let containing: Vec<_> = names().filter(|name| !wanted.is_empty() && name.contains(wanted)).collect();
     if !containing.is_empty() {
-        return containing.into_iter().take(OFFERED_MAX).collect();
+        return containing.into_iter().take(SUGGESTIONS_MAX).collect();
     }
-    // One slip in three letters still looks like the name that was meant.
+    // One mistake in three letters still resembles the intended name.
     let mut near: Vec<_> = names()
         .map(|name| (edit_distance(wanted, name), name))
         .filter(|(distance, name)| distance * 3 <= name.len())
         .collect();
     near.sort_unstable();
-    near.into_iter().map(|(_, name)| name).take(OFFERED_MAX).collect()
+    near.into_iter().map(|(_, name)| name).take(SUGGESTIONS_MAX).collect()
 }
 
-/// Letters to insert, remove or replace to get from one word to the other (Levenshtein).
+/// Number of letters to insert, remove or replace to turn one word into the other (Levenshtein
+/// distance).
 fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
-    // `row[i]` is the distance from what has been read of `from` to the first `i` letters of `to`.
+    // `row[i]` is the distance from the part of `from` read so far to the first `i` letters of
+    // `to`.
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (read, letter) in from.chars().enumerate() {
         let mut diagonal = row[0];
@@ -111,21 +112,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_reads() {
-        let told = |name: &str| find(name).unwrap_err().to_string();
-        insta::assert_snapshot!(told("samsung-908-1tb"), @"the catalogue has no drive called `samsung-908-1tb`, but `samsung-980-1tb`; `flushmark catalogue` lists them all");
-        insta::assert_snapshot!(told("pm9a3"), @"the catalogue has no drive called `pm9a3`, but `samsung-pm9a3-ext4`; `flushmark catalogue` lists them all");
-        insta::assert_snapshot!(told("micron"), @"the catalogue has no drive called `micron`, but `micron-5100-eco-960gb`; `flushmark catalogue` lists them all");
-        insta::assert_snapshot!(told("floppy"), @"the catalogue has no drive called `floppy`; `flushmark catalogue` lists them all");
-        insta::assert_snapshot!(told(""), @"the catalogue has no drive called ``; `flushmark catalogue` lists them all");
-        insta::assert_snapshot!(told("gcp"), @"the catalogue has no drive called `gcp`, but `gcp-hyperdisk-balanced-1tb-ext4` and `gcp-local-nvme-x2-raid0-ext4`; `flushmark catalogue` lists them all");
+    fn messages() {
+        let message = |name: &str| find(name).unwrap_err().to_string();
+        insta::assert_snapshot!(message("samsung-908-1tb"), @"unknown drive `samsung-908-1tb` (did you mean `samsung-980-1tb`?); run `flushmark catalogue` for a list");
+        insta::assert_snapshot!(message("pm9a3"), @"unknown drive `pm9a3` (did you mean `samsung-pm9a3-ext4`?); run `flushmark catalogue` for a list");
+        insta::assert_snapshot!(message("micron"), @"unknown drive `micron` (did you mean `micron-5100-eco-960gb`?); run `flushmark catalogue` for a list");
+        insta::assert_snapshot!(message("floppy"), @"unknown drive `floppy`; run `flushmark catalogue` for a list");
+        insta::assert_snapshot!(message(""), @"unknown drive ``; run `flushmark catalogue` for a list");
+        insta::assert_snapshot!(message("gcp"), @"unknown drive `gcp` (did you mean `gcp-hyperdisk-balanced-1tb-ext4` or `gcp-local-nvme-x2-raid0-ext4`?); run `flushmark catalogue` for a list");
     }
 
     proptest::proptest! {
         #[test]
-        fn any_name_is_found_or_answered(name in "\\PC{0,40}") {
+        fn any_name_is_found_or_gets_suggestions(name in "\\PC{0,40}") {
             if let Err(error) = find(&name) {
-                proptest::prop_assert!(error.nearest.len() <= OFFERED_MAX);
+                proptest::prop_assert!(error.nearest.len() <= SUGGESTIONS_MAX);
             }
         }
 

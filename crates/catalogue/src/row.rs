@@ -3,49 +3,51 @@
 use serde::{Deserialize, Serialize};
 use workload::{Pattern, SyncMethod};
 
-/// One test's published figures. What the source does not give is `None`; a mean is what most sources give, none gives
-/// percentiles.
+/// The published figures of one test. What the source does not give is `None`. Most sources give
+/// means, none gives percentiles.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// The source's name for the table that it stands in.
+    /// The source's name for the table that contains it.
     pub workload: String,
-    /// Which block comes next.
+    /// Order of the accesses.
     pub pattern: Pattern,
-    /// Bytes of one read or write.
+    /// Bytes per read or write.
     pub block_bytes: u64,
-    /// I/Os that each job kept in flight.
+    /// I/Os in flight per job.
     pub depth: u32,
-    /// Independent submitters.
+    /// Number of concurrent submitters.
     pub jobs: u32,
-    /// How writes were made durable.
+    /// The method that made writes durable.
     pub sync: PublishedSync,
-    /// One sync after this many writes; `None` where nothing was synced.
+    /// Number of writes per sync; `None` if nothing was synced.
     pub sync_every: Option<u32>,
-    /// The drive's volatile write cache.
+    /// State of the drive's volatile write cache.
     pub write_cache: WriteCache,
     /// Operations per second.
     pub iops: Option<f64>,
-    /// Data moved per second.
+    /// Throughput.
     pub mib_per_s: Option<f64>,
-    /// Mean latency of the write; in a flush table (`diskinfo -S`) the flush is inside it.
+    /// Mean latency of the write, in microseconds; in a flush table (`diskinfo -S`) it includes the
+    /// flush.
     pub write_us: Option<f64>,
-    /// Mean latency of the sync call that followed it.
+    /// Mean latency of the sync call after it, in microseconds.
     pub sync_us: Option<f64>,
 }
 
-/// How a published test made its writes durable.
+/// The method by which a published test made its writes durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "&'static str")]
 pub enum PublishedSync {
-    /// One of the system's ways.
+    /// A sync method of the operating system.
     Method(SyncMethod),
-    /// A FLUSH CACHE command after each write, sent to the drive without a filesystem between (FreeBSD's `diskinfo -S`). An `fsync`
-    /// of a raw Linux block device is the same: write, wait, flush.
+    /// A FLUSH CACHE command after each write, sent to the drive without a filesystem in between
+    /// (FreeBSD's `diskinfo -S`). An `fsync` of a raw Linux block device is the same: write, wait,
+    /// flush.
     Flush,
 }
 
 impl PublishedSync {
-    /// The name in data files: a sync method's name, or `flush`.
+    /// The name in data files: that of a sync method, or `flush`.
     pub const fn name(self) -> &'static str {
         match self {
             PublishedSync::Method(method) => method.name(),
@@ -53,7 +55,7 @@ impl PublishedSync {
         }
     }
 
-    /// The way of that name, or `None`.
+    /// The method with this name, if any.
     pub fn from_name(name: &str) -> Option<PublishedSync> {
         match name {
             "flush" => Some(PublishedSync::Flush),
@@ -61,7 +63,7 @@ impl PublishedSync {
         }
     }
 
-    /// Whether anything was made durable.
+    /// False only for [`SyncMethod::None`].
     pub const fn is_durable(self) -> bool {
         match self {
             PublishedSync::Method(method) => method.is_durable(),
@@ -76,15 +78,15 @@ impl From<PublishedSync> for &'static str {
     }
 }
 
-/// The drive's volatile write cache in a published test.
+/// State of the drive's volatile write cache in a published test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteCache {
-    /// Switched on.
+    /// Switched on by the tester.
     On,
-    /// Switched off: each write goes to the medium, or on a drive with protected cache is known to be safe there.
+    /// Switched off: each write goes to the medium, or to a protected cache.
     Off,
-    /// As shipped, and nobody said which.
+    /// As shipped; the source does not say which.
     Default,
 }
 
@@ -100,12 +102,14 @@ impl WriteCache {
 }
 
 impl Row {
-    /// Mean time of one commit (a write together with what makes it durable), or `None` where the row does not tell: reads, nothing
-    /// synced, several writes a sync, or several in flight at once, where a rate no longer tells how long one takes.
+    /// Mean time of one commit (a write together with what makes it durable), in microseconds.
+    /// `None` if the row does not determine it: reads, nothing synced, several writes per sync, or
+    /// several in flight at once, where a rate does not show how long one takes.
     ///
-    /// Taken from the rate, `1e6 / iops`: with one commit in flight nothing else fits between two of them. The sum of the published
-    /// write and sync latencies only where no rate is given, because fio's two overlap at depth 1 with libaio (23.5 + 20.4 µs
-    /// beside 36 600 commits a second, which leaves 27.3 µs for each).
+    /// Computed from the rate, `1e6 / iops`: with one commit in flight nothing else fits between
+    /// two of them. The sum of the published write and sync latencies is used only where no rate is
+    /// given, because fio's two overlap at depth 1 with libaio (23.5 + 20.4 µs at 36 600 commits a
+    /// second, which leaves 27.3 µs for each).
     pub fn commit_us(&self) -> Option<f64> {
         let one_at_a_time = self.depth == 1 && self.jobs == 1 && self.sync_every == Some(1);
         if !(one_at_a_time && self.pattern.writes() && !self.pattern.is_mixed() && self.sync.is_durable()) {
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_tells_no_commit_time_gives_none() {
+    fn rows_that_do_not_determine_a_commit_time_have_none() {
         for other in [
             Row { depth: 32, ..row() },
             Row { jobs: 2, ..row() },

@@ -104,5 +104,5 @@ fn what_keeps_a_model_from_being_made() {
     assert_eq!(nothing.code, Some(4));
     insta::assert_snapshot!(nothing.stderr.trim_end(), @"flushmark: cannot read /no/such/result.json: No such file or directory (os error 2)");
     std::fs::write(&path, document.to_string()).unwrap();
-    insta::assert_snapshot!(run(&["fit", &path, "--like", "comsumer-nvme"]).said(&path, "FILE"), @"flushmark: there is no model called `comsumer-nvme`, but `consumer-nvme`; `flushmark models` lists them all");
+    insta::assert_snapshot!(run(&["fit", &path, "--like", "comsumer-nvme"]).said(&path, "FILE"), @"flushmark: unknown model `comsumer-nvme` (did you mean `consumer-nvme`?); run `flushmark models` for a list");
 }

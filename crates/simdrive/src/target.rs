@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn refusals() {
         let error = |given| machine(given).unwrap_err();
-        insta::assert_snapshot!(error("sim:micron-5100"), @"there is no model called `micron-5100`, but `micron-5100-eco-960gb`; `flushmark models` lists them all");
-        insta::assert_snapshot!(error("sim:"), @"there is no model called ``; `flushmark models` lists them all");
+        insta::assert_snapshot!(error("sim:micron-5100"), @"unknown model `micron-5100` (did you mean `micron-5100-eco-960gb`?); run `flushmark models` for a list");
+        insta::assert_snapshot!(error("sim:"), @"unknown model ``; run `flushmark models` for a list");
         insta::assert_snapshot!(error("sim:samsung-980-1tb,cache=off"), @"`cache` is no setting of a model; settings are write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, members=N, chunk=SIZE, journal=on|off");
         insta::assert_snapshot!(error("sim:samsung-980-1tb,write-cache=maybe"), @"`write-cache=maybe` does not read as on or off");
         insta::assert_snapshot!(error("sim:samsung-980-1tb,seed=-1"), @"`seed=-1` does not read as a whole number");

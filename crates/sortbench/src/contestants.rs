@@ -1,13 +1,16 @@
-//! Everything that sorts byte strings in the comparison, behind one signature.
+//! The sorts of byte strings that are compared, with a common signature.
 //!
-//! The peers are std's two sorts, the published crates that sort byte strings by more than comparisons, and Arrow's two ways. Looked at and left out:
+//! The peers are std's two sorts, the published crates that sort byte strings by more than
+//! comparisons, and Arrow's two ways. Considered and left out:
 //!
-//! - `rdst`, `voracious_radix_sort`, `radsort`, `rdxsort`: they sort numbers and arrays of a fixed length, which they move about whole; none takes keys of any length
-//!   by reference.
-//! - `glidesort`: a comparison sort for every type. What it does for byte strings std's sorts, which came after it, do as well.
-//! - `algorithms_fourth`: a textbook's exercises, for `&str` alone.
+//! - `rdst`, `voracious_radix_sort`, `radsort`, `rdxsort`: they sort numbers and arrays of a fixed
+//!   length, which they move as a whole; none accepts references to keys of any length.
+//! - `glidesort`: a comparison sort for any type. What it does for byte strings, std's newer sorts
+//!   do as well.
+//! - `algorithms_fourth`: exercises from a textbook, only for `&str`.
 //! - `stringsort`: sorts the characters within one string.
-//! - `lazysort`: an iterator that sorts by comparisons as it goes; it gives no byte string a treatment of its own.
+//! - `lazysort`: an iterator that sorts lazily by comparisons, without any treatment specific to
+//!   byte strings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,51 +24,53 @@ use serde::{Deserialize, Serialize};
 use crate::reference;
 use crate::stopwatch::Stopwatch;
 
-/// Something that sorts.
+/// A sort in the comparison.
 #[derive(Debug)]
 pub struct Contestant {
     /// Its name in tables.
     pub name: &'static str,
-    /// What it is.
+    /// A description for users.
     pub what: &'static str,
-    /// What it is given.
+    /// The form of its input.
     pub input: Input,
     pub(crate) run: Run,
 }
 
-/// Where keys are. A sort is held against ours on what it is given itself: a column is read from its beginning to its end
-/// and only its order is put out, while slices lead anywhere and are moved.
+/// The form of the input. A sort is compared with ours on the same form: a column is read
+/// sequentially and only its order is returned, while slices point anywhere and are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
-    /// Slices of keys, in an order that is not that of memory; they are put in order themselves.
+    /// Slices of keys, in an order unrelated to memory; the slices themselves are sorted.
     Slices,
-    /// An Arrow column: the keys lie in the order of their rows, and the sorted rows' numbers are wanted.
+    /// An Arrow column: keys are in the order of their rows, and the result is the sorted row
+    /// numbers.
     Column,
 }
 
-/// What takes its own copy of the keys outside the timed part and gives them back in order.
+/// Copies the keys outside the timed part and returns them sorted.
 pub(crate) type Run = for<'k> fn(&[&'k [u8]], &mut Stopwatch) -> Vec<&'k [u8]>;
 
-/// afsort goes down one level of recursion for each byte that keys share.
+/// afsort recurses one level for each byte that keys share.
 const STACK_BYTES: usize = 256 << 20;
 
 impl Contestant {
-    /// Whichever has that name.
+    /// The contestant with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::all().chain([&IDLE]).find(|contestant| contestant.name == name)
     }
 
-    /// Ours, then the peers.
+    /// Our sort, then its peers.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         [&OURS, &OURS_ON_A_COLUMN].into_iter().chain(&PEERS)
     }
 
-    /// The keys in order, and the time that the sort took. It gets a copy of its own, and a thread with stack enough for the worst of them.
+    /// The sorted keys, and the time that the sort took. It runs on a copy, in a thread with enough
+    /// stack for the deepest recursion.
     ///
     /// # Panics
     ///
-    /// If the contestant does, or no thread can be had.
+    /// If the contestant panics, or its thread cannot be started.
     pub fn sort<'k>(&self, keys: &[&'k [u8]]) -> (Vec<&'k [u8]>, Duration) {
         std::thread::scope(|scope| {
             let sort = || {
@@ -74,13 +79,14 @@ impl Contestant {
                 (sorted, watch.elapsed())
             };
             let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, sort);
-            let thread = thread.expect("a thread for a contestant");
+            let thread = thread.expect("failed to start a contestant's thread");
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 }
 
-/// Copies and sorts nothing: what every contestant's process does beside its sort, for tools that count over a whole process.
+/// Copies without sorting: the part of a process that is not the sort, for tools that count over a
+/// whole process.
 pub const IDLE: Contestant = Contestant {
     name: "none",
     what: "only the copy",
@@ -88,7 +94,7 @@ pub const IDLE: Contestant = Contestant {
     run: |keys, watch| in_place(keys, watch, |_| ()),
 };
 
-/// The sort that all this is about.
+/// Our sort.
 pub const OURS: Contestant = Contestant {
     name: "prefixsort",
     what: "ours",
@@ -96,7 +102,7 @@ pub const OURS: Contestant = Contestant {
     run: |keys, watch| in_place(keys, watch, prefixsort::sort),
 };
 
-/// The same sort on what Arrow's are given.
+/// Our sort on Arrow's form of input.
 pub const OURS_ON_A_COLUMN: Contestant = Contestant {
     name: "ours-on-column",
     what: "ours, on Arrow's column",
@@ -109,15 +115,15 @@ pub const OURS_ON_A_COLUMN: Contestant = Contestant {
 };
 
 fn order_of(column: &LargeBinaryArray) -> Vec<u32> {
-    let rows = u32::try_from(column.len()).expect("rows that are numbered with 32 bits");
+    let rows = u32::try_from(column.len()).expect("row numbers exceed 32 bits");
     let mut order: Vec<u32> = (0..rows).collect();
     let key = |&row: &u32| column.value(row as usize);
-    // Without a way to cancel it ends.
+    // It cannot be cancelled, so it always completes.
     let _ = prefixsort::sort_in_arena(&mut order, key, Options::default(), &mut Scratch::default());
     order
 }
 
-/// Whom ours is compared to. std's `sort_unstable` comes first: every data set has a target against it.
+/// The peers. std's `sort_unstable` comes first: every data set has a target for it.
 pub const PEERS: [Contestant; 10] = [
     Contestant {
         name: STD_UNSTABLE,
@@ -181,7 +187,7 @@ pub const PEERS: [Contestant; 10] = [
     },
 ];
 
-/// The peer that has a target of its own.
+/// The peer with a separate target.
 pub const STD_UNSTABLE: &str = "std-unstable";
 
 fn in_place<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch, sort: impl FnOnce(&mut [&'k [u8]])) -> Vec<&'k [u8]> {
@@ -190,13 +196,14 @@ fn in_place<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch, sort: impl FnOnce(&mut
     keys
 }
 
-/// The column is there before, as it is in a program that uses Arrow; the rows are not.
+/// The column is built outside the timed part, as a program that uses Arrow has it anyway; the rows
+/// are built within it.
 fn arrow_row<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch) -> Vec<&'k [u8]> {
     let column: ArrayRef = Arc::new(column(keys));
     let order = watch.time(|| {
         let field = SortField::new(column.data_type().clone());
-        let converter = RowConverter::new(vec![field]).expect("a row format for binary columns");
-        let rows = converter.convert_columns(&[column]).expect("rows of a binary column");
+        let converter = RowConverter::new(vec![field]).expect("binary columns have a row format");
+        let rows = converter.convert_columns(&[column]).expect("a binary column converts to rows");
         let mut rows: Vec<_> = rows.iter().enumerate().collect();
         rows.sort_unstable_by_key(|&(_, row)| row);
         rows.into_iter().map(|(row, _)| row).collect::<Vec<_>>()
@@ -206,11 +213,12 @@ fn arrow_row<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch) -> Vec<&'k [u8]> {
 
 fn arrow_ord<'k>(keys: &[&'k [u8]], watch: &mut Stopwatch) -> Vec<&'k [u8]> {
     let column = column(keys);
-    let order = watch.time(|| arrow_ord::sort::sort_to_indices(&column, None, None).expect("the order of a column"));
+    let order =
+        watch.time(|| arrow_ord::sort::sort_to_indices(&column, None, None).expect("a binary column is sortable"));
     order.values().iter().map(|&row| keys[row as usize]).collect()
 }
 
-/// With offsets of 64 bits: ten million long keys are more than 2 GiB.
+/// With 64-bit offsets: ten million long keys are more than 2 GiB.
 fn column(keys: &[&[u8]]) -> LargeBinaryArray {
     LargeBinaryArray::from_iter_values(keys)
 }
@@ -222,7 +230,7 @@ mod tests {
     use super::*;
     use crate::data::{DATA_SETS, SEED};
 
-    /// Every contestant, over the same keys, against std's stable sort.
+    /// Every contestant sorts the same keys, and is compared with std's stable sort.
     fn all_sort(keys: &[&[u8]]) {
         let mut expected = keys.to_vec();
         expected.sort();
@@ -236,7 +244,7 @@ mod tests {
     fn every_data_set_is_sorted_by_all() {
         for set in &DATA_SETS {
             eprintln!("{}", set.name);
-            // More than any contestant's threshold between its small and its large way.
+            // Larger than any contestant's threshold for small inputs.
             for count in [0, 1, 2, 100, 20_000] {
                 all_sort(&set.keys(count, SEED).slices());
             }
@@ -252,7 +260,8 @@ mod tests {
         }
     }
 
-    /// Keys out of so few bytes that they are prefixes of one another, NULs and 0xFF among them, behind prefixes that cross a window or two.
+    /// Keys from so few byte values that they are prefixes of one another, NULs and 0xFF among
+    /// them, after prefixes that span one or two windows.
     fn key() -> impl Strategy<Value = Vec<u8>> {
         let byte = prop_oneof![Just(0u8), Just(0), Just(1), Just(b'a'), Just(0xff)];
         (prop_oneof![Just(0usize), Just(1), Just(7), Just(8), Just(20)], prop::collection::vec(byte, 0..20)).prop_map(

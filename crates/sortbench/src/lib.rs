@@ -1,4 +1,5 @@
-//! What the sort of byte strings is measured against: data sets out of a seed, peers, and references of the literature.
+//! The comparison for the sort of byte strings: data sets from a seed, peers, and reference
+//! algorithms from the literature.
 
 pub mod contestants;
 pub mod data;

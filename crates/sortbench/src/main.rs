@@ -1,4 +1,5 @@
-//! One measurement in a process of its own, which `cargo xtask versus sort` starts pinned to one processor. Results are JSON on standard output.
+//! One measurement in a separate process, which `cargo xtask versus sort` starts pinned to one
+//! processor. Prints results as JSON on stdout.
 
 use std::io::{BufWriter, Write as _};
 
@@ -18,49 +19,50 @@ struct Args {
 
 #[derive(Debug, clap::Args)]
 struct Input {
-    /// The data set
+    /// Name of the data set
     #[arg(long)]
     data: String,
-    /// How many keys
+    /// Number of keys
     #[arg(long, default_value_t = 1_000_000)]
     keys: usize,
-    /// What the keys are made from
+    /// Seed from which the keys are generated
     #[arg(long, default_value_t = SEED)]
     seed: u64,
 }
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Every contestant in turn, so many times over
+    /// Run every contestant in turn, this many times
     Compare {
         #[command(flatten)]
         input: Input,
         #[arg(long, default_value_t = 7)]
         repeat: usize,
-        /// Only these
+        /// Run only these contestants
         contestants: Vec<String>,
     },
-    /// The first hundredth out of the sorting iterator, beside the whole sort
+    /// Measure the first hundredth of the sorting iterator, and the whole sort
     First {
         #[command(flatten)]
         input: Input,
         #[arg(long, default_value_t = 7)]
         repeat: usize,
     },
-    /// One sort and nothing else, for a tool that watches the process; prints where the keys lie
+    /// Run one sort and nothing else, for a tool that traces the process; prints the addresses of
+    /// the keys
     Once {
         #[command(flatten)]
         input: Input,
         contestant: String,
     },
-    /// So many bytes of keys as lines on standard output, a million keys of one seed after the other
+    /// Print this many bytes of keys as lines on stdout, a million keys per seed
     Lines {
         #[arg(long)]
         data: String,
         #[arg(long)]
         bytes: u64,
     },
-    /// The data sets
+    /// List the data sets
     Data,
 }
 
@@ -68,7 +70,7 @@ impl Input {
     fn set(&self) -> anyhow::Result<&'static DataSet> {
         DataSet::named(&self.data).with_context(|| {
             let names: Vec<_> = DATA_SETS.iter().map(|set| set.name).collect();
-            format!("there is no data set {}; there are {}", self.data, names.join(", "))
+            format!("unknown data set {}; expected one of {}", self.data, names.join(", "))
         })
     }
 }
@@ -80,7 +82,8 @@ fn main() -> anyhow::Result<()> {
             let named = if named.is_empty() { Contestant::all().collect() } else { named };
             let outcome = match measure::compare(input.set()?, input.keys, input.seed, repeat, &named) {
                 Ok(measured) => json!({ "measured": measured }),
-                // Ten million of the longest keys do not fit into every machine; the other data sets are worth having all the same.
+                // Ten million of the longest keys do not fit into every machine; the other data
+                // sets are still measured.
                 Err(error @ MeasureError::TooLarge { .. }) => json!({ "left_out": error.to_string() }),
                 Err(error) => return Err(error.into()),
             };
@@ -111,7 +114,11 @@ fn lines(input: &Input, bytes: u64) -> anyhow::Result<()> {
     for seed in input.seed.. {
         let keys = set.keys(input.keys, seed);
         for key in keys.slices() {
-            ensure!(!key.contains(&b'\n'), "keys of {} hold line ends, so that they are no lines", input.data);
+            ensure!(
+                !key.contains(&b'\n'),
+                "keys of {} contain line ends, so they cannot be printed as lines",
+                input.data
+            );
             let Some(less) = left.checked_sub(key.len() as u64 + 1) else { return Ok(out.flush()?) };
             left = less;
             out.write_all(key)?;
@@ -124,6 +131,6 @@ fn lines(input: &Input, bytes: u64) -> anyhow::Result<()> {
 fn contestant(name: &str) -> anyhow::Result<&'static Contestant> {
     Contestant::named(name).with_context(|| {
         let names: Vec<_> = Contestant::all().map(|contestant| contestant.name).collect();
-        format!("nobody is called {name}; there are {}, and none, who only copies", names.join(", "))
+        format!("unknown contestant {name}; expected one of {}, or `none`, which only copies", names.join(", "))
     })
 }

@@ -1,4 +1,4 @@
-//! One data set, sorted by all contestants in turn.
+//! Measures all contestants in turn on one data set.
 
 use std::time::{Duration, Instant};
 
@@ -7,57 +7,60 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::contestants::{Contestant, Input};
-use crate::data::{DataSet, Dice, Keys};
+use crate::data::{DataSet, Keys, Random};
 
-/// What a contestant took.
+/// The times of a contestant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Its name.
     pub name: String,
-    /// What it was given.
+    /// The form of its input.
     pub input: Input,
-    /// Nanoseconds for each key, repetition by repetition; one alone of a contestant that is hopeless on this data set.
+    /// Nanoseconds per key of each repetition; only one if the contestant is far slower than the
+    /// first.
     pub ns_per_key: Vec<f64>,
 }
 
-/// Why nothing was measured.
+/// Why a measurement failed.
 #[derive(Debug, Error)]
 pub enum MeasureError {
-    /// A figure of a sort that does not sort is worth nothing.
+    /// Times of a sort that does not sort are worthless.
     #[error(
-        "{contestant} left {data} out of order or with other keys, so nothing measured of it counts; its own tests have to find out why"
+        "{contestant} returned {data} unsorted or with different keys, so its times are invalid; run its tests to find out why"
     )]
     NotSorted {
-        /// Who.
+        /// Name of the contestant.
         contestant: &'static str,
-        /// Which keys.
+        /// Name of the data set.
         data: &'static str,
     },
     /// Swapping would be measured instead.
     #[error(
-        "{count} keys of {data} take about {} MiB with all copies, and {} MiB of memory are free; ask for fewer (--keys)",
+        "{count} keys of {data} need about {} MiB with all copies, but only {} MiB of memory are free; use fewer (--keys)",
         .needed >> 20, .free >> 20
     )]
     TooLarge {
-        /// How many keys.
+        /// Number of keys.
         count: usize,
-        /// Of which kind.
+        /// Name of the data set.
         data: &'static str,
-        /// Bytes that the most wasteful contestant takes.
+        /// Bytes that the most demanding contestant needs.
         needed: u64,
-        /// Bytes that the kernel says are free.
+        /// Bytes that the kernel reports as available.
         free: u64,
     },
 }
 
-/// Who takes so many times as long as the first contestant is not asked again: one figure says enough, and some need minutes where others need a second.
+/// A contestant that takes this many times as long as the first one is not repeated: one figure
+/// suffices, and some need minutes where others need a second.
 const HOPELESS: f64 = 10.0;
 
-/// Sorts the same keys with every contestant, so many times over, each time in another order: what one leaves in the cache is the next one's luck.
+/// Sorts the same keys with every contestant, `repeat` times in varying order, because what one
+/// leaves in the cache helps the next.
 ///
 /// # Errors
 ///
-/// When memory does not suffice, or a result is not the sorted input.
+/// If memory does not suffice, or a result is not the sorted input.
 pub fn compare(
     set: &'static DataSet,
     count: usize,
@@ -75,9 +78,9 @@ pub fn compare(
         ns_per_key: Vec::new(),
     };
     let mut measured: Vec<Measured> = contestants.iter().map(named).collect();
-    let (mut order, mut dice) = ((0..contestants.len()).collect::<Vec<_>>(), Dice::new(seed, "turns"));
+    let (mut order, mut random) = ((0..contestants.len()).collect::<Vec<_>>(), Random::new(seed, "turns"));
     for repetition in 0..repetitions {
-        dice.shuffle(&mut order);
+        random.shuffle(&mut order);
         for &who in &order {
             if repetition > 0 && measured[who].ns_per_key[0] > HOPELESS * measured[0].ns_per_key[0] {
                 continue;
@@ -92,22 +95,22 @@ pub fn compare(
     Ok(measured)
 }
 
-/// What the first rows of a sort cost beside all of them.
+/// Cost of the first rows, compared with all of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FirstRows {
-    /// Nanoseconds for each key of the whole input: sorted at once.
+    /// Nanoseconds per key of the whole input for sorting at once.
     pub whole: Vec<f64>,
-    /// The same, until the iterator has given the wanted rows.
+    /// The same, until the iterator has returned the requested rows.
     pub first: Vec<f64>,
-    /// The same, until it has given all.
+    /// The same, until it has returned all rows.
     pub drained: Vec<f64>,
 }
 
-/// One row in a hundred out of `SortedIter`, beside the whole sort.
+/// Measures `SortedIter` for one row in a hundred, and the whole sort.
 ///
 /// # Errors
 ///
-/// As [`compare`].
+/// Those of [`compare`].
 pub fn first_rows(
     set: &'static DataSet,
     count: usize,
@@ -137,14 +140,15 @@ pub fn first_rows(
 }
 
 fn made(set: &'static DataSet, count: usize, seed: u64) -> Result<Keys, MeasureError> {
-    // Without a figure from the kernel there is nothing to refuse by.
+    // Without a figure from the kernel, nothing is refused.
     let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
     check(set, count, free.unwrap_or(u64::MAX))?;
     Ok(set.keys(count, seed))
 }
 
-/// Refuses what does not fit. Arrow's rows take the most: the arena, its copy as a column, its copy as rows with a control byte for each 32 and padding, and
-/// for each key three references of 16 bytes, three offsets of 8 and a row of 32.
+/// Refuses inputs that do not fit. Arrow's rows take the most: the arena, its copy as a column, its
+/// copy as rows with a control byte for each 32 and padding, and for each key three references of
+/// 16 bytes, three offsets of 8 and a row of 32.
 fn check(set: &'static DataSet, count: usize, free: u64) -> Result<(), MeasureError> {
     let needed = count as u64 * (3 * set.key_bytes as u64 + 32 + 3 * 16 + 3 * 8 + 32);
     if needed > free {
@@ -153,7 +157,7 @@ fn check(set: &'static DataSet, count: usize, free: u64) -> Result<(), MeasureEr
     Ok(())
 }
 
-/// Bytes that may be had without swapping, as the kernel estimates them.
+/// Bytes available without swapping, as the kernel estimates them.
 fn available(meminfo: &str) -> Option<u64> {
     let rest = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
@@ -199,7 +203,7 @@ mod tests {
     #[test]
     fn who_does_not_sort_is_refused() {
         let error = compare(&DATA_SETS[0], 100, SEED, 1, &[&IDLE]).unwrap_err().to_string();
-        assert!(error.starts_with("none left uniform-8 out of order or with other keys"), "{error}");
+        assert!(error.starts_with("none returned uniform-8 unsorted or with different keys"), "{error}");
     }
 
     #[test]
@@ -214,7 +218,7 @@ mod tests {
         let urls = DataSet::named("urls").unwrap();
         assert_eq!(
             check(urls, 10_000_000, 1 << 30).unwrap_err().to_string(),
-            "10000000 keys of urls take about 3585 MiB with all copies, and 1024 MiB of memory are free; ask for fewer (--keys)"
+            "10000000 keys of urls need about 3585 MiB with all copies, but only 1024 MiB of memory are free; use fewer (--keys)"
         );
         assert!(check(urls, 10_000_000, 16 << 30).is_ok());
         assert_eq!(available("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), Some(2 << 20));

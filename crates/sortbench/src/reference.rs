@@ -1,4 +1,5 @@
-//! Sorts of the literature, written here because no published crate has them: what any newcomer has to beat, and what each idea is worth by itself.
+//! Sorts from the literature that no published crate provides: the baseline for any new sort, and
+//! the value of each idea on its own.
 
 mod caching_multikey_quicksort;
 mod published;
@@ -8,8 +9,8 @@ pub use self::caching_multikey_quicksort::caching_multikey_quicksort;
 pub use self::published::published;
 pub use self::sketch::sketch;
 
-/// Up to eight bytes of a key from `depth` on as a number that sorts as they do. A key that ends earlier looks as if it went on with zeros, so equal windows
-/// say nothing about keys that end in them.
+/// Up to eight bytes of a key from `depth` on, as a number that sorts like them. A key that ends
+/// earlier is padded with zeros, so equal windows do not order keys that end in them.
 fn window(key: &[u8], depth: usize) -> u64 {
     let rest = key.get(depth..).unwrap_or_default();
     if let Some(word) = rest.first_chunk() {
@@ -20,7 +21,7 @@ fn window(key: &[u8], depth: usize) -> u64 {
     u64::from_be_bytes(word)
 }
 
-/// Bytes of a window.
+/// Number of key bytes in a window.
 const WINDOW: usize = 8;
 
 #[cfg(test)]

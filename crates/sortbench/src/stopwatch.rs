@@ -1,15 +1,15 @@
-//! Time that a contestant is charged for.
+//! Measures only the time that a contestant is charged for.
 
 use std::time::{Duration, Instant};
 
-/// Sums up what is timed; what a contestant needs before and after is left out.
+/// Sums up the timed parts; preparation and clean-up are left out.
 #[derive(Debug, Default)]
 pub struct Stopwatch {
     elapsed: Duration,
 }
 
 impl Stopwatch {
-    /// Runs and times it.
+    /// Runs `work`, and adds its time.
     pub fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let begun = Instant::now();
         let result = work();
@@ -17,7 +17,7 @@ impl Stopwatch {
         result
     }
 
-    /// What was timed so far.
+    /// The total so far.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }

@@ -1,23 +1,24 @@
-//! Whether records are in order already.
+//! Checks whether records are already sorted.
 
 use std::cmp::Ordering;
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use crate::order::{Bytes, Order, Ties};
+use crate::order::{KeyEncoder, Order, Ties};
 use crate::records::{Ended, for_each};
 use crate::sorter::SortError;
 
-/// The first record that should not follow the one before it.
+/// The first record that is out of order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disorder {
-    /// Which it is, from 1.
+    /// Number of the record, from 1.
     pub number: u64,
-    /// Its bytes.
+    /// The bytes of the record.
     pub record: Vec<u8>,
 }
 
-/// Looks for a record that comes before the one that it follows; with [`Ties::FirstOnly`], also for one that is equal.
+/// Finds the first record that compares less than the one before it or, with [`Ties::FirstOnly`],
+/// equal to it.
 ///
 /// # Errors
 ///
@@ -33,12 +34,12 @@ pub fn first_disorder(
     from: impl Read,
     progress: impl FnMut(u64),
 ) -> Result<Option<Disorder>, SortError> {
-    let bytes = Bytes::of(order);
-    let (mut room, mut last, mut number) = (Vec::new(), Vec::new(), 0_u64);
+    let encoder = KeyEncoder::of(order);
+    let (mut buffer, mut last, mut number) = (Vec::new(), Vec::new(), 0_u64);
     let each = |record: &[u8]| {
         number += 1;
-        let in_order = bytes.with(record, &mut room, |key, _| {
-            let order_of_both = if bytes.descending { key.cmp(&last) } else { last.as_slice().cmp(key) };
+        let in_order = encoder.with(record, &mut buffer, |key, _| {
+            let order_of_both = if encoder.descending { key.cmp(&last) } else { last.as_slice().cmp(key) };
             last.clear();
             last.extend_from_slice(key);
             number == 1

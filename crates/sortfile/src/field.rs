@@ -1,4 +1,4 @@
-//! Which bytes of a record a key such as `2.3,4` names.
+//! Keys such as `2.3,4`, and the bytes of a record that they select.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::records::Unit;
 
-/// A part of each record to sort by: from a place to a place, each counted from 1.
+/// A part of each record to sort by, from one position to another, as in GNU `sort -k`.
 ///
 /// ```
 /// let key: sortfile::Key = "2.3,4br".parse()?;
@@ -16,39 +16,37 @@ use crate::records::Unit;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Where it begins.
-    pub from: Place,
-    /// Where it ends: the last byte that belongs to it; the end of the record if not given. A character of 0 is the end
-    /// of the field.
-    pub to: Option<Place>,
-    /// In descending order.
+    /// Start of the key.
+    pub from: Position,
+    /// End of the key, inclusive; the end of the record if `None`. Character 0 means the end of the
+    /// field.
+    pub to: Option<Position>,
+    /// Sorts in descending order.
     pub reverse: bool,
 }
 
 /// A field, and a byte in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The field, from 1.
+pub struct Position {
+    /// Number of the field, from 1.
     pub field: usize,
-    /// The byte in the field, from 1.
+    /// Number of the byte in the field, from 1.
     pub character: usize,
-    /// Bytes are counted from the field's first that is not blank.
+    /// Counts bytes from the first non-blank of the field.
     pub skip_blanks: bool,
 }
 
-/// Why a key is none.
+/// Why a key is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum KeyError {
-    /// It does not begin with a number.
-    #[error("a key is FIELD[.CHARACTER][br][,FIELD[.CHARACTER][br]], such as 2,2 or 1.3,1.8r")]
+    /// It does not start with a number.
+    #[error("invalid key; expected FIELD[.CHARACTER][br][,FIELD[.CHARACTER][br]], such as 2,2 or 1.3,1.8r")]
     Form,
-    /// Fields and characters are counted from 1.
-    #[error("fields are counted from 1, and so are the characters where a key begins")]
+    /// A field or character is 0.
+    #[error("fields start at 1, and so do the characters at which a key starts")]
     Zero,
-    /// An ordering that GNU `sort` has and this one has not.
-    #[error(
-        "the ordering {0:?} is not known here: keys are compared byte by byte; b (skip blanks) and r (reverse) are"
-    )]
+    /// An ordering of GNU `sort` that is not supported.
+    #[error("unsupported ordering {0:?}: keys are compared byte by byte; expected b (skip blanks) or r (reverse)")]
     Ordering(char),
 }
 
@@ -75,8 +73,8 @@ impl FromStr for Key {
     }
 }
 
-/// `3.2br`: field, character, and the letters behind them.
-fn place(text: &str, character: usize) -> Result<(Place, bool), KeyError> {
+/// Parses `3.2br`: field, character, and the letters after them.
+fn place(text: &str, character: usize) -> Result<(Position, bool), KeyError> {
     let (field, rest) = number(text)?;
     let (character, letters) = match rest.strip_prefix('.') {
         Some(rest) => number(rest)?,
@@ -85,7 +83,7 @@ fn place(text: &str, character: usize) -> Result<(Place, bool), KeyError> {
     if field == 0 {
         return Err(KeyError::Zero);
     }
-    let mut place = Place { field, character, skip_blanks: false };
+    let mut place = Position { field, character, skip_blanks: false };
     let mut reverse = false;
     for letter in letters.chars() {
         match letter {
@@ -98,7 +96,7 @@ fn place(text: &str, character: usize) -> Result<(Place, bool), KeyError> {
     Ok((place, reverse))
 }
 
-/// A number and what follows. One that no computer can count to is as good as the largest.
+/// A number and the text after it. A number beyond the range saturates, as no record is that long.
 fn number(text: &str) -> Result<(usize, &str), KeyError> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 {
@@ -110,7 +108,7 @@ fn number(text: &str) -> Result<(usize, &str), KeyError> {
 
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let place = |f: &mut std::fmt::Formatter<'_>, place: &Place, usual: usize| {
+        let place = |f: &mut std::fmt::Formatter<'_>, place: &Position, usual: usize| {
             write!(f, "{}", place.field)?;
             if place.character != usual {
                 write!(f, ".{}", place.character)?;
@@ -126,12 +124,13 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// What separates the fields of a record.
+/// The separator of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fields {
-    /// The empty string between a byte that is not blank and a blank: blanks belong to the field that they lead.
+    /// The empty string between a non-blank and a blank: blanks belong to the field that follows
+    /// them.
     Blanks,
-    /// A byte, which belongs to no field.
+    /// A separator byte, which belongs to no field.
     Separated(u8),
     /// Nothing: a record is one field.
     One,
@@ -147,7 +146,8 @@ impl Fields {
     }
 }
 
-/// As `isblank` has it in the C locale; a newline can be within a record that ends elsewhere, and counts as well.
+/// As `isblank` in the C locale. A newline can be part of a record with another terminator, and
+/// counts as blank, too.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n')
 }
@@ -157,11 +157,11 @@ fn skip(record: &[u8], at: usize, while_it: impl Fn(u8) -> bool) -> usize {
 }
 
 impl Key {
-    /// From the first byte to the end.
+    /// The whole record.
     pub(crate) const WHOLE: Self =
-        Self { from: Place { field: 1, character: 1, skip_blanks: false }, to: None, reverse: false };
+        Self { from: Position { field: 1, character: 1, skip_blanks: false }, to: None, reverse: false };
 
-    /// The bytes of the record that it names.
+    /// The bytes of the record that the key selects.
     pub(crate) fn of<'r>(&self, record: &'r [u8], fields: Fields) -> &'r [u8] {
         let begin = self.begin(record, fields);
         let end = self.to.map_or(record.len(), |to| end(record, fields, to));
@@ -183,9 +183,9 @@ impl Key {
     }
 }
 
-fn end(record: &[u8], fields: Fields, to: Place) -> usize {
+fn end(record: &[u8], fields: Fields, to: Position) -> usize {
     let mut at = 0;
-    // To the field's end, or to its beginning.
+    // Up to the end of the field, or up to its start.
     let whole = to.character == 0;
     let passed = if whole { to.field } else { to.field - 1 };
     for left in (0..passed).rev() {
@@ -203,7 +203,7 @@ fn end(record: &[u8], fields: Fields, to: Place) -> usize {
     at.saturating_add(to.character).min(record.len())
 }
 
-/// Where the field that begins at `at` has ended; behind its separator, if wanted.
+/// The end of the field that starts at `at`, optionally including its separator.
 fn next_field(record: &[u8], at: usize, fields: Fields, behind: bool) -> usize {
     match fields {
         Fields::Blanks => {

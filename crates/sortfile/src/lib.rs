@@ -1,7 +1,8 @@
-//! Files sorted: lines or fixed-size records, by whole records or by fields of them, in memory and beyond.
+//! Sorts files of lines or fixed-size records, by whole records or by fields, in memory and on
+//! disk.
 //!
-//! What comes out is what GNU `sort` prints with `LC_ALL=C` and the same options, byte for byte; the work is done by
-//! [`prefixsort::ExternalSorter`].
+//! The output is that of GNU `sort` with `LC_ALL=C` and the same options, byte for byte.
+//! [`prefixsort::ExternalSorter`] does the sorting.
 //!
 //! ```
 //! use sortfile::{Order, Sorter};
@@ -15,13 +16,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | its one job |
+//! | module | content |
 //! | --- | --- |
-//! | `field` | which bytes of a record a key such as `2.3,4` names |
-//! | `order` | what makes one record come before another, as bytes to sort by |
-//! | `records` | reading records one by one |
-//! | `sorter` | from readers to a writer |
-//! | `check` | whether records are in order already |
+//! | `field` | keys such as `2.3,4`, and the bytes that they select |
+//! | `order` | the order of records, expressed as bytes to sort by |
+//! | `records` | reading records from a stream |
+//! | `sorter` | the sorter, from readers to a writer |
+//! | `check` | checking whether records are sorted |
 
 mod check;
 mod field;
@@ -30,7 +31,7 @@ mod records;
 mod sorter;
 
 pub use check::{Disorder, first_disorder};
-pub use field::{Key, KeyError, Place};
+pub use field::{Key, KeyError, Position};
 pub use order::{Order, Ties};
 pub use records::Unit;
 pub use sorter::{Done, SortError, Sorter};

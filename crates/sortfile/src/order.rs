@@ -1,8 +1,8 @@
-//! What makes one record come before another, as bytes to sort by.
+//! The order of records, expressed as bytes to sort by.
 //!
-//! Records that are compared as a whole are their own bytes. A single key whose ties are left as they are is its bytes.
-//! Several keys, or one whose ties the whole record decides, are encoded one behind the other by `memcomparable`, and the
-//! record follows as it is.
+//! Records compared as a whole are their own sort keys. A single key whose ties keep the order of
+//! the input is used as it is. Several keys, or one whose ties are decided by the whole record, are
+//! encoded one after the other with `memcomparable`, followed by the record.
 
 use memcomparable::Serializer;
 use serde::Serializer as _;
@@ -10,32 +10,32 @@ use serde::Serializer as _;
 use crate::field::{Fields, Key};
 use crate::records::Unit;
 
-/// In which order records come; the default is that of their bytes, line by line.
+/// The order of the output; by default that of the bytes of whole lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// What a record is.
+    /// The format of records.
     pub unit: Unit,
-    /// What is compared, the first difference deciding; whole records if there are none.
+    /// The keys to compare, in order of significance; whole records if empty.
     pub keys: Vec<Key>,
-    /// What separates fields; if nothing is given, each run of blanks leads a field.
+    /// The separator of fields; if `None`, each run of blanks starts a field.
     pub separator: Option<u8>,
-    /// Blanks at the beginnings of fields do not count, for keys that say nothing of their own.
+    /// Skips leading blanks of fields, for keys without options.
     pub skip_blanks: bool,
-    /// Descending, for keys that say nothing of their own, and where whole records decide.
+    /// Descending order, for keys without options and for comparisons of whole records.
     pub reverse: bool,
-    /// What becomes of records whose keys are equal.
+    /// The treatment of records whose keys are equal.
     pub ties: Ties,
 }
 
-/// What becomes of records whose keys are equal.
+/// The treatment of records whose keys are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
-    /// Their bytes decide.
+    /// Compare all of their bytes.
     #[default]
     WholeRecord,
-    /// They stay as they came.
+    /// Keep the order of the input.
     AsTheyCame,
-    /// Only the first that came is kept.
+    /// Keep only the first one.
     FirstOnly,
 }
 
@@ -52,38 +52,39 @@ impl Default for Order {
     }
 }
 
-/// How an order is brought about by bytes.
+/// Turns records into bytes whose order is the requested one.
 #[derive(Clone, Debug)]
-pub(crate) struct Bytes {
+pub(crate) struct KeyEncoder {
     keys: Vec<Key>,
     fields: Fields,
-    form: Form,
+    form: KeyForm,
     pub(crate) descending: bool,
 }
 
-/// Where in what is sorted the record is found again.
+/// How a record is stored in the sorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// It is the key.
+enum KeyForm {
+    /// The record is the key.
     Whole,
-    /// The key is a part of it, as it is; the record is the payload.
+    /// A part of the record is the key; the record is the payload.
     Part,
-    /// The key is encoded parts; the record is the payload.
+    /// The encoded keys are the key; the record is the payload.
     Encoded,
-    /// The key is encoded parts and then the record, whose length is the payload.
+    /// The encoded keys followed by the record are the key; the length of the record is the
+    /// payload.
     EncodedWithRecord,
 }
 
-impl Bytes {
+impl KeyEncoder {
     pub(crate) fn of(order: &Order) -> Self {
         let inherit = |key: &Key| {
-            // A key that says anything of its own inherits nothing, as GNU `sort` has it.
+            // A key with any option of its own inherits none, as in GNU `sort`.
             let says = key.reverse || key.from.skip_blanks || key.to.is_some_and(|to| to.skip_blanks);
             let mut key = *key;
             if !says {
                 key.reverse = order.reverse;
                 key.from.skip_blanks = order.skip_blanks;
-                key.to = key.to.map(|to| crate::field::Place { skip_blanks: order.skip_blanks, ..to });
+                key.to = key.to.map(|to| crate::field::Position { skip_blanks: order.skip_blanks, ..to });
             }
             key
         };
@@ -93,47 +94,48 @@ impl Bytes {
         }
         let ties_stay = order.ties != Ties::WholeRecord;
         let (form, descending) = match &keys[..] {
-            [] => (Form::Whole, order.reverse),
-            [key] if ties_stay => (Form::Part, key.reverse),
-            [key, ..] if ties_stay => (Form::Encoded, key.reverse),
-            _ => (Form::EncodedWithRecord, order.reverse),
+            [] => (KeyForm::Whole, order.reverse),
+            [key] if ties_stay => (KeyForm::Part, key.reverse),
+            [key, ..] if ties_stay => (KeyForm::Encoded, key.reverse),
+            _ => (KeyForm::EncodedWithRecord, order.reverse),
         };
         Self { keys, fields: Fields::of(order.unit, order.separator), form, descending }
     }
 
-    /// Gives key and payload of a record to `with`; `room` is used for what has to be built.
-    pub(crate) fn with<R>(&self, record: &[u8], room: &mut Vec<u8>, with: impl FnOnce(&[u8], &[u8]) -> R) -> R {
+    /// Passes key and payload of a record to `with`; `buffer` holds what must be encoded.
+    pub(crate) fn with<R>(&self, record: &[u8], buffer: &mut Vec<u8>, with: impl FnOnce(&[u8], &[u8]) -> R) -> R {
         match self.form {
-            Form::Whole => with(record, &[]),
-            Form::Part => with(self.keys[0].of(record, self.fields), record),
-            Form::Encoded => {
-                self.encode(record, room);
-                with(room, record)
+            KeyForm::Whole => with(record, &[]),
+            KeyForm::Part => with(self.keys[0].of(record, self.fields), record),
+            KeyForm::Encoded => {
+                self.encode(record, buffer);
+                with(buffer, record)
             }
-            Form::EncodedWithRecord => {
-                self.encode(record, room);
-                room.extend_from_slice(record);
-                with(room, &(record.len() as u64).to_le_bytes())
+            KeyForm::EncodedWithRecord => {
+                self.encode(record, buffer);
+                buffer.extend_from_slice(record);
+                with(buffer, &(record.len() as u64).to_le_bytes())
             }
         }
     }
 
-    fn encode(&self, record: &[u8], room: &mut Vec<u8>) {
-        room.clear();
-        let mut serializer = Serializer::new(&mut *room);
+    fn encode(&self, record: &[u8], buffer: &mut Vec<u8>) {
+        buffer.clear();
+        let mut serializer = Serializer::new(&mut *buffer);
         for key in &self.keys {
-            // What is sorted descending as a whole turns round once more what is to ascend.
+            // The sorter reverses everything if the order is descending, so ascending keys must be
+            // reversed here.
             serializer.set_reverse(key.reverse != self.descending);
             serializer.serialize_bytes(key.of(record, self.fields)).expect("bytes can be serialized into memory");
         }
     }
 
-    /// The record that a key and a payload were made of.
+    /// The record from which key and payload were made.
     pub(crate) fn record<'r>(&self, key: &'r [u8], payload: &'r [u8]) -> &'r [u8] {
         match self.form {
-            Form::Whole => key,
-            Form::Part | Form::Encoded => payload,
-            Form::EncodedWithRecord => {
+            KeyForm::Whole => key,
+            KeyForm::Part | KeyForm::Encoded => payload,
+            KeyForm::EncodedWithRecord => {
                 let length = payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes) as usize);
                 &key[key.len().saturating_sub(length)..]
             }

@@ -1,30 +1,30 @@
-//! Reading records one by one.
+//! Reading records from a stream.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::ControlFlow;
 
 use memchr::memchr;
 
-/// Read at a time: a system call each costs nothing against this.
+/// Bytes per read: at this size the system call costs nothing in comparison.
 const BLOCK: usize = 1 << 20;
 
-/// What a record is.
+/// The format of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Bytes up to one that ends them, which is not part of them; the last may end without it.
+    /// Records that end with a byte, which is not part of them; the last one may lack it.
     Lines {
-        /// That byte.
+        /// The terminating byte.
         end: u8,
     },
-    /// So many bytes each (not 0).
+    /// Records of this many bytes each (not 0).
     Records(usize),
 }
 
-/// Why reading ended before the end.
+/// Why reading stopped early.
 #[derive(Debug)]
 pub(crate) enum Ended<E> {
     Io(io::Error),
-    /// So many bytes after the last whole record.
+    /// Bytes after the last whole record.
     Rest {
         left: usize,
         size: usize,
@@ -32,7 +32,7 @@ pub(crate) enum Ended<E> {
     By(E),
 }
 
-/// Gives each record to `each`, and the number of bytes of each block that was read to `progress`.
+/// Calls `each` with every record, and `progress` with the size of every block read.
 pub(crate) fn for_each<E>(
     mut from: impl Read,
     unit: Unit,
@@ -40,9 +40,9 @@ pub(crate) fn for_each<E>(
     mut each: impl FnMut(&[u8]) -> ControlFlow<E>,
 ) -> Result<(), Ended<E>> {
     let mut bytes = vec![0; BLOCK];
-    // What the last block began and did not end.
+    // The incomplete record at the end of the last block.
     let mut begun = 0;
-    // How much of that is known to hold no end.
+    // Number of its bytes that are known to contain no terminator.
     let mut seen = 0;
     loop {
         if begun == bytes.len() {
@@ -78,7 +78,8 @@ pub(crate) fn for_each<E>(
     }
 }
 
-/// Where the first record in these bytes ends, if it does; the first `seen` hold no end.
+/// The end of the first record in these bytes, if it is complete; the first `seen` bytes contain no
+/// terminator.
 fn end_of(bytes: &[u8], unit: Unit, seen: usize) -> Option<usize> {
     match unit {
         Unit::Lines { end } => memchr(end, &bytes[seen..]).map(|at| seen + at),
@@ -92,7 +93,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// Gives a few bytes at a time.
+    /// Returns a few bytes per read.
     struct Dribble<'a>(&'a [u8], usize);
 
     impl Read for Dribble<'_> {

@@ -1,4 +1,4 @@
-//! From readers to a writer.
+//! The sorter, from readers to a writer.
 
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
@@ -9,10 +9,10 @@ use std::thread;
 use prefixsort::{ExternalOptions, ExternalSorter, Figures, SpillError};
 use thiserror::Error;
 
-use crate::order::{Bytes, Order, Ties};
+use crate::order::{KeyEncoder, Order, Ties};
 use crate::records::{Ended, Unit, for_each};
 
-/// Why nothing, or not all, was sorted.
+/// Why sorting failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SortError {
@@ -22,15 +22,15 @@ pub enum SortError {
     /// The output could not be written.
     #[error("the output cannot be written: {0}")]
     Write(#[source] io::Error),
-    /// Records could not be kept outside of memory.
+    /// Records could not be spilled.
     #[error(transparent)]
     Spill(#[from] SpillError),
-    /// An input ends within a record.
-    #[error("ends after {left} of the {size} bytes of a record; is {size} the right size?")]
+    /// The size of an input is not a multiple of the record size.
+    #[error("ends after {left} of the {size} bytes of a record; check the record size {size}")]
     Rest {
-        /// How many bytes follow the last whole record.
+        /// Bytes after the last whole record.
         left: usize,
-        /// How many a record has.
+        /// Size of a record in bytes.
         size: usize,
     },
 }
@@ -45,47 +45,47 @@ impl From<Ended<SortError>> for SortError {
     }
 }
 
-/// What was done.
+/// The result of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Records written: fewer than were taken if equal ones were left out.
+    /// Number of records written, without those left out as equal.
     pub written: u64,
-    /// What it took.
+    /// What was spilled, and where the time went.
     pub figures: Figures,
 }
 
-/// Sorts what readers give.
+/// Sorts the records of all readers passed to [`Sorter::take`].
 #[derive(Debug)]
 pub struct Sorter {
-    bytes: Bytes,
+    encoder: KeyEncoder,
     unit: Unit,
     ties: Ties,
     external: ExternalSorter,
-    room: Vec<u8>,
-    /// One thread does everything.
-    alone: bool,
+    buffer: Vec<u8>,
+    /// All work is done in the caller's thread.
+    single_threaded: bool,
 }
 
-/// Output bytes that are written at a time.
+/// Size of the blocks of output.
 const BLOCK: usize = 1 << 20;
 
-/// Blocks that are being written, or wait for it, while the next one is put together.
+/// Number of blocks being written or queued while the next one is filled.
 const BLOCKS: usize = 2;
 
 impl Sorter {
-    /// Ready to take records. Of `options`, the direction is the order's.
+    /// A sorter without records. `order` overrides the direction in `options`.
     ///
     /// # Errors
     ///
-    /// [`SortError::Spill`] if the system gives no threads.
+    /// [`SortError::Spill`] if a thread cannot be started.
     pub fn new(order: &Order, options: ExternalOptions) -> Result<Self, SortError> {
-        let bytes = Bytes::of(order);
-        let alone = options.threads == 0;
-        let external = ExternalSorter::new(ExternalOptions { descending: bytes.descending, ..options })?;
-        Ok(Self { bytes, unit: order.unit, ties: order.ties, external, room: Vec::new(), alone })
+        let encoder = KeyEncoder::of(order);
+        let single_threaded = options.threads == 0;
+        let external = ExternalSorter::new(ExternalOptions { descending: encoder.descending, ..options })?;
+        Ok(Self { encoder, unit: order.unit, ties: order.ties, external, buffer: Vec::new(), single_threaded })
     }
 
-    /// Tells `spilled`, while runs are written and merged, how many bytes of them were written so far.
+    /// Calls `spilled` with the number of bytes written so far, while runs are written and merged.
     #[must_use]
     pub fn watched(self, spilled: impl Fn(u64) + Send + 'static) -> Self {
         let go_on = move |bytes| {
@@ -95,27 +95,28 @@ impl Sorter {
         Self { external: self.external.with_progress(go_on), ..self }
     }
 
-    /// Takes all records of a reader. `progress` is told the number of bytes of each block that was read.
+    /// Adds all records of a reader. `progress` is called with the size of each block read.
     ///
     /// # Errors
     ///
-    /// [`SortError`] if it cannot be read, ends within a record, or what it holds cannot be kept.
+    /// [`SortError`] if the reader fails or ends within a record, or if spilling fails.
     pub fn take(&mut self, from: impl Read, progress: impl FnMut(u64)) -> Result<(), SortError> {
-        let Self { bytes, unit, external, room, .. } = self;
-        let each = |record: &[u8]| match bytes.with(record, room, |key, payload| external.push(key, payload)) {
+        let Self { encoder, unit, external, buffer, .. } = self;
+        let each = |record: &[u8]| match encoder.with(record, buffer, |key, payload| external.push(key, payload)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(SortError::Spill(error)),
         };
         Ok(for_each(from, *unit, progress, each)?)
     }
 
-    /// Writes all records in order. `progress` is told the number of bytes of each block that was written, or, with threads, handed to the one that writes.
+    /// Writes all records in order. `progress` is called with the size of each block that was
+    /// written or, with threads, queued for writing.
     ///
     /// # Errors
     ///
-    /// [`SortError`] if they cannot be had back or written.
+    /// [`SortError`] if spilled records cannot be read back, or the output cannot be written.
     pub fn finish(self, mut to: impl Write + Send, mut progress: impl FnMut(u64)) -> Result<Done, SortError> {
-        if self.alone {
+        if self.single_threaded {
             let done = self.blocks(|block| {
                 to.write_all(&block).map_err(SortError::Write)?;
                 progress(block.len() as u64);
@@ -132,7 +133,7 @@ impl Sorter {
             let write = move || {
                 for block in to_write {
                     to.write_all(&block)?;
-                    // After the last block nobody asks for another.
+                    // After the last block, the receiver is gone.
                     let _ = written.send(emptied(block));
                 }
                 to.flush()
@@ -141,7 +142,7 @@ impl Sorter {
             let writer = writer.map_err(SpillError::Thread)?;
             let done = self.blocks(|block| {
                 progress(block.len() as u64);
-                // Where either fails, the writer has ended, and says why below.
+                // If either fails, the writer has ended with an error, which is returned below.
                 let ended = || SortError::Write(io::ErrorKind::BrokenPipe.into());
                 full.send(block).map_err(|_| ended())?;
                 empty.recv().map_err(|_| ended())
@@ -155,7 +156,7 @@ impl Sorter {
         })
     }
 
-    /// Gives all records in order to `full`, in blocks, each in exchange for an empty one.
+    /// Passes all records in order to `full`, in blocks; `full` returns an empty block for each.
     fn blocks(self, mut full: impl FnMut(Vec<u8>) -> Result<Vec<u8>, SortError>) -> Result<Done, SortError> {
         let mut sorted = self.external.finish()?;
         let mut out = Vec::with_capacity(2 * BLOCK);
@@ -168,7 +169,7 @@ impl Sorter {
                 continue;
             }
             last_key = Some(length);
-            out.extend_from_slice(self.bytes.record(record.key, record.payload));
+            out.extend_from_slice(self.encoder.record(record.key, record.payload));
             if let Unit::Lines { end } = self.unit {
                 out.push(end);
             }
@@ -182,7 +183,7 @@ impl Sorter {
     }
 }
 
-/// Ready for the next records; the memory of a long one is given back.
+/// Empties a block, and frees the extra memory of a long record.
 fn emptied(mut block: Vec<u8>) -> Vec<u8> {
     block.clear();
     block.shrink_to(2 * BLOCK);
@@ -195,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// Full after so many bytes.
+    /// Full after this many bytes.
     struct Full(usize);
 
     impl Write for Full {
@@ -239,10 +240,10 @@ mod tests {
     fn what_is_wrong_with_the_output_is_said_whoever_writes_it() {
         for threads in [0, 2] {
             assert_eq!(sorted(threads, io::sink()).unwrap().written, (8 * BLOCK / 7) as u64);
-            // At once, in the middle, and with the last block.
-            for room in [0, 4 * BLOCK, 8 * BLOCK - BLOCK / 2] {
-                let error = sorted(threads, Full(room)).unwrap_err();
-                assert_eq!(error.to_string(), "the output cannot be written: no storage space", "{threads} {room}");
+            // At once, in the middle, and in the last block.
+            for buffer in [0, 4 * BLOCK, 8 * BLOCK - BLOCK / 2] {
+                let error = sorted(threads, Full(buffer)).unwrap_err();
+                assert_eq!(error.to_string(), "the output cannot be written: no storage space", "{threads} {buffer}");
             }
             let panic = catch_unwind(AssertUnwindSafe(|| sorted(threads, Broken))).unwrap_err();
             assert_eq!(panic.downcast_ref(), Some(&"broken"), "{threads}");

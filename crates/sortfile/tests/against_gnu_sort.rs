@@ -1,4 +1,4 @@
-//! What GNU `sort` prints with the same options, byte for byte.
+//! The output is that of GNU `sort` with the same options, byte for byte.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use sortfile::{Order, Sorter, Ties, Unit, first_disorder};
 
-/// Options that both have.
+/// Options that both support.
 #[derive(Clone, Debug)]
 struct Options {
     keys: Vec<String>,
@@ -49,7 +49,7 @@ impl Options {
         }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // With -c it may be gone before it has read everything.
+        // With -c it may exit before it has read everything.
         let _ = stdin.write_all(input);
         drop(stdin);
         child.wait_with_output().unwrap()
@@ -126,11 +126,11 @@ proptest! {
     }
 }
 
-/// Lines of a word, a number and a word, from a fixed seed; a third of them come more than once, so that ties, repetitions
-/// and prefixes of one another are spread over all runs.
+/// Lines of a word, a number and a word, from a fixed seed. A third of them occur more than once,
+/// so ties, repetitions and prefixes of one another are spread over all runs.
 fn many_lines(bytes: usize, end: u8) -> Vec<u8> {
     const WORDS: [&str; 8] = ["a", "ab", "abc", "b", "", "customer", "customers", "\u{ff}"];
-    // Knuth's MMIX generator; the upper bits are the good ones.
+    // Knuth's MMIX generator; its upper bits are the random ones.
     let mut state = 7_u64;
     let mut below = |limit: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -174,7 +174,7 @@ fn the_same_comes_out_of_many_buffers_runs_and_passes() {
     ];
     for options in cases {
         let input = many_lines(12 << 20, if options.zero { 0 } else { b'\n' });
-        // The least memory: some megabytes of records a run, and four runs merged at a time.
+        // The minimum of memory: some megabytes of records per run, and four runs per merge.
         let external = ExternalOptions { memory: 4 << 20, threads: 2, ..ExternalOptions::default() };
         let mut sorter = Sorter::new(&options.order(), external).unwrap();
         sorter.take(&input[..], |_| {}).unwrap();
@@ -183,7 +183,7 @@ fn the_same_comes_out_of_many_buffers_runs_and_passes() {
         assert!(done.figures.runs > 5, "runs are merged into runs: {options:?}: {:?}", done.figures);
         let gnu = options.gnu(&input, false);
         assert!(gnu.status.success(), "{}", String::from_utf8_lossy(&gnu.stderr));
-        // Not both texts in the message: they have megabytes.
+        // Not the texts themselves in the message: they are megabytes long.
         let same = out.iter().zip(&gnu.stdout).take_while(|(ours, theirs)| ours == theirs).count();
         assert_eq!((same, out.len()), (gnu.stdout.len(), gnu.stdout.len()), "{options:?}: equal up to byte {same}");
     }

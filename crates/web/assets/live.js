@@ -1,4 +1,4 @@
-// Looks again each second: the server's page is asked for anew, and what differs is taken over. One definition of the page, on the server.
+// Refreshes the page every second: fetches it again from the server and replaces what changed, so the page is defined only there.
 (() => {
   "use strict";
   const EVERY_MS = 1000;
@@ -8,7 +8,7 @@
   const dataOf = (page) => JSON.parse(page.getElementById("chart-data")?.textContent || "{}");
 
   const takeOver = (next) => {
-    // Without a chart at first the page has no script to draw one.
+    // A page that started without a chart has no script to draw one.
     if (!globalThis.flushmark && next.getElementById("chart-data")) return location.reload();
     if (globalThis.flushmark) Object.assign(globalThis.flushmark.figures, dataOf(next));
     document.querySelector("header.page p").textContent = next.querySelector("header.page p").textContent;

@@ -1,4 +1,4 @@
-// Says how many runs are selected, and lets them be compared from two on. Without it the server says the same after the button.
+// Shows how many runs are selected, and enables Compare from two on. Without this script the server reports a wrong selection.
 (() => {
   "use strict";
   const form = document.querySelector("form.compare");
@@ -13,7 +13,7 @@
       selected === 0 ? "Select two or more runs." : selected === 1 ? "1 run selected; select another." : `${selected} runs selected.`;
   };
   form.addEventListener("change", count);
-  // A browser that goes back ticks the boxes again, later.
+  // A browser that goes back restores the checkboxes later.
   window.addEventListener("pageshow", count);
   count();
 })();

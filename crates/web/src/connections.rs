@@ -1,8 +1,10 @@
-//! Connections: how many may be open at once, how long one may take, and which one gives way.
+//! Connections: how many may be open at once, how long each may take, and which one is closed when
+//! all are taken.
 //!
 //! A client that never finishes its request must not keep others out. Its connection ends after
-//! [`HEAD_MAX`]; where all places are taken, the connection that has waited longest for its client
-//! gives way to a new one at once. One that is being answered never gives way.
+//! [`HEAD_MAX`]. When all connections are taken, the one that has waited longest for its client is
+//! closed at once in favour of a new one. A connection that is being answered is never closed for
+//! that.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -25,59 +27,59 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-/// Time to send the head of a request, from the opening of the connection or from the answer
-/// before. Browsers send it at once, and open a new connection where an idle one was closed.
+/// Time to send the head of a request, counted from the opening of the connection or from the
+/// previous answer. Browsers send it at once, and reopen an idle connection that was closed.
 const HEAD_MAX: Duration = Duration::from_secs(10);
-/// Time for an answer, and for the body of the request before it: longer than the store is waited
-/// for.
+/// Time for an answer, and for the body of the request before it: longer than the limit on a query
+/// of the store.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// The head of a request: browsers send 1 KiB; hyper's own limit is 400 KiB.
+/// Maximum size of the head of a request: browsers send 1 KiB; hyper's default is 400 KiB.
 const HEAD_BYTES_MAX: usize = 32 << 10;
-/// How often the loop looks whether the user wants the server to end.
+/// Interval at which the loop checks whether the server should stop.
 const STOP_POLL: Duration = Duration::from_millis(100);
-/// Pause after the kernel has refused a connection: for want of descriptors or memory, which come
-/// back only when something else ends.
+/// Pause after the kernel has refused a connection for lack of descriptors or memory, which become
+/// available only when something else ends.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
-/// Time that answers under way may still take when the server ends.
+/// Time that answers in progress still get when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What a server uses of the process's file descriptors.
+/// Limits that keep the server within the process's file descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections that are open at once.
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// Questions that the store is asked at once.
-    pub questions: usize,
+    /// Maximum number of concurrent queries of the store.
+    pub queries: usize,
 }
 
 impl Limits {
     const CONNECTIONS_MAX: u64 = 256;
-    /// More would wait for each other at the database.
+    /// More would only wait for each other at the database.
     const QUESTIONS_MAX: u64 = 8;
-    /// Standard streams, signals, epoll, the listener, a connection that waits for its place, files
-    /// of running tests, and some to spare.
+    /// Standard streams, signals, epoll, the listener, a connection that waits to be accepted,
+    /// files of running tests, and some to spare.
     const RESERVED: u64 = 16;
-    /// SQLite's database, log and index, a journal, and a directory that is synced.
+    /// For each query: SQLite's database, log and index, a journal, and a directory that is synced.
     const PER_QUESTION: u64 = 5;
 
-    /// Fitting the soft limit on this process's descriptors (`ulimit -n`).
+    /// Limits that fit into this process's soft limit on descriptors (`ulimit -n`).
     pub fn of_process() -> Limits {
         Limits::within(rustix::process::getrlimit(rustix::process::Resource::Nofile).current)
     }
 
-    /// Fitting so many descriptors; `None` means no limit.
+    /// Limits that fit into this many descriptors; `None` means no limit.
     fn within(descriptors: Option<u64>) -> Limits {
         let free = descriptors.unwrap_or(u64::MAX).saturating_sub(Limits::RESERVED);
-        let questions = (free / 2 / Limits::PER_QUESTION).clamp(1, Limits::QUESTIONS_MAX);
-        let connections = free.saturating_sub(questions * Limits::PER_QUESTION).clamp(1, Limits::CONNECTIONS_MAX);
-        Limits { connections: connections as usize, questions: questions as usize }
+        let queries = (free / 2 / Limits::PER_QUESTION).clamp(1, Limits::QUESTIONS_MAX);
+        let connections = free.saturating_sub(queries * Limits::PER_QUESTION).clamp(1, Limits::CONNECTIONS_MAX);
+        Limits { connections: connections as usize, queries: queries as usize }
     }
 }
 
 /// Accepts and answers connections until `stop` returns true.
 ///
 /// # Errors
-/// When the listener cannot be watched.
+/// If the listener cannot be watched.
 pub async fn serve(
     listener: std::net::TcpListener,
     router: Router,
@@ -91,7 +93,7 @@ pub async fn serve(
         let Ok(accepted) = tokio::time::timeout(STOP_POLL, listener.accept()).await else { continue };
         let stream = match accepted {
             Ok((stream, _)) => stream,
-            // The client was gone before it was let in.
+            // The client disconnected before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(_) => {
                 open.evict();
@@ -104,12 +106,12 @@ pub async fn serve(
         }
     }
     drop(listener);
-    // An answer that is still under way then, of a store that hangs, ends with the program.
+    // An answer that is still in progress, because the store hangs, ends with the program.
     let _ = tokio::time::timeout(FAREWELL, ending.shutdown()).await;
     Ok(())
 }
 
-/// A place for one more connection; `None` when the server is to end before there is one.
+/// Waits for a free connection; `None` if the server stops first.
 async fn place(places: &Arc<Semaphore>, open: &Register, stop: &impl Fn() -> bool) -> Option<OwnedSemaphorePermit> {
     while !stop() {
         if places.available_permits() == 0 {
@@ -122,7 +124,6 @@ async fn place(places: &Arc<Semaphore>, open: &Register, stop: &impl Fn() -> boo
     None
 }
 
-/// Starts the task of one connection.
 fn converse(
     stream: TcpStream,
     place: OwnedSemaphorePermit,
@@ -151,50 +152,49 @@ fn converse(
     let conversation = ending.watch(http.serve_connection(TokioIo::new(stream), service));
     let task = tokio::spawn(async move {
         let _held = (place, entry);
-        // What goes wrong with a connection is between it and its client.
+        // An error on one connection concerns only its client.
         let _ = conversation.await;
     });
     open.name(id, task.abort_handle());
 }
 
-/// The answer to a request whose body did not come in time.
+/// The answer to a request whose body did not arrive in time.
 fn too_late() -> Response<Body> {
-    let said = format!("This request took longer than {} s and was given up.\n", ANSWER_MAX.as_secs());
+    let said = format!("This request took longer than {} s and was cancelled.\n", ANSWER_MAX.as_secs());
     let mut answer = (StatusCode::REQUEST_TIMEOUT, said).into_response();
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer
 }
 
-/// Whose move it is on a connection.
+/// The side that a connection waits for.
 #[derive(Debug, Clone, Copy)]
 enum Turn {
-    /// The client's, to send a request or to read an answer, since that moment.
+    /// The client, to send a request or read an answer, since that event.
     Client(u64),
-    /// This server's.
+    /// This server.
     Ours,
 }
 
 #[derive(Debug)]
 struct Open {
     turn: Turn,
-    /// Ends it; `None` until its task runs.
+    /// Closes it; `None` until its task runs.
     end: Option<AbortHandle>,
 }
 
-/// The connections that are open.
 #[derive(Debug, Clone, Default)]
 struct Register(Arc<Mutex<Connections>>);
 
 #[derive(Debug, Default)]
 struct Connections {
     open: HashMap<u64, Open>,
-    /// Counts events, which puts moments in order.
+    /// Counts events, to order them in time.
     clock: u64,
 }
 
-/// A connection's entry, which ends with its task.
+/// A connection's entry, removed when its task ends.
 #[derive(Debug)]
-struct Entry {
+struct Admission {
     id: u64,
     register: Register,
 }
@@ -210,10 +210,10 @@ impl Register {
         connections.clock
     }
 
-    fn enter(&self) -> Entry {
+    fn enter(&self) -> Admission {
         let id = self.now();
         self.lock().open.insert(id, Open { turn: Turn::Client(id), end: None });
-        Entry { id, register: self.clone() }
+        Admission { id, register: self.clone() }
     }
 
     fn name(&self, id: u64, end: AbortHandle) {
@@ -228,7 +228,7 @@ impl Register {
         }
     }
 
-    /// Ends the connection that has waited longest for its client, if one does.
+    /// Closes the connection that has waited longest for its client, if any.
     fn evict(&self) {
         let mut connections = self.lock();
         let waiting = connections.open.iter().filter_map(|(&id, open)| match open.turn {
@@ -242,7 +242,7 @@ impl Register {
     }
 }
 
-impl Drop for Entry {
+impl Drop for Admission {
     fn drop(&mut self) {
         self.register.lock().open.remove(&self.id);
     }
@@ -256,13 +256,13 @@ mod tests {
     fn limits_fit_the_descriptors_that_there_are() {
         for descriptors in [18, 24, 40, 64, 256, 1024, 65_536] {
             let limits = Limits::within(Some(descriptors));
-            let used = Limits::RESERVED + limits.connections as u64 + limits.questions as u64 * Limits::PER_QUESTION;
+            let used = Limits::RESERVED + limits.connections as u64 + limits.queries as u64 * Limits::PER_QUESTION;
             assert!(descriptors < 24 || used <= descriptors, "{descriptors}: {limits:?}");
-            assert!(limits.connections >= 1 && limits.questions >= 1, "{descriptors}: {limits:?}");
+            assert!(limits.connections >= 1 && limits.queries >= 1, "{descriptors}: {limits:?}");
         }
-        assert_eq!(Limits::within(Some(40)), Limits { connections: 14, questions: 2 });
-        assert_eq!(Limits::within(Some(1024)), Limits { connections: 256, questions: 8 });
-        assert_eq!(Limits::within(None), Limits { connections: 256, questions: 8 });
+        assert_eq!(Limits::within(Some(40)), Limits { connections: 14, queries: 2 });
+        assert_eq!(Limits::within(Some(1024)), Limits { connections: 256, queries: 8 });
+        assert_eq!(Limits::within(None), Limits { connections: 256, queries: 8 });
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let register = Register::default();
-            let entries: Vec<Entry> = (0..3).map(|_| register.enter()).collect();
+            let entries: Vec<Admission> = (0..3).map(|_| register.enter()).collect();
             let tasks: Vec<_> = entries
                 .iter()
                 .map(|entry| {
@@ -279,7 +279,8 @@ mod tests {
                     task
                 })
                 .collect();
-            // The first is being answered; the second was answered and waits again, after the third.
+            // The first is being answered; the second was answered and waits again, since a later
+            // event than the third.
             register.set(entries[0].id, Turn::Ours);
             register.set(entries[1].id, Turn::Client(register.now()));
             let mut ended = Vec::new();

@@ -1,28 +1,29 @@
-//! A local page over kept runs, and over those that are being measured: list, filter, compare, read, tag, note, look on.
+//! A local web site of kept runs and of those being measured: list, filter, compare, view, tag,
+//! annotate, watch.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`access`] | who may ask: this machine under its own name, or others by token |
-//! | [`running`] | what a run that is being measured tells |
-//! | [`query`] | what a list is narrowed down to, as an address says it |
-//! | [`shelf`] | the store, asked with a limit on waiting |
-//! | [`views`] | what is answered, as HTML: one file a page |
-//! | `router` | which address is answered by what |
-//! | `connections` | how many connections there are at once, and how long each may take |
+//! | `access` | who may send requests: this machine under its host name, or others by token |
+//! | [`running`] | the progress of a run that is being measured |
+//! | `query` | the filter of the list, as part of an address |
+//! | `store_client` | queries of the store, with a time limit |
+//! | `views` | the pages as HTML, one file each |
+//! | `router` | the routes, and the error pages |
+//! | `connections` | how many connections there are, and how long each may take |
 //! | `assets` | styles and scripts, named by their digests |
 //!
-//! Pages are made on the server and are whole without a script; a filter is a link, and what changes something is a form. The charts are those of
-//! `pages`. Nothing is asked of any other server.
+//! Pages are rendered on the server and are complete without scripts; a filter is a link, and
+//! changes are forms. The charts are those of `pages`. Nothing is loaded from any other server.
 
 mod assets;
 mod connections;
 mod router;
 
-pub mod access;
-pub mod query;
+mod access;
+mod query;
 pub mod running;
-pub mod shelf;
-pub mod views;
+mod store_client;
+mod views;
 
 use std::io;
 use std::net::TcpListener;
@@ -31,32 +32,33 @@ pub use access::Access;
 pub use running::Running;
 
 use connections::Limits;
-use shelf::Shelf;
 use store::Location;
+use store_client::StoreClient;
 
-/// What a server shows, and to whom.
+/// A server of one store: what it shows, and who may see it.
 pub struct Server {
     access: Access,
-    shelf: Shelf,
+    store: StoreClient,
     running: Box<dyn Fn() -> Vec<Running> + Send + Sync>,
     limits: Limits,
 }
 
 impl Server {
-    /// A server over a store. `running` tells which runs are being measured now.
+    /// A server of the store at `location`. `running` returns the runs being measured at that
+    /// moment.
     pub fn new(
         access: Access,
         location: Location,
         running: impl Fn() -> Vec<Running> + Send + Sync + 'static,
     ) -> Server {
         let limits = Limits::of_process();
-        Server { access, shelf: Shelf::new(location, limits.questions), running: Box::new(running), limits }
+        Server { access, store: StoreClient::new(location, limits.queries), running: Box::new(running), limits }
     }
 
-    /// Answers until `stop` says so.
+    /// Accepts and answers requests until `stop` returns true.
     ///
     /// # Errors
-    /// When the system does not give what a server needs.
+    /// If the system lacks the resources that a server needs.
     pub fn serve(self, listener: TcpListener, stop: impl Fn() -> bool) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;

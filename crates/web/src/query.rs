@@ -1,21 +1,18 @@
-//! What a list is narrowed down to, as an address says it: a filter is a link.
+//! The filter of the list, as part of an address: a filter is a link.
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use store::Filter;
 
-/// Runs on a page of the list.
 pub const RUNS_PER_PAGE: u32 = 50;
 
-/// The parts of an address behind its question mark.
-pub type Parameters = Vec<(String, String)>;
-
-/// What a person typed into the fields of the filter, and which page of the list is looked at.
+/// The values that the user entered into the fields of the filter, and which page of the list is
+/// shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
     fields: [String; FIELDS.len()],
-    /// Pages of newer runs before this one.
+    /// Number of pages of newer runs before this one.
     pub page: u32,
 }
 
@@ -24,9 +21,8 @@ pub struct Query {
 pub struct Field {
     /// Its name in an address.
     pub name: &'static str,
-    /// What a person reads beside it.
     pub label: &'static str,
-    /// The kind of HTML input.
+    /// The `type` of the HTML input.
     pub kind: &'static str,
     read: fn(&str, &mut Filter) -> Result<(), String>,
 }
@@ -116,16 +112,16 @@ pub const FIELDS: [Field; 9] = [
     },
 ];
 
-/// The beginning of a day (UTC, as all times on these pages), or of one some days later.
+/// Midnight (UTC, as all times on these pages) at the start of a day, or of one some days later.
 fn midnight(text: &str, days: i64) -> Result<jiff::Timestamp, String> {
-    let wrong = |_| format!("`{text}` is no day; write it as 2026-11-21");
+    let wrong = |_| format!("invalid date `{text}`; expected YYYY-MM-DD, such as 2026-11-21");
     let day: Date = text.parse().map_err(wrong)?;
     let day = day.checked_add(days.days()).map_err(wrong)?;
     day.to_zoned(TimeZone::UTC).map(|midnight| midnight.timestamp()).map_err(wrong)
 }
 
 impl Query {
-    /// Reads an address. Names that it does not know are left alone: an old link still works.
+    /// Parses the parameters of an address. Unknown names are ignored, so old links still work.
     pub fn read(parameters: &[(String, String)]) -> Query {
         let mut query = Query::default();
         for (name, value) in parameters {
@@ -138,20 +134,21 @@ impl Query {
         query
     }
 
-    /// Each field with what stands in it.
+    /// Each field with its current value.
     pub fn fields(&self) -> impl Iterator<Item = (&'static Field, &str)> {
         FIELDS.iter().zip(self.fields.iter().map(String::as_str))
     }
 
-    /// Whether anything narrows the list.
+    /// True if any filter is set.
     pub fn narrows(&self) -> bool {
         self.fields.iter().any(|text| !text.is_empty())
     }
 
-    /// What the store is asked: one run more than a page has, to know whether there are more.
+    /// The filter for the store. It asks for one run more than a page shows, to find out whether
+    /// there are more.
     ///
     /// # Errors
-    /// The fields that do not read, each with a sentence.
+    /// The name of each invalid field, with a message.
     pub fn filter(&self) -> Result<Filter, Vec<(&'static str, String)>> {
         let skip = self.page.saturating_mul(RUNS_PER_PAGE);
         let mut filter = Filter { limit: Some(RUNS_PER_PAGE + 1), skip, ..Filter::default() };
@@ -177,13 +174,13 @@ impl Query {
         if parts.is_empty() { "/".to_owned() } else { format!("/?{}", parts.join("&")) }
     }
 
-    /// The address of the list narrowed down by one field alone.
+    /// The address of the list filtered by one field alone.
     pub fn by(name: &str, text: &str) -> String {
         format!("/?{name}={}", encoded(text))
     }
 }
 
-/// A text as it may stand in an address: bytes that mean nothing there by themselves, the others as `%XX`.
+/// Percent-encodes a text for an address.
 pub fn encoded(text: &str) -> String {
     let encode = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
@@ -197,7 +194,7 @@ mod tests {
     use super::*;
 
     fn query(pairs: &[(&str, &str)]) -> Query {
-        let pairs: Parameters = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let pairs: Vec<_> = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Query::read(&pairs)
     }
 
@@ -214,7 +211,7 @@ mod tests {
         let filter = query.filter().unwrap();
         assert_eq!(filter.drive.as_deref(), Some("<b>&970"));
         assert_eq!(filter.since.unwrap().to_string(), "2026-11-01T00:00:00Z");
-        // The last day belongs to the time that is asked for.
+        // The last day is included.
         assert_eq!(filter.until.unwrap().to_string(), "2026-11-22T00:00:00Z");
         assert_eq!((filter.limit, filter.skip), (Some(51), 100));
     }
@@ -235,10 +232,10 @@ mod tests {
     #[test]
     fn what_does_not_read_is_said_field_by_field() {
         let wrong = query(&[("since", "yesterday"), ("tag", "a b"), ("until", "9999-12-31")]).filter().unwrap_err();
-        let said: Vec<String> = wrong.iter().map(|(name, sentence)| format!("{name}: {sentence}")).collect();
-        insta::assert_snapshot!(said.join("\n"), @r"
-        since: `yesterday` is no day; write it as 2026-11-21
-        until: `9999-12-31` is no day; write it as 2026-11-21
+        let messages: Vec<String> = wrong.iter().map(|(name, sentence)| format!("{name}: {sentence}")).collect();
+        insta::assert_snapshot!(messages.join("\n"), @r"
+        since: invalid date `yesterday`; expected YYYY-MM-DD, such as 2026-11-21
+        until: invalid date `9999-12-31`; expected YYYY-MM-DD, such as 2026-11-21
         tag: `a b` is no tag; a tag is up to 64 letters, digits and any of - _ . : / +, and begins with a letter or digit
         ");
     }

@@ -1,4 +1,4 @@
-//! Which address is answered by what.
+//! The routes of the site, and the error pages.
 
 use std::sync::Arc;
 
@@ -16,13 +16,12 @@ use pages::assets::Asset;
 use store::{Problem, RunId, Tag};
 
 use crate::Server;
-use crate::access::{Asked, Entry};
+use crate::access::{Admission, Credentials};
 use crate::assets::{self, BELOW, Needs};
 use crate::query::Query;
-use crate::shelf::NoAnswer;
+use crate::store_client::QueryError;
 use crate::views::{compare, list, live, run, sentence};
 
-/// What all answers are made from.
 struct Shared {
     server: Server,
     assets: Vec<(String, Asset)>,
@@ -32,10 +31,9 @@ struct Shared {
 type Site = State<Arc<Shared>>;
 type Pairs = Vec<(String, String)>;
 
-/// The site.
 pub fn router(server: Server) -> Router {
     let policy = format!("{}; frame-ancestors 'none'", pages::shell::policy(Needs::Plain.assets()));
-    // Of texts of ours, which are ASCII.
+    // Built from ASCII constants.
     let policy = HeaderValue::from_str(&policy).unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
     let shared = Arc::new(Shared { server, assets: assets::served(), policy });
     Router::new()
@@ -54,17 +52,17 @@ pub fn router(server: Server) -> Router {
         .with_state(shared)
 }
 
-/// Why there is no page.
+/// Why a request gets an error page.
 enum Refusal {
     /// The store has a problem, or does not answer.
-    NoAnswer(NoAnswer),
-    /// The person, or a link, asked for something that is none.
+    Query(QueryError),
+    /// The request is wrong: status, heading, explanation.
     Wrong(StatusCode, &'static str, String),
 }
 
-impl From<NoAnswer> for Refusal {
-    fn from(no_answer: NoAnswer) -> Refusal {
-        Refusal::NoAnswer(no_answer)
+impl From<QueryError> for Refusal {
+    fn from(error: QueryError) -> Refusal {
+        Refusal::Query(error)
     }
 }
 
@@ -72,22 +70,22 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, heading, said) = match self {
             Refusal::Wrong(status, heading, said) => (status, heading, said),
-            Refusal::NoAnswer(NoAnswer::Store(error)) => match error.problem {
+            Refusal::Query(QueryError::Store(error)) => match error.problem {
                 Problem::NoRun(_) => (StatusCode::NOT_FOUND, "No such run", sentence_of(&error)),
                 _ => (StatusCode::SERVICE_UNAVAILABLE, "The store cannot be read", sentence_of(&error)),
             },
-            Refusal::NoAnswer(silent @ NoAnswer::Silent(_)) => {
+            Refusal::Query(silent @ QueryError::TimedOut(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "The store does not answer", sentence_of(&silent))
             }
-            Refusal::NoAnswer(broken @ NoAnswer::Broken) => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "A fault in flushmark", sentence_of(&broken))
+            Refusal::Query(broken @ QueryError::Panicked) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "Bug in flushmark", sentence_of(&broken))
             }
         };
         (status, Html(sentence::page(heading, &said))).into_response()
     }
 }
 
-/// What follows the name of a store begins in small letters; a page's sentence does not.
+/// Turns an error into a sentence: errors start in lower case and have no full stop.
 fn sentence_of(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     let mut letters = text.chars();
@@ -98,7 +96,8 @@ fn wrong(heading: &'static str, said: impl Into<String>) -> Refusal {
     Refusal::Wrong(StatusCode::BAD_REQUEST, heading, said.into())
 }
 
-/// A refusal of the machinery beneath, as a page: a person is not to read the words of a library, or nothing at all.
+/// Replaces error responses of the framework by pages, so users never see a library's messages or a
+/// blank page.
 fn in_words(response: Response) -> Response {
     let status = response.status();
     let is_page = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
@@ -106,61 +105,65 @@ fn in_words(response: Response) -> Response {
         return response;
     }
     let (heading, said) = match status {
-        StatusCode::PAYLOAD_TOO_LARGE => (
-            "Too much at once",
-            "What was sent is larger than any note may be, and nothing was changed; shorten it and try again.",
-        ),
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            ("Too long", "The note is too long, and nothing was changed; shorten it and try again.")
+        }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => (
             "Not a form",
-            "What was sent is no form of these pages, and nothing was changed; use the forms of a run's page.",
+            "This request is not a form of these pages, and nothing was changed; use the forms on a run's page.",
         ),
-        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => (
-            "Not to be read",
-            "This address, or the form that was sent, cannot be read; the list of runs leads to what there is.",
-        ),
-        _ => {
-            ("No answer", "The server could not answer this; the terminal in which `flushmark web` runs may say more.")
+        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
+            ("Invalid request", "This address, or the submitted form, is invalid; start from the list of runs.")
         }
+        _ => (
+            "No answer",
+            "The server could not answer this request; see the terminal in which `flushmark web` runs for details.",
+        ),
     };
     Refusal::Wrong(status, heading, said.to_owned()).into_response()
 }
 
-/// Lets in who may ask, and gives every answer the headers that keep it to itself.
+/// Admits or refuses requests, and gives every answer the headers that keep other sites out.
 async fn guarded(State(shared): Site, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let query = request.uri().query().unwrap_or_default();
     let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
-    let asked = Asked { host: text(HOST), cookies: text(COOKIE), token };
+    let asked = Credentials { host: text(HOST), cookies: text(COOKIE), token };
     let access = &shared.server.access;
-    // A proxy and this server could each believe another one of them (RFC 9112, section 3.2).
+    // A proxy and this server could each use a different one (RFC 9112, section 3.2).
     let is_ambiguous = headers.get_all(HOST).iter().count() > 1;
     let mut response = match access.admit(&asked) {
         _ if is_ambiguous => {
-            wrong("Two names", "This request names its host more than once, so it is not answered.").into_response()
+            wrong("Two host names", "This request has more than one `Host` header, so it is not answered.")
+                .into_response()
         }
-        Entry::Admitted => in_words(next.run(request).await),
-        Entry::Welcomed => welcome(&request, access.cookie()),
-        // Styles are no secret, and the refusal has to look like something.
-        Entry::NoToken | Entry::StrangeHost if request.uri().path().starts_with(BELOW) => {
+        Admission::Admitted => in_words(next.run(request).await),
+        Admission::TokenInAddress => welcome(&request, access.cookie()),
+        // Styles are not secret, and the refusal needs them.
+        Admission::NoToken | Admission::WrongHost if request.uri().path().starts_with(BELOW) => {
             in_words(next.run(request).await)
         }
-        Entry::NoToken => {
-            let said = "Open the whole address that `flushmark web` printed when it was started, with ?token= at its end; it changes with each start.";
-            // The status wants a scheme by name. Browsers know none of this one, and ask for no password.
+        Admission::NoToken => {
+            let said = "Open the complete address that `flushmark web` printed at its start, including ?token=; it changes with each start.";
+            // The status requires a scheme. Browsers do not know this one, so they ask for no
+            // password.
             let scheme = [(WWW_AUTHENTICATE, "Token realm=\"flushmark web\"")];
             let refusal = Refusal::Wrong(StatusCode::UNAUTHORIZED, "This page needs its token", said.to_owned());
             (scheme, refusal).into_response()
         }
-        Entry::StrangeHost => Refusal::Wrong(
+        Admission::WrongHost => Refusal::Wrong(
             StatusCode::MISDIRECTED_REQUEST,
-            "Not under this name",
-            format!("This server answers this machine only, under its own name. Open {}", access.address()),
+            "Wrong host name",
+            format!(
+                "This server answers only requests from this machine under its own host name. Open {}",
+                access.address()
+            ),
         )
         .into_response(),
     };
     let headers = response.headers_mut();
-    // A report that is saved brings its own, stricter policy.
+    // A report that is downloaded brings its own, stricter policy.
     headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(|| shared.policy.clone());
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
@@ -170,7 +173,7 @@ async fn guarded(State(shared): Site, request: Request, next: Next) -> Response 
     response
 }
 
-/// To the same address without the token, which is a cookie from now on.
+/// Redirects to the same address without the token, which is now a cookie.
 fn welcome(request: &Request, cookie: Option<String>) -> Response {
     let rest: Vec<&str> =
         request.uri().query().unwrap_or_default().split('&').filter(|pair| !pair.starts_with("token=")).collect();
@@ -188,14 +191,14 @@ async fn runs(State(shared): Site, Parameters(pairs): Parameters<Pairs>) -> Resu
         Ok(filter) => filter,
         Err(fields) => return Ok((StatusCode::BAD_REQUEST, Html(list::wrong(&query, &fields))).into_response()),
     };
-    let shelf = &shared.server.shelf;
-    let found = match shelf.ask(move |store| store.list(&filter)).await {
+    let store = &shared.server.store;
+    let found = match store.query(move |store| store.list(&filter)).await {
         Ok(found) => found,
-        Err(NoAnswer::Store(error)) if matches!(error.problem, Problem::Absent) => Vec::new(),
-        Err(no_answer) => return Err(no_answer.into()),
+        Err(QueryError::Store(error)) if matches!(error.problem, Problem::Absent) => Vec::new(),
+        Err(error) => return Err(error.into()),
     };
     let is_first = !query.narrows() && query.page == 0;
-    let page = if found.is_empty() && is_first { list::empty(shelf.location()) } else { list::page(&query, &found) };
+    let page = if found.is_empty() && is_first { list::empty(store.location()) } else { list::page(&query, &found) };
     Ok(Html(page).into_response())
 }
 
@@ -210,32 +213,32 @@ async fn compared(State(shared): Site, Parameters(pairs): Parameters<Pairs>) -> 
     if runs.len() < 2 {
         return Err(wrong("Nothing to compare", "Select two or more runs in the list, then press Compare."));
     }
-    if runs.len() > compare::RUNS_MOST {
-        let most = compare::RUNS_MOST;
+    if runs.len() > compare::RUNS_MAX {
+        let most = compare::RUNS_MAX;
         return Err(wrong("Too many runs", format!("At most {most} runs are drawn side by side; select fewer.")));
     }
-    // Drawn in the thread that may wait, too: a page of many tests takes a while.
+    // Rendered in the blocking thread, too: a page of many tests takes a while.
     let draw = move |store: &mut store::Store| {
         let kept = runs.iter().map(|&run| store.get(run)).collect::<Result<Vec<_>, _>>()?;
         Ok(compare::page(kept))
     };
-    Ok(Html(shared.server.shelf.ask(draw).await?))
+    Ok(Html(shared.server.store.query(draw).await?))
 }
 
 async fn running(State(shared): Site) -> Html<String> {
-    Html(live::page(&(shared.server.running)(), shared.server.shelf.location()))
+    Html(live::page(&(shared.server.running)(), shared.server.store.location()))
 }
 
 async fn one_run(State(shared): Site, Path(name): Path<String>) -> Result<Response, Refusal> {
-    let shelf = &shared.server.shelf;
+    let store = &shared.server.store;
     if let Some(number) = name.strip_suffix(".json") {
         let run = run_id(number)?;
-        let json = shelf.ask(move |store| Ok(report::json(&store.get(run)?.document))).await?;
+        let json = store.query(move |store| Ok(report::json(&store.get(run)?.document))).await?;
         return Ok(([(CONTENT_TYPE, "application/json")], json).into_response());
     }
     let run = run_id(&name)?;
-    let word = shared.server.access.form_word().to_owned();
-    let page = shelf.ask(move |store| Ok(run::page(&store.get(run)?, &word))).await?;
+    let word = shared.server.access.form_secret().to_owned();
+    let page = store.query(move |store| Ok(run::page(&store.get(run)?, &word))).await?;
     Ok(Html(page).into_response())
 }
 
@@ -245,14 +248,14 @@ async fn report(State(shared): Site, Path(name): Path<String>) -> Result<Respons
         let kept = store.get(run)?;
         Ok(run::report(&kept.summary, &kept.document))
     };
-    let page = shared.server.shelf.ask(draw).await?;
+    let page = shared.server.store.query(draw).await?;
     let policy = format!("{}; sandbox allow-scripts", pages::shell::policy(pages::Assets::Inline));
     Ok(([(CONTENT_SECURITY_POLICY, policy)], Html(page)).into_response())
 }
 
 async fn asset(State(shared): Site, Path(name): Path<String>) -> Response {
     match shared.assets.iter().find(|(known, _)| *known == name) {
-        // Under this name it will never be another.
+        // The name contains the digest, so the content never changes.
         Some((_, asset)) => {
             let keep = "public, max-age=31536000, immutable";
             ([(CONTENT_TYPE, asset.media_type), (CACHE_CONTROL, keep)], asset.text).into_response()
@@ -293,7 +296,7 @@ async fn note(
     change(&site, run, &headers, &pairs, move |store| store.note(run, &text)).await
 }
 
-/// Changes something that a form of ours asked for, and shows the run anew.
+/// Applies a change that a form requested, then shows the run again.
 async fn change(
     State(shared): &Site,
     run: RunId,
@@ -305,11 +308,11 @@ async fn change(
     if !shared.server.access.may_change(text(ORIGIN), text(HOST), value(pairs, "word")) {
         return Err(Refusal::Wrong(
             StatusCode::FORBIDDEN,
-            "Not from this page",
-            "Tags and notes are changed from this server's own pages. If you were on one, the server has been started anew since: reload the run's page and try again.".to_owned(),
+            "Form refused",
+            "Tags and notes can only be changed from this server's own pages. If you came from one, the server was restarted since: reload the run's page and try again.".to_owned(),
         ));
     }
-    shared.server.shelf.ask(work).await?;
+    shared.server.store.query(work).await?;
     Ok((StatusCode::SEE_OTHER, [(LOCATION, format!("/run/{run}"))]).into_response())
 }
 
@@ -322,7 +325,7 @@ fn run_id(text: &str) -> Result<RunId, Refusal> {
         Refusal::Wrong(
             StatusCode::NOT_FOUND,
             "No such run",
-            format!("“{text}” is no run's number; the list shows them."),
+            format!("“{text}” is not the number of a run; the list shows the numbers."),
         )
     })
 }
@@ -335,11 +338,13 @@ fn tag_in(pairs: &Pairs) -> Result<Tag, Refusal> {
 async fn not_so(method: Method) -> Response {
     let said = match method {
         Method::GET | Method::HEAD => {
-            "This address only takes a form of a run's page; open the run from the list.".to_owned()
+            "This address only accepts the form on a run's page; open the run from the list.".to_owned()
         }
-        other => format!("Nothing at this address is done by {other}; open it, or use the forms of a run's page."),
+        other => {
+            format!("This address does not accept {other}; open it in a browser, or use the forms on a run's page.")
+        }
     };
-    Refusal::Wrong(StatusCode::METHOD_NOT_ALLOWED, "Not to be asked so", said).into_response()
+    Refusal::Wrong(StatusCode::METHOD_NOT_ALLOWED, "Wrong method", said).into_response()
 }
 
 async fn unknown() -> Response {

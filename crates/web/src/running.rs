@@ -1,68 +1,69 @@
-//! A run that is being measured: what its process tells of it, about once a second.
+//! Progress of a run that is being measured, as its process publishes it about once a second.
 
 use serde::{Deserialize, Serialize};
 
-/// What a run in progress tells.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Running {
-    /// Its process.
+    /// Process id.
     pub process: u32,
     /// When the run began (RFC 3339).
     pub started_at: String,
-    /// The plan's name.
+    /// Name of the plan.
     pub suite: String,
-    /// The target, as the person wrote it.
+    /// The target, as the user wrote it.
     pub target: String,
-    /// Its number in the store, where it is kept.
+    /// Number of the run in `store`, if it is kept.
     pub run: Option<i64>,
-    /// The store that keeps it.
+    /// The store that keeps the run, if any, as the user would name it.
     pub store: Option<String>,
-    /// The running test's name.
+    /// Name of the running test.
     pub test: String,
-    /// Which of the plan's tests it is, from 1.
+    /// Position of the running test in the plan, from 1.
     pub position: usize,
-    /// How many tests the plan has.
+    /// Number of tests in the plan.
     pub tests: usize,
-    /// How far the test is.
+    /// The state of the running test.
     pub phase: Phase,
-    /// Seconds that the test takes by its plan, warm-up excluded; `None` where it ends by a count.
+    /// Planned duration of the test in seconds, warm-up excluded; `None` if it ends by a count.
     pub expected_s: Option<f64>,
     /// Operations per second in the last whole second.
     pub iops: Option<f64>,
     /// 99th percentile of the commit (or operation) latency in the last whole second.
     pub commit_p99_us: Option<f64>,
-    /// What was seen of the test so far.
+    /// The series of the running test so far.
     pub history: History,
 }
 
-/// How far a test is.
+/// The state of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "kebab-case")]
 pub enum Phase {
-    /// Its file is written through, its target laid out.
+    /// Preallocating its file, preparing the target.
     Preparing,
-    /// It runs and is not measured yet.
+    /// Running, not yet measured.
     WarmingUp,
-    /// It is measured.
+    /// Being measured.
     Measuring {
-        /// Seconds so far, in the target's own time.
+        /// Seconds measured so far, in the target's time.
         elapsed_s: f64,
     },
 }
 
-/// More values than a chart has pixels are of no use, and the file is written each second.
-const VALUES_MOST: usize = 600;
+/// More values than a chart has pixels would be useless, and the file is written every second.
+const VALUES_MAX: usize = 600;
 
-/// The rate of each interval since a test began. A long test has longer intervals, so that the whole of it fits.
+/// The rate in each interval since a test began. Intervals grow with the length of the test, so all
+/// of it fits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct History {
-    /// Seconds to each interval.
+    /// Length of an interval in seconds.
     pub interval_s: f64,
-    /// Operations per second.
+    /// Operations per second, one value for each interval.
     pub iops: Vec<f64>,
-    /// The worst of the 99th percentiles of its seconds, in microseconds.
+    /// The worst 99th percentile among the seconds of each interval, in microseconds.
     pub commit_p99_us: Vec<Option<f64>>,
-    /// Whole seconds that were seen, with those of an interval that is not full yet.
+    /// Whole seconds seen, including those of an incomplete interval.
     seconds: usize,
 }
 
@@ -73,7 +74,8 @@ impl Default for History {
 }
 
 impl History {
-    /// What was seen after `elapsed_s`: the figures of the last whole second. A second that nobody looked at passes for the next one.
+    /// Adds what was seen after `elapsed_s`: the figures of the last whole second. A second that
+    /// was missed gets the values of the next one.
     pub fn see(&mut self, elapsed_s: f64, iops: f64, commit_p99_us: Option<f64>) {
         // A model's clock may leap; no test is longer than a year.
         let seconds = elapsed_s.clamp(0.0, 366.0 * 86_400.0).floor() as usize;
@@ -93,13 +95,13 @@ impl History {
             *mean += (iops - *mean) / (within + 1) as f64;
             *worst = worse(*worst, commit_p99_us);
         }
-        if self.iops.len() > VALUES_MOST {
+        if self.iops.len() > VALUES_MAX {
             self.halve();
         }
     }
 
     fn halve(&mut self) {
-        // The last interval has begun only now, and goes on as the first half of a longer one.
+        // The last interval has just begun, and becomes the first half of a longer one.
         self.interval_s *= 2.0;
         self.iops = self.iops.chunks(2).map(|pair| pair.iter().sum::<f64>() / pair.len() as f64).collect();
         self.commit_p99_us = self.commit_p99_us.chunks(2).map(|pair| pair.iter().copied().fold(None, worse)).collect();
@@ -131,7 +133,7 @@ mod tests {
         for second in 1..=seconds {
             let p99 = if second == 4321 { Some(9.0) } else { Some(1.0) };
             history.see(f64::from(second), f64::from(second), p99);
-            assert!(history.iops.len() <= VALUES_MOST);
+            assert!(history.iops.len() <= VALUES_MAX);
         }
         assert!((history.interval_s - 32.0).abs() < f64::EPSILON, "{}", history.interval_s);
         let covered = history.iops.len() as f64 * history.interval_s;

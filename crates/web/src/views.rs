@@ -1,4 +1,4 @@
-//! What is answered, as HTML: one file a page. Pure functions; what they show comes in.
+//! The pages, one file each, as pure functions from data to HTML.
 
 pub mod compare;
 pub mod frame;

@@ -1,4 +1,5 @@
-//! A server over a real store, asked over real connections: what is answered, to whom, and what a store that is out of order comes to.
+//! A server over a real store, queried over real connections: what it answers, to whom, and what it
+//! says when the store fails.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +17,7 @@ use store::{Location, Origin, Store};
 use web::running::{History, Phase};
 use web::{Access, Running, Server};
 
-/// A server, which ends when this is dropped.
+/// A server that stops when this is dropped.
 struct Site {
     address: SocketAddr,
     url: String,
@@ -78,7 +79,7 @@ impl Site {
         self.ask("GET", path, &[], "")
     }
 
-    /// Sends a form as this server's own page would, with the word that it carries.
+    /// Submits a form as this server's page would, with its secret.
     fn post(&self, path: &str, body: &str) -> Answer {
         let page = self.get("/run/1").body;
         let word = page.split("name=\"word\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
@@ -104,13 +105,13 @@ impl Answer {
         self.head.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")))
     }
 
-    /// What its notice says, as text.
+    /// The text of the page's notice.
     fn said(&self) -> String {
         let notice = self.body.split("class=\"notice\" role=\"alert\">").nth(1).unwrap_or(&self.body);
         notice.split("</p>").next().unwrap().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     }
 
-    /// The numbers of the runs that a list shows, in order.
+    /// The numbers of the runs in a list, in order.
     fn runs(&self) -> Vec<u32> {
         self.body
             .split("name=\"run\" value=\"")
@@ -120,7 +121,7 @@ impl Answer {
     }
 }
 
-/// A store with so many runs, a minute apart, the first of them the oldest.
+/// A store with this many runs, a minute apart, oldest first.
 fn filled(path: &Path, count: u32) -> Store {
     filled_at(&Location::Sqlite(path.to_owned()), count)
 }
@@ -145,12 +146,12 @@ fn an_empty_store_says_what_to_type() {
     let absent = site.get("/");
     assert_eq!(absent.status, 200);
     assert!(absent.body.contains("flushmark check /var/lib"), "{}", absent.body);
-    assert!(!path.exists(), "looking makes no store");
+    assert!(!path.exists(), "viewing a page creates no store");
     filled(&path, 0);
     assert!(site.get("/").body.contains("flushmark check /var/lib"));
-    // A filter that leaves nothing is something else.
+    // A filter that matches nothing gives another page.
     filled(&path, 1);
-    assert!(site.get("/?host=nobody").body.contains("No run is like that"));
+    assert!(site.get("/?host=nobody").body.contains("No runs match"));
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn runs_are_listed_newest_first_filtered_by_link_and_leafed_through() {
     assert_eq!(site.get("/?page=9").runs(), [0_u32; 0]);
     let wrong = site.get("/?since=yesterday");
     assert_eq!(wrong.status, 400);
-    assert!(wrong.body.contains("`yesterday` is no day") && wrong.body.contains("aria-invalid=\"true\""));
+    assert!(wrong.body.contains("invalid date `yesterday`") && wrong.body.contains("aria-invalid=\"true\""));
 }
 
 #[test]
@@ -199,8 +200,8 @@ fn runs_are_read_saved_and_compared() {
             400,
             "At most 7 runs are drawn side by side; select fewer.",
         ),
-        ("/compare?run=3&run=x", 404, "“x” is no run's number; the list shows them."),
-        ("/run/last", 404, "“last” is no run's number; the list shows them."),
+        ("/compare?run=3&run=x", 404, "“x” is not the number of a run; the list shows the numbers."),
+        ("/run/last", 404, "“last” is not the number of a run; the list shows the numbers."),
         ("/nowhere", 404, "There is no page at this address."),
         ("/assets/nothing.css", 404, "There is no page at this address."),
     ] {
@@ -232,7 +233,8 @@ fn tags_and_notes_are_changed_by_our_own_forms_only() {
     let no_tag = site.post("/run/1/tag", "tag=a+b");
     assert_eq!(no_tag.status, 400);
     assert!(no_tag.said().starts_with("`a b` is no tag"), "{}", no_tag.said());
-    // From another site, from nowhere, without the word, or by a link: refused, and nothing changes.
+    // From another site, without an origin, without the secret, or by a link: refused, and nothing
+    // changes.
     let page = site.get("/run/1").body;
     let word = page.split("name=\"word\" value=\"").nth(1).unwrap().split('"').next().unwrap();
     let own = format!("http://{}", site.host());
@@ -289,28 +291,28 @@ fn every_fault_has_its_page_with_a_sentence() {
     }
     let said = said.join("\n").replace(&*path.to_string_lossy(), "results.db").replace(&site.host(), "HOST");
     insta::assert_snapshot!(said, @"
-    GET /run/%FF: This address, or the form that was sent, cannot be read; the list of runs leads to what there is.
-    GET /run/%FF.json: This address, or the form that was sent, cannot be read; the list of runs leads to what there is.
+    GET /run/%FF: This address, or the submitted form, is invalid; start from the list of runs.
+    GET /run/%FF.json: This address, or the submitted form, is invalid; start from the list of runs.
     GET /run/77.json: The store results.db holds no run 77; `flushmark results list` shows what it holds.
     GET /run/77/report.html: The store results.db holds no run 77; `flushmark results list` shows what it holds.
-    GET /run/-1: “-1” is no run's number; the list shows them.
+    GET /run/-1: “-1” is not the number of a run; the list shows the numbers.
     GET /run/: There is no page at this address.
     GET /%FF: There is no page at this address.
-    GET /run/1/tag: This address only takes a form of a run's page; open the run from the list.
-    POST /: Nothing at this address is done by POST; open it, or use the forms of a run's page.
-    DELETE /run/1: Nothing at this address is done by DELETE; open it, or use the forms of a run's page.
-    BREW /live: Nothing at this address is done by BREW; open it, or use the forms of a run's page.
-    POST /run/1/tag: What was sent is no form of these pages, and nothing was changed; use the forms of a run's page.
-    POST /run/1/note: What was sent is larger than any note may be, and nothing was changed; shorten it and try again.
-    POST /run/1/note: Tags and notes are changed from this server's own pages. If you were on one, the server has been started anew since: reload the run's page and try again.
-    GET /: This server answers this machine only, under its own name. Open http://HOST/
+    GET /run/1/tag: This address only accepts the form on a run's page; open the run from the list.
+    POST /: This address does not accept POST; open it in a browser, or use the forms on a run's page.
+    DELETE /run/1: This address does not accept DELETE; open it in a browser, or use the forms on a run's page.
+    BREW /live: This address does not accept BREW; open it in a browser, or use the forms on a run's page.
+    POST /run/1/tag: This request is not a form of these pages, and nothing was changed; use the forms on a run's page.
+    POST /run/1/note: The note is too long, and nothing was changed; shorten it and try again.
+    POST /run/1/note: Tags and notes can only be changed from this server's own pages. If you came from one, the server was restarted since: reload the run's page and try again.
+    GET /: This server answers only requests from this machine under its own host name. Open http://HOST/
     ");
 }
 
 #[test]
-fn a_store_of_postgresql_is_shown_like_any_other_and_its_absence_is_said() {
+fn a_postgresql_store_is_shown_like_any_other_and_reported_when_unreachable() {
     let Some(mut server) =
-        postgresql::Server::start("a_store_of_postgresql_is_shown_like_any_other_and_its_absence_is_said")
+        postgresql::Server::start("a_postgresql_store_is_shown_like_any_other_and_reported_when_unreachable")
     else {
         return;
     };
@@ -332,7 +334,7 @@ fn a_store_of_postgresql_is_shown_like_any_other_and_its_absence_is_said() {
     assert!(!gone.body.contains(postgresql::PASSWORD) && !gone.body.contains("p%40ss"), "{}", gone.body);
     insta::assert_snapshot!(said, @"The store postgres://postgres@DIR/fleet cannot be reached: No such file or directory (os error 2).");
     server.up();
-    assert_eq!(site.get("/run/3").status, 200, "what is in order again is shown again");
+    assert_eq!(site.get("/run/3").status, 200, "a repaired store is shown again");
 }
 
 #[test]
@@ -365,7 +367,7 @@ fn a_request_with_two_names_is_refused() {
             assert_eq!(answer.status, 400, "{hosts:?}");
             assert!(!answer.body.contains("db1"));
             insta::allow_duplicates! {
-                insta::assert_snapshot!(answer.said(), @"This request names its host more than once, so it is not answered.");
+                insta::assert_snapshot!(answer.said(), @"This request has more than one `Host` header, so it is not answered.");
             }
         }
     }
@@ -383,7 +385,7 @@ fn a_server_that_others_reach_wants_its_token() {
         assert_eq!(refused.status, 401, "{path}");
         assert!(refused.header("www-authenticate").is_some_and(|scheme| scheme.starts_with("token ")), "{path}");
         assert!(
-            refused.said().starts_with("Open the whole address that `flushmark web` printed"),
+            refused.said().starts_with("Open the complete address that `flushmark web` printed"),
             "{}",
             refused.said()
         );
@@ -413,7 +415,7 @@ fn every_answer_keeps_itself_to_itself() {
         assert_eq!(answer.header("referrer-policy"), Some("same-origin"), "{path}");
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
     }
-    // What a page links is there, may be kept for ever, and is named by its content.
+    // What a page links to exists, may be cached forever, and is named by its content.
     let page = site.get("/run/1").body;
     let links: Vec<&str> = page.split('"').filter(|part| part.starts_with("/assets/")).collect();
     assert_eq!(links.len(), 4, "{links:?}");
@@ -426,7 +428,7 @@ fn every_answer_keeps_itself_to_itself() {
 }
 
 #[test]
-fn a_store_that_is_out_of_order_has_its_sentence() {
+fn a_broken_store_is_explained() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("results.db");
     let site = Site::over(&path);
@@ -435,15 +437,15 @@ fn a_store_that_is_out_of_order_has_its_sentence() {
         assert_eq!(answer.status, 503, "{}", answer.body);
         said.push(answer.said().replace(&*path.to_string_lossy(), "results.db"));
     };
-    std::fs::write(&path, "a text of somebody's").unwrap();
+    std::fs::write(&path, "someone's text").unwrap();
     note(&site.get("/"));
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
     note(&site.get("/"));
     std::fs::remove_dir(&path).unwrap();
     filled(&path, 1);
-    assert_eq!(site.get("/").runs(), [1], "what is in order again is shown again");
-    // A store that vanished.
+    assert_eq!(site.get("/").runs(), [1], "a repaired store is shown again");
+    // A store that was deleted.
     std::fs::remove_file(&path).unwrap();
     note(&site.get("/run/1"));
     insta::assert_snapshot!(said.join("\n"), @"
@@ -454,7 +456,7 @@ fn a_store_that_is_out_of_order_has_its_sentence() {
 }
 
 #[test]
-fn a_locked_store_is_waited_for_and_then_said() {
+fn a_locked_store_is_waited_for_and_then_reported() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("results.db");
     filled(&path, 1);
@@ -503,7 +505,7 @@ fn running_tests_are_shown_and_what_they_are_called_is_text() {
     for shown in ["3,000/s", "80 µs", "3 s of 5 s", "2 runs", "value=\"0.640\"", "[1000.0,2000.0,3000.0]"] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
-    assert_eq!(page.matches("href=\"/run/7\"").count(), 1, "a run of another store is no link here");
+    assert_eq!(page.matches("href=\"/run/7\"").count(), 1, "a run of another store is not linked");
     let quiet = Site::over(&path);
     assert!(quiet.get("/live").body.contains("Nothing is being measured"));
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask bench import`: how long it takes to read and keep a directory of fio's output. A figure, not a test.
+//! `cargo xtask bench import`: the time to read and keep a directory of fio's output. A figure, not
+//! a test.
 
 use std::time::Instant;
 
@@ -7,15 +8,15 @@ use clap::Args;
 
 use crate::command::{root, shown};
 
-/// What is read.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// So many files of fio JSON+
+    /// Number of fio JSON+ files
     #[arg(long, default_value_t = 1000)]
     files: u32,
 }
 
-/// Makes files that differ in their time, as those of real runs do, imports them with the release build, and prints how long that took.
+/// Makes files that differ in their time, like those of real runs, imports them with the release
+/// build, and prints the time taken.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
     let fixture = root().join("crates/formats/tests/fixtures/fio/3.33-mix-plus.json");
@@ -40,7 +41,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         .output()
         .context("cannot start flushmark")?;
     let elapsed_s = begun.elapsed().as_secs_f64();
-    ensure!(output.status.success(), "it ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "flushmark ended with {}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{}", said.lines().last().unwrap_or_default());
     println!("{:.1} MiB in {elapsed_s:.2} s", bytes as f64 / f64::from(1 << 20));

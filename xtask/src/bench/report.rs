@@ -1,4 +1,5 @@
-//! `cargo xtask bench report`: a report of a real `fsync-study`, from the result to the first charts on the screen.
+//! `cargo xtask bench report`: a report of a real `fsync-study`, from the result to the first
+//! charts on the screen.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,35 +11,35 @@ use measurement::RunDocument;
 use crate::command::output;
 use crate::rig::build_release;
 
-/// Tests of the report that the limits below are for.
+/// Tests in the report, for which the limits below apply.
 const TESTS: usize = 36;
-/// To make it.
-const MAKING_MOST: Duration = Duration::from_secs(1);
-/// To open it, until the charts in view are drawn.
-const OPENING_MOST: Duration = Duration::from_secs(1);
-/// Its size.
-const MOST_BYTES: u64 = 3 << 20;
-/// The charts in the first view are drawn, and the page has loaded.
+/// Limit on making it.
+const MAKING_MAX: Duration = Duration::from_secs(1);
+/// Limit on opening it, until the charts in view are drawn.
+const OPENING_MAX: Duration = Duration::from_secs(1);
+/// Limit on its size.
+const SIZE_MAX_BYTES: u64 = 3 << 20;
+/// True once the charts in the first view are drawn and the page has loaded.
 const DRAWN: &str = "document.readyState === 'complete' && [...document.querySelectorAll('[data-figure]')]
     .filter((place) => place.getBoundingClientRect().top < innerHeight).every((place) => place.querySelector('svg'))";
 
-/// What to measure.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A result of `fsync-study` (default: one is measured in the current directory, a second for each test)
+    /// A result of `fsync-study` (default: measure one in the current directory, a second per test)
     #[arg(long, value_name = "RESULT.json")]
     result: Option<PathBuf>,
 
-    /// This flushmark (default: a release is built)
+    /// The flushmark program to use (default: build a release)
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
 
-    /// Rounds; medians are printed
+    /// Number of rounds, of which medians are printed
     #[arg(long, default_value_t = 5)]
     rounds: u32,
 }
 
-/// Measures, and prints a line each with its limit. Fails when something cannot be measured, not when a limit is missed.
+/// Measures, and prints each figure with its limit. Fails if something cannot be measured, not if a
+/// limit is exceeded.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let program = options.program.clone().map_or_else(build_release, Ok)?;
     let program = program.to_string_lossy();
@@ -66,10 +67,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let bytes = std::fs::metadata(&page)?.len();
     println!("a report of {TESTS} tests, medians of {} rounds", making.len());
-    println!("  made in         {:>9.0?}   at most {MAKING_MOST:?}", median(&mut making));
-    println!("  opened in       {:>9.0?}   at most {OPENING_MOST:?}", median(&mut opening));
+    println!("  made in         {:>9.0?}   at most {MAKING_MAX:?}", median(&mut making));
+    println!("  opened in       {:>9.0?}   at most {OPENING_MAX:?}", median(&mut opening));
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    println!("  size            {:>5.2} MiB   at most {:.0} MiB", mib(bytes), mib(MOST_BYTES));
+    println!("  size            {:>5.2} MiB   at most {:.0} MiB", mib(bytes), mib(SIZE_MAX_BYTES));
     Ok(())
 }
 
@@ -80,7 +81,7 @@ fn measure(program: &str, place: &Path) -> anyhow::Result<PathBuf> {
     Ok(result)
 }
 
-/// The document with as many tests as the limits are for.
+/// The document, cut to the number of tests that the limits apply to.
 fn first_tests(whole: &Path, place: &Path) -> anyhow::Result<PathBuf> {
     let text = std::fs::read_to_string(whole).with_context(|| format!("cannot read {}", whole.display()))?;
     let mut document = RunDocument::from_json(&text)?;

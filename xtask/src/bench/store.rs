@@ -1,4 +1,4 @@
-//! `cargo xtask bench store`: what keeping a run costs, and finding some among very many.
+//! `cargo xtask bench store`: the time to keep a run, and to find some among very many.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,27 +12,27 @@ use store::{Filter, Location, Origin, Store, Whose};
 use crate::command::output;
 use crate::rig::build_release;
 
-/// How the store is filled, and who reads it.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// So many runs
+    /// Number of runs
     #[arg(long, default_value_t = 100_000)]
     pub(super) runs: u32,
 
-    /// Where the store is made, and removed again; it takes some 50 KiB a run
+    /// Directory in which the store is made and removed again; it takes about 50 KiB per run
     #[arg(long, value_name = "DIR")]
     pub(super) at: Option<PathBuf>,
 
-    /// This flushmark (default: a release is built)
+    /// The flushmark program to use (default: build a release)
     #[arg(long, value_name = "FILE")]
     pub(super) program: Option<PathBuf>,
 }
 
-/// What `results list` and `results compare` may take in a store of 100,000 runs, from the start of the process to its end.
-const COMMAND_MOST: Duration = Duration::from_millis(200);
-/// Times that each figure is taken; the median counts.
+/// Limit on `results list` and `results compare` in a store of 100,000 runs, from the start of the
+/// process to its end.
+const COMMAND_MAX: Duration = Duration::from_millis(200);
+/// Repetitions of each measurement; medians are printed.
 const TIMES: usize = 9;
-/// The suite with the most tests that people keep.
+/// The suite with the most tests of those that users run often.
 const SUITE: &str = "fsync-study";
 
 /// Fills a store and prints the figures.
@@ -87,14 +87,14 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let ids = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
     figure("two whole runs", || ids.iter().try_for_each(|&run| store.get(run).map(drop)))?;
     figure("the last run of a host", || store.newest(&Whose::Host("db7".to_owned()), 0).map(drop))?;
-    figure("the ten before it that measured the same", || store.earlier(ids[0], 10).map(drop))?;
+    figure("the ten before it of the same kind", || store.earlier(ids[0], 10).map(drop))?;
     drop(store);
     let path = path.to_string_lossy();
     for words in [&["list"][..], &["compare", "last~1@db7", "last@db7"], &["compare", "last@all", "--last", "10"]] {
         let arguments = [&["results"], words, &["--store", &*path]].concat();
         let median =
             figure(&format!("flushmark results {}", words.join(" ")), || output(&program, &arguments).map(drop))?;
-        println!("{:<44} {:>7.0} % of {COMMAND_MOST:?}", "", median.as_secs_f64() / COMMAND_MOST.as_secs_f64() * 100.0);
+        println!("{:<44} {:>7.0} % of {COMMAND_MAX:?}", "", median.as_secs_f64() / COMMAND_MAX.as_secs_f64() * 100.0);
     }
     Ok(())
 }
@@ -106,7 +106,8 @@ pub(super) fn sample(program: &str) -> anyhow::Result<RunDocument> {
     Ok(RunDocument::from_json(&output(program, &words)?)?)
 }
 
-/// Copies the first run, rows and all, as other runs of other hosts and drives on other days. Through the store it would take hours of commits.
+/// Copies the rows of the first run as runs of other hosts and drives on other days. Through the
+/// store's interface that would take hours of commits.
 pub(super) fn fill(path: &Path, runs: u32) -> anyhow::Result<()> {
     let begun = Instant::now();
     let connection = Connection::open(path)?;
@@ -133,7 +134,7 @@ fn bytes(path: &Path) -> anyhow::Result<u64> {
     Ok(std::fs::metadata(path)?.len())
 }
 
-/// Prints the median, and gives it.
+/// Prints and returns the median.
 pub(super) fn figure<E>(name: &str, mut work: impl FnMut() -> Result<(), E>) -> anyhow::Result<Duration>
 where
     anyhow::Error: From<E>,

@@ -1,4 +1,5 @@
-//! `cargo xtask bench web`: how long the pages of `flushmark web` take over very many runs, from the request to the last byte.
+//! `cargo xtask bench web`: response times of `flushmark web` over very many runs, from the request
+//! to the last byte.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,12 +16,13 @@ use crate::rig::build_release;
 
 /// As many runs as a page of the list shows.
 const RUNS_PER_PAGE: u32 = 50;
-/// For a list of runs: as a click feels.
-const LIST_MOST: Duration = Duration::from_millis(200);
-/// For a page with the charts of all tests of a run, or of two.
-const CHARTS_MOST: Duration = Duration::from_secs(1);
+/// Limit on a list of runs: a click must feel instant.
+const LIST_MAX: Duration = Duration::from_millis(200);
+/// Limit on a page with the charts of all tests of one or two runs.
+const CHARTS_MAX: Duration = Duration::from_secs(1);
 
-/// Fills a store, serves it, and prints the time and size of each page beside what it may take. Fails when a page cannot be had, not when it is late.
+/// Fills a store, serves it, and prints the time and size of each page with its limit. Fails if a
+/// page cannot be fetched, not if it is late.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let place = options.at.clone().unwrap_or_else(std::env::temp_dir);
     let directory =
@@ -32,24 +34,24 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     store.insert(&document, &Origin { host: Some("db0".to_owned()) })?;
     fill(&path, options.runs)?;
     let middle = store.ids(&Filter { limit: Some(2), skip: options.runs / 2, ..Filter::default() })?;
-    let [one, other] = middle[..] else { anyhow::bail!("--runs {} leaves none to compare", options.runs) };
+    let [one, other] = middle[..] else { anyhow::bail!("--runs {} is too few to compare two", options.runs) };
     drop(store);
     let server = Server::start(&program, &path)?;
     println!("{} runs of {} tests each", options.runs, document.results.len());
     let last_page = format!("/?page={}", options.runs / RUNS_PER_PAGE);
     for (name, path, most) in [
-        ("the list", "/".to_owned(), LIST_MOST),
-        ("its last page", last_page, LIST_MOST),
-        ("by host, one in a hundred", "/?host=db7".to_owned(), LIST_MOST),
-        ("by host, none", "/?host=nobody".to_owned(), LIST_MOST),
-        ("by drive, one serial number", "/?drive=SN000777".to_owned(), LIST_MOST),
-        ("by tag, one in a thousand", "/?tag=fleet".to_owned(), LIST_MOST),
-        ("by day", "/?since=2026-01-01".to_owned(), LIST_MOST),
-        ("by note, none", "/?note=nothing".to_owned(), LIST_MOST),
-        ("one run", format!("/run/{one}"), CHARTS_MOST),
-        ("two compared", format!("/compare?run={one}&run={other}"), CHARTS_MOST),
-        ("a run's report as a file", format!("/run/{one}/report.html"), CHARTS_MOST),
-        ("tests that run now", "/live".to_owned(), LIST_MOST),
+        ("the list", "/".to_owned(), LIST_MAX),
+        ("its last page", last_page, LIST_MAX),
+        ("by host, one in a hundred", "/?host=db7".to_owned(), LIST_MAX),
+        ("by host, none", "/?host=nobody".to_owned(), LIST_MAX),
+        ("by drive, one serial number", "/?drive=SN000777".to_owned(), LIST_MAX),
+        ("by tag, one in a thousand", "/?tag=fleet".to_owned(), LIST_MAX),
+        ("by day", "/?since=2026-01-01".to_owned(), LIST_MAX),
+        ("by note, none", "/?note=nothing".to_owned(), LIST_MAX),
+        ("one run", format!("/run/{one}"), CHARTS_MAX),
+        ("two compared", format!("/compare?run={one}&run={other}"), CHARTS_MAX),
+        ("a run's report as a file", format!("/run/{one}/report.html"), CHARTS_MAX),
+        ("running tests", "/live".to_owned(), LIST_MAX),
     ] {
         let mut bytes = 0;
         let median = figure(name, || server.get(&path).map(|got| bytes = got))?;
@@ -59,7 +61,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A `flushmark web`, which ends with this.
+/// A `flushmark web` process that ends when this is dropped.
 struct Server {
     process: Child,
     host: String,
@@ -70,17 +72,17 @@ impl Server {
         let mut command = Command::new(program);
         command.args(["web", "--listen", "0", "--store"]).arg(store).stdout(Stdio::piped()).stderr(Stdio::null());
         let process = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
-        // Owned from here on, so that whatever fails ends it.
+        // Owned from here on, so any failure ends it.
         let mut server = Server { process, host: String::new() };
         let mut url = String::new();
-        let stdout = server.process.stdout.take().context("no output to read its address from")?;
+        let stdout = server.process.stdout.take().context("no stdout to read its address from")?;
         BufReader::new(stdout).read_line(&mut url)?;
         url.trim().trim_start_matches("http://").trim_end_matches('/').clone_into(&mut server.host);
-        anyhow::ensure!(!server.host.is_empty(), "{} web said no address", program.display());
+        anyhow::ensure!(!server.host.is_empty(), "{} web printed no address", program.display());
         Ok(server)
     }
 
-    /// The bytes of a page.
+    /// Size of a page in bytes.
     fn get(&self, path: &str) -> anyhow::Result<usize> {
         let mut stream = TcpStream::connect(&self.host)?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.host)?;

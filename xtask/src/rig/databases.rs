@@ -1,17 +1,20 @@
-//! `cargo xtask rig databases`: databases on an emulated drive that loses its power under them.
+//! `cargo xtask rig databases`: databases on an emulated drive that loses power under them.
 //!
-//! A client commits numbered transactions one after the other, and the rig remembers each one that was acknowledged. At a random moment the drive loses its power, every process of the
-//! database is killed, and what the kernel held in memory is gone. Then the power comes back, the filesystem is mounted, the database recovers, and the rows are counted. On an honest
-//! drive nothing acknowledged may be missing. On a drive that lies about flushes, and in a database that was told not to sync, something has to be: else the test could not fail.
+//! A client commits numbered transactions one after the other, and the rig remembers each one that
+//! was acknowledged. At a random moment the drive loses power, every process of the database is
+//! killed, and the kernel's memory is lost. Then power returns, the filesystem is mounted, the
+//! database recovers, and the rows are counted. On an honest drive nothing acknowledged may be
+//! missing. On a drive that lies about flushes, and in a database configured not to sync, something
+//! must be missing, or the test could not fail.
 //!
-//! | module | its job |
+//! | module | content |
 //! | --- | --- |
-//! | `drive` | the emulated drive, and the proof that a cut of its power was one |
-//! | `machine` | processes that end as with a power cut |
-//! | `session` | a database that runs, and the shell that talks to it |
-//! | `ledger` | what was acknowledged, and what of it is there |
-//! | `trial` | one database under cut after cut |
-//! | `sqlite`, `postgres`, `mariadb` | what is each database's own |
+//! | `drive` | the emulated drive, and the evidence that its power was really cut |
+//! | `machine` | processes that end as if their machine lost power |
+//! | `session` | a running database, and the shell connected to it |
+//! | `ledger` | the acknowledged transactions, and which of them survived |
+//! | `trial` | one database under a series of power cuts |
+//! | `sqlite`, `postgres`, `mariadb` | the specifics of each database |
 
 mod drive;
 mod ledger;
@@ -36,29 +39,29 @@ use machine::Account;
 use session::Client;
 use trial::{Findings, Trial};
 
-/// Debian packages with the databases, and with what stands below them.
+/// Debian packages of the databases, and of what they run on.
 pub const PACKAGES: [&str; 6] = ["sqlite3", "postgresql-15", "mariadb-server", "e2fsprogs", "mount", "util-linux"];
 
-/// How long a database may take for anything.
+/// Limit on any single step of a database.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What the rig is asked for.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Only what has this in its name, such as `mariadb` or `ignore-flush`
+    /// Only databases or variants whose name contains this, such as `mariadb` or `ignore-flush`
     #[arg(value_name = "NAME")]
     pub filter: Option<String>,
 
-    /// Power cuts of each database on the honest drive; at most as many where losses are looked for
+    /// Power cuts per database on the honest drive; at most as many where losses are expected
     #[arg(long, value_name = "N", default_value_t = CUTS, value_parser = clap::value_parser!(u32).range(1..))]
     pub cuts: u32,
 
-    /// Decides the moments of the cuts, and what the drive's cache loses
+    /// Seed for the moments of the cuts, and for what the drive's cache loses
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
 
-/// With so many clean cuts, a loss in more than one cut of nine would have been seen with a chance of 95 %: 1 − 0.05^(1/25) = 0.11.
+/// After this many clean cuts, the chance of a loss per cut is below one in nine at 95 %: 1 −
+/// 0.05^(1/25) = 0.11.
 const CUTS: u32 = 25;
 
 impl Default for Options {
@@ -67,28 +70,28 @@ impl Default for Options {
     }
 }
 
-/// What a database promises.
+/// The durability setting of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// An acknowledged transaction is on the drive.
     On,
-    /// It may be.
+    /// An acknowledged transaction may be lost.
     Off,
 }
 
-/// What has to come out.
+/// The expected result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expectation {
-    /// Everything acknowledged is there, and the database's own check is clean.
+    /// Every acknowledged transaction is there, and the database's check is clean.
     NothingLost,
-    /// Something is lost or broken.
+    /// Something is lost or damaged.
     LossesFound,
 }
 
-/// A drive, and what the database on it is asked for.
+/// A drive, and the durability setting of the database on it.
 #[derive(Debug)]
 pub struct Variant {
-    /// As `flushmark emulate --lie` takes it.
+    /// A value of `flushmark emulate --lie`.
     lie: Option<&'static str>,
     durability: Durability,
     expectation: Expectation,
@@ -110,7 +113,7 @@ impl Variant {
     }
 }
 
-/// Where a database's files are.
+/// The directories of a database.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// On the drive.
@@ -119,44 +122,40 @@ pub struct Place {
     elsewhere: PathBuf,
 }
 
-/// A database's server.
 pub struct Server {
-    /// Its command.
     words: Vec<String>,
-    /// What it says when it has recovered and takes clients.
+    /// The message with which it reports that it has recovered and accepts clients.
     ready: &'static str,
 }
 
-/// What is each database's own.
+/// The specifics of a database.
 pub trait Database: Sync {
-    /// Its name.
     fn name(&self) -> &'static str;
     /// The user that it runs as.
     fn account(&self) -> Account;
-    /// The setting by which it does not sync.
+    /// The setting that disables syncing.
     fn without_durability(&self) -> &'static str;
-    /// Fills a new data directory.
+    /// Initialises a new data directory.
     fn lay_out(&self, directory: &Path) -> anyhow::Result<()>;
-    /// Its server, where it has one.
+    /// Its server, if it has one.
     fn server(&self, place: &Place, durability: Durability) -> Option<Server>;
-    /// The command of its shell, which reads statements and ends at the first error.
+    /// The command of its shell, which reads statements and stops at the first error.
     fn shell(&self, place: &Place) -> Vec<String>;
     /// The first statements in a shell.
     fn greeting(&self, durability: Durability) -> &'static str;
-    /// The table with the transactions.
+    /// The table of transactions.
     fn table(&self) -> &'static str;
-    /// Makes it.
+    /// Creates the table.
     fn make_table(&self) -> &'static str;
-    /// Lets the shell print a word, when everything before it is done.
+    /// A statement that makes the shell print a word once everything before it is done.
     fn say(&self, word: &str) -> String;
-    /// Its own check of itself; a session with this client is open.
+    /// Runs its consistency check; `client` is connected.
     fn check(&self, place: &Place, client: &mut Client) -> anyhow::Result<()>;
 }
 
-/// All of them.
 const DATABASES: [&dyn Database; 3] = [&sqlite::Sqlite, &postgres::Postgres, &mariadb::Mariadb];
 
-/// A command's words, from whatever can be printed.
+/// The arguments of a command, as strings.
 macro_rules! words {
     ($($word:expr),* $(,)?) => { [$($word.to_string()),*] };
 }
@@ -167,7 +166,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     ensure!(rustix::process::geteuid().is_root(), "mounting the emulated drive needs root; run it as root");
     let begun = Instant::now();
     let stop = Arc::new(AtomicBool::new(false));
-    // Ctrl-C: everything that was set up is taken down in its order.
+    // On Ctrl-C everything that was set up is taken down in order.
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
@@ -208,20 +207,22 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             table.push(row);
         }
     }
-    ensure!(outcome.passed + outcome.failed > 0, "nothing is called so; there are sqlite, postgresql and mariadb");
+    ensure!(
+        outcome.passed + outcome.failed > 0,
+        "no trial has that name; expected part of sqlite, postgresql or mariadb, or of a variant"
+    );
     print!("\n{}", page(&table));
     let time = begun.elapsed().as_secs_f64();
     println!("\nrig: {} passed, {} failed, {time:.0} s, seed {}", outcome.passed, outcome.failed, options.seed);
     Ok(outcome)
 }
 
-/// A directory that every user may go through, and where nothing is on the drive.
+/// A directory that every user can traverse, not on the emulated drive.
 fn directory() -> anyhow::Result<tempfile::TempDir> {
     let all_may_pass = std::fs::Permissions::from_mode(0o755);
     Ok(tempfile::Builder::new().prefix("flushmark-rig-").permissions(all_may_pass).tempdir()?)
 }
 
-/// A line of the table.
 struct Row {
     name: &'static str,
     label: String,
@@ -235,7 +236,7 @@ impl Row {
         match (self.expected, self.findings.anything()) {
             (Expectation::NothingLost, true) => Verdict::Failed("this must not happen"),
             (Expectation::NothingLost, false) if cuts_felt == 0 => {
-                Verdict::Failed("void: the drive lost nothing that it may lose; ask for more --cuts")
+                Verdict::Failed("void: the drive lost nothing that it may lose; use more --cuts")
             }
             (Expectation::NothingLost, false) => Verdict::Ok("nothing is lost"),
             (Expectation::LossesFound, true) if lost > 0 => Verdict::Ok("losses are found"),
@@ -245,7 +246,7 @@ impl Row {
     }
 }
 
-/// Whether a variant is as it has to be, and why.
+/// The verdict on a variant, with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Ok(&'static str),
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(verdict(clean, 7, 0, Some("it does not start")), "FAILED: this must not happen");
         assert_eq!(
             verdict(clean, 0, 0, None),
-            "FAILED: void: the drive lost nothing that it may lose; ask for more --cuts"
+            "FAILED: void: the drive lost nothing that it may lose; use more --cuts"
         );
         assert_eq!(verdict(losses, 7, 1, None), "ok: losses are found");
         assert_eq!(verdict(losses, 7, 0, Some("it does not start")), "ok: damage is found");

@@ -1,12 +1,14 @@
-//! `cargo xtask rig latency`: whether an emulated drive is as slow as its model, and as the drive that was measured.
+//! `cargo xtask rig latency`: whether an emulated drive is as slow as its model, and as the drive
+//! that was measured.
 //!
-//! | part | what fio does | what it is held against |
+//! | part | what fio does | compared with |
 //! | --- | --- | --- |
-//! | commits | 4 KiB at random with a sync after each, depth 1, over NBD and on the loop device on FUSE | the model's own commit, in virtual time |
+//! | commits | 4 KiB at random with a sync after each, depth 1, over NBD and on the loop device on FUSE | the model's commit, in virtual time |
 //! | rows | a published row's test, on the loop device or on ext4 on it | the published figure, and the model's; as operations a second |
 //!
-//! Only models whose commit takes 100 µs or more: below that the transport is slower than the drive. Write and sync latency are two populations in fio; the middle of a commit is taken to be the sum of their
-//! middles.
+//! Only models whose commit takes 100 µs or more: below that the transport is slower than the
+//! drive. fio reports write and sync latency separately; the median of a commit is taken to be the
+//! sum of their medians.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -26,24 +28,23 @@ use workload::{SyncMethod, Test, Work, Workload};
 use super::{Outcome, build_release};
 use crate::command::{command, output};
 
-/// Debian packages that it needs.
+/// Debian packages that the rig needs.
 pub const PACKAGES: [&str; 4] = ["fio", "fuse3", "util-linux", "e2fsprogs"];
-/// Below this a commit is a matter of the transport.
-const COMMIT_NS_LEAST: u64 = 100_000;
-/// How far a commit's middle may be from the model's.
-const COMMIT_ERROR_MOST: f64 = 0.05;
-/// How far a row may be from what was published.
-const ROW_ERROR_MOST: f64 = 0.10;
-/// What FUSE and a loop device carry, in MiB a second.
-const TRANSPORT_MIB_MOST: f64 = 1000.0;
-/// What is worked on.
+/// Below this, a commit mostly measures the transport.
+const COMMIT_NS_MIN: u64 = 100_000;
+/// Allowed deviation of a commit's median from the model's.
+const COMMIT_ERROR_MAX: f64 = 0.05;
+/// Allowed deviation of a row from the published figure.
+const ROW_ERROR_MAX: f64 = 0.10;
+/// Maximum throughput of FUSE and a loop device, in MiB/s.
+const TRANSPORT_MIB_MAX: f64 = 1000.0;
+/// Size of the area that tests work on.
 const AREA_BYTES: u64 = 1 << 30;
-/// How much of the drives is laid out: what is worked on.
+/// How much of the drive is filled before a test: the area that it works on.
 const FILL_PERCENT: &str = "25";
-/// How large the drives are whose commits are measured; rows are those of whole drives.
+/// Size of the drives whose commits are measured; rows are measured on whole drives.
 const CAPACITY: &str = "4GiB";
 
-/// What is asked for.
 #[derive(Debug, Default, clap::Args)]
 pub struct Options {
     /// Only models whose names contain this
@@ -55,7 +56,7 @@ pub struct Options {
     pub seconds: u32,
 }
 
-/// Measures, prints both tables, and counts what is too far off as failed.
+/// Measures, prints both tables, and counts what deviates too much as failed.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let program = build_release()?;
     let named = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
@@ -63,7 +64,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     println!("{:<32} {:<6} {:>12} {:>12} {:>8}", "commit p50", "way", "model", "emulated", "error");
     for model in catalogue::models().iter().filter(|model| named(&model.model)) {
         let machine = machine(model);
-        if Nominal::of(machine.drive(false)?).commit_ns() < COMMIT_NS_LEAST {
+        if Nominal::of(machine.drive(false)?).commit_ns() < COMMIT_NS_MIN {
             continue;
         }
         let model_us = commit_us(&machine)?;
@@ -71,13 +72,13 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             let served = Served::start(&program, &format!("{},capacity={CAPACITY}", model.model), way)?;
             let us = served.commit_us(machine.drive(false)?.identity().volatile_cache, options.seconds)?;
             let error = us / model_us - 1.0;
-            count(&mut outcome, error, COMMIT_ERROR_MOST);
+            count(&mut outcome, error, COMMIT_ERROR_MAX);
             println!(
                 "{:<32} {:<6} {model_us:>9.1} µs {us:>9.1} µs {:>7.1} %{}",
                 model.model,
                 way.name(),
                 error * 100.0,
-                too_far(error, COMMIT_ERROR_MOST)
+                too_far(error, COMMIT_ERROR_MAX)
             );
         }
     }
@@ -109,7 +110,7 @@ fn count(outcome: &mut Outcome, error: f64, most: f64) {
     }
 }
 
-/// The model as it is emulated: without the filesystem that its rows may be of.
+/// The model as it is emulated: without the filesystem that its rows may include.
 fn machine(model: &Model) -> Machine {
     let mut machine = Machine::new(model.clone());
     machine.capacity_bytes = Some(4 << 30);
@@ -117,7 +118,7 @@ fn machine(model: &Model) -> Machine {
     machine
 }
 
-/// The middle of a model's commit of 4 KiB at random, in virtual time.
+/// The median of a model's commit of 4 KiB at random, in virtual time.
 fn commit_us(machine: &Machine) -> anyhow::Result<f64> {
     let text = format!(
         "[[test]]\nname = \"commit\"\npattern = \"randwrite\"\nsync = \"fsync\"\nsize = {AREA_BYTES}\ntime = \"2s\"\nwarm_up = \"0s\"\n"
@@ -129,7 +130,7 @@ fn commit_us(machine: &Machine) -> anyhow::Result<f64> {
     }
 }
 
-/// A row that is not replayed, and why.
+/// Why a row is not replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum NotReplayed {
     TooFast,
@@ -142,20 +143,20 @@ enum NotReplayed {
 impl NotReplayed {
     const fn because(self) -> &'static str {
         match self {
-            NotReplayed::TooFast => "more operations a second than the transport carries",
-            NotReplayed::TooMuch => "more bytes a second than the transport carries",
+            NotReplayed::TooFast => "more operations per second than the transport can carry",
+            NotReplayed::TooMuch => "more bytes per second than the transport can carry",
             NotReplayed::CoarseTime => {
-                "ext4 commits its journal with an fsync only when the file's time of change moved, which this kernel's clock does less often than the row's operations come"
+                "ext4 commits its journal on fsync only if the file's change time has moved, and this kernel's clock ticks less often than the row's operations come"
             }
-            NotReplayed::NoBlocks => "a step program, which fio does not run",
-            NotReplayed::NoSwitch => "the model tells of no cache that could be switched",
+            NotReplayed::NoBlocks => "a step program, which fio cannot run",
+            NotReplayed::NoSwitch => "the model has no cache that can be switched",
         }
     }
 }
 
 /// The published rows of a drive.
 fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome) -> anyhow::Result<Vec<NotReplayed>> {
-    let samples = published::samples(drive).map_err(|row| anyhow::anyhow!("no suite has the test of {row:?}"))?;
+    let samples = published::samples(drive).map_err(|row| anyhow::anyhow!("no suite contains the test of {row:?}"))?;
     let model = catalogue::find_model(&drive.name)?;
     let mut not_replayed = Vec::new();
     for sample in samples {
@@ -168,11 +169,11 @@ fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome)
             Figure::Iops(iops) => iops,
             Figure::MibPerS(mib) => mib / block_mib,
         };
-        if 1e9 / published < COMMIT_NS_LEAST as f64 {
+        if 1e9 / published < COMMIT_NS_MIN as f64 {
             not_replayed.push(NotReplayed::TooFast);
             continue;
         }
-        if published * block_mib > TRANSPORT_MIB_MOST {
+        if published * block_mib > TRANSPORT_MIB_MAX {
             not_replayed.push(NotReplayed::TooMuch);
             continue;
         }
@@ -197,22 +198,22 @@ fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome)
         let emulated = served.row_iops(workload, options.seconds)?;
         let (low, high) = sample.span;
         let in_units = |iops: f64| if matches!(sample.figure, Figure::Iops(_)) { iops } else { iops * block_mib };
-        // Where the same test was published several times, any figure between those is right.
+        // If the same test was published several times, any figure in that range is right.
         let nearest = in_units(emulated).clamp(low, high);
         let error = in_units(emulated) / nearest - 1.0;
-        count(outcome, error, ROW_ERROR_MOST);
+        count(outcome, error, ROW_ERROR_MAX);
         println!(
             "{:<32} {:<44} {published:>10.1} {modelled:>10.1} {emulated:>10.1} {:>7.1} %{}",
             format!("{}{cache}", drive.name),
             sample.test.name,
             error * 100.0,
-            too_far(error, ROW_ERROR_MOST)
+            too_far(error, ROW_ERROR_MAX)
         );
     }
     Ok(not_replayed)
 }
 
-/// How often this kernel's coarse clock moves, from which files get their times.
+/// Resolution of this kernel's coarse clock, from which files get their times.
 fn tick_ns() -> f64 {
     let tick = rustix::time::clock_getres(rustix::time::ClockId::RealtimeCoarse);
     tick.tv_nsec as f64
@@ -227,7 +228,7 @@ fn modelled(model: &Model, sample: &Sample) -> anyhow::Result<TestResult> {
     }
 }
 
-/// How a drive reaches fio.
+/// How fio accesses a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Nbd,
@@ -245,7 +246,6 @@ impl Way {
     }
 }
 
-/// An emulated drive.
 struct Served {
     child: Child,
     facts: Value,
@@ -266,7 +266,7 @@ impl Served {
         let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
         let (mount, socket, control) = (path("mounted"), path("nbd"), path("control"));
         std::fs::create_dir(&mount)?;
-        // Laid out as far as it is worked on, as the model's own tests do.
+        // Filled as far as the tests work on it, like the model's tests.
         let mut args =
             vec!["emulate", model, "--quiet", "--format", "json", "--control", &control, "--fill", FILL_PERCENT];
         match way {
@@ -302,7 +302,7 @@ impl Served {
         if let Some(device) = fact("device") {
             return Ok(vec![format!("--filename={device}"), "--ioengine=psync".to_owned(), "--direct=1".to_owned()]);
         }
-        let uri = fact("nbd").context("the drive is served nowhere")?;
+        let uri = fact("nbd").context("the drive is not served over NBD")?;
         Ok(vec!["--ioengine=nbd".to_owned(), format!("--uri={uri}")])
     }
 
@@ -318,15 +318,16 @@ impl Served {
         Ok(document["jobs"][0].clone())
     }
 
-    /// Writes through the area once, and lets the drive forget that. The memory that holds the data is there then; and on ext4 fio's own layout would leave extents that count as unwritten, of which each
-    /// first write commits the journal.
+    /// Writes through the area once, and lets the drive forget that. Afterwards the memory that
+    /// holds the data is allocated; and on ext4, fio's layout would leave extents that count as
+    /// unwritten, each of which commits the journal on its first write.
     fn lay_out(&self) -> anyhow::Result<()> {
         let size = format!("--size={AREA_BYTES}");
         let target = self.target()?;
         let fixed = ["--name=x", &size, "--rw=write", "--bs=1m", "--fallocate=none", "--end_fsync=1"];
         let args: Vec<&str> = fixed.into_iter().chain(target.iter().map(String::as_str)).collect();
         output("fio", &args)?;
-        let control = self.facts["control"].as_str().context("the drive takes no orders")?;
+        let control = self.facts["control"].as_str().context("the drive has no control socket")?;
         output(&self.program.to_string_lossy(), &["emulate", "ctl", control, "fill", FILL_PERCENT]).map(drop)
     }
 
@@ -361,6 +362,6 @@ impl Served {
         }
         let job = self.fio(&args, seconds)?;
         let side = if workload.pattern.writes() { "write" } else { "read" };
-        job[side]["iops"].as_f64().context("fio counted nothing")
+        job[side]["iops"].as_f64().context("fio printed no rate")
     }
 }

@@ -1,15 +1,17 @@
-//! `cargo xtask rig qemu`: a real kernel with real drivers above drives that can be shaped as no machine at hand is.
+//! `cargo xtask rig qemu`: a real kernel with real drivers, on drives of kinds that this machine
+//! does not have.
 //!
-//! Debian's own kernel is unpacked (never installed), put beside a small initramfs that holds the real `flushmark` and the tools that it is compared with, and booted
-//! under QEMU's software emulation. The tests run on this side: each sends commands to the guest, and looks at what they print.
+//! Debian's kernel is unpacked (never installed), combined with a small initramfs that contains the
+//! real `flushmark` and the tools it is compared with, and booted under QEMU's software emulation.
+//! The tests run on the host: each sends commands to the guest and checks their output.
 //!
-//! | module | its job |
+//! | module | content |
 //! | --- | --- |
-//! | `kernel` | fetches and unpacks the kernel package |
-//! | `initramfs` | gathers programs, libraries and modules into an image |
-//! | `machine` | the machine and its drives; starts and ends QEMU |
-//! | `guest` | sends commands to the guest and gets their output |
-//! | `tests` | what is proved |
+//! | `kernel` | fetching and unpacking the kernel package |
+//! | `initramfs` | the image with programs, libraries and modules |
+//! | `machine` | the machine and its drives, as a QEMU process |
+//! | `guest` | commands in the guest, and their output |
+//! | `tests` | the tests |
 
 mod guest;
 mod initramfs;
@@ -23,7 +25,7 @@ use super::Outcome;
 use crate::command::root;
 use machine::Machine;
 
-/// Debian packages with what the rig boots and compares with.
+/// Debian packages of what the rig boots and compares with.
 pub const PACKAGES: [&str; 14] = [
     "qemu-system-x86",
     "busybox-static",
@@ -41,14 +43,13 @@ pub const PACKAGES: [&str; 14] = [
     "util-linux",
 ];
 
-/// What the rig is asked for.
 #[derive(Debug, Default, clap::Args)]
 pub struct Options {
     /// Only tests whose names contain this
     #[arg(value_name = "NAME")]
     pub filter: Option<String>,
 
-    /// Boot the machine, run this shell command in it, print what it prints
+    /// Boot the machine, run this shell command in it, and print its output
     #[arg(long, value_name = "COMMAND")]
     pub run: Option<String>,
 }
@@ -88,7 +89,8 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             Err(error) => {
                 outcome.failed += 1;
                 println!("rig {name} ... FAILED\n{error:?}");
-                // A guest that does not answer takes the other tests with it, unless it is started anew.
+                // A guest that does not respond would fail the other tests, too, so it is started
+                // again.
                 if guest.is_lost() {
                     println!("{}", machine.console_end());
                     guest = machine.boot()?;
@@ -100,6 +102,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// How long anything in the guest may take: emulation is some twenty times slower than the machine itself, and on a busy machine a kernel with twenty drives is
-/// silent for more than a minute before it is ready.
+/// Limit on any step in the guest: emulation is some twenty times slower than the machine itself,
+/// and on a busy machine a kernel with twenty drives is silent for more than a minute before it is
+/// ready.
 const PATIENCE: Duration = Duration::from_mins(5);

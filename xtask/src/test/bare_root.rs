@@ -1,9 +1,11 @@
-//! The tests on a machine that has the toolchain and little else, however much this one has.
+//! Runs tests on a root filesystem with the toolchain and little else, whatever is installed on
+//! this machine.
 //!
-//! In a mount namespace, the directories of programs are replaced by copies that hold what Debian's
-//! essential and required packages bring (what `debootstrap --variant=minbase` installs), and the C
-//! compiler that Rust's toolchain links with. Libraries stay. `PATH` stays as well: a change of it
-//! would make build scripts run anew, so what else is in it is hidden where it is.
+//! In a mount namespace, the directories of programs are replaced by copies that contain only what
+//! Debian's essential and required packages provide (what `debootstrap --variant=minbase`
+//! installs), and the C compiler that Rust's toolchain links with. Libraries stay. `PATH` stays,
+//! too, because changing it would make build scripts run again; other programs in it are hidden in
+//! place.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -18,19 +20,19 @@ use rustix::mount::{MountFlags, mount, mount_bind};
 
 use crate::command::{command, is_there, output};
 
-/// Where Debian's programs are, as `dpkg` and the tests know them.
+/// Directories of Debian's programs, as `dpkg` and the tests know them.
 const SYSTEM: [&str; 2] = ["/usr/bin", "/usr/sbin"];
-/// Programs and data of packages in places of their own.
+/// Programs and data that packages keep elsewhere.
 const ELSEWHERE: [&str; 5] = ["/usr/local/bin", "/usr/local/sbin", "/usr/lib/postgresql", "/usr/lib/chromium", "/opt"];
-/// Rust links with the C compiler, which calls the others; and Debian packages Rust, too.
+/// Rust links with the C compiler, which calls the others; Debian packages Rust, too.
 const TOOLCHAIN: [&str; 8] = ["cargo", "rustc", "rustdoc", "cc", "gcc", "as", "ld", "ar"];
 
-/// Why there can be no bare root here; `None` where there can.
+/// Why a bare root is impossible here; `None` if it is possible.
 pub fn unavailable() -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {
-        Some("a mount namespace takes root")
+        Some("a mount namespace requires root")
     } else if !is_there("dpkg-query", &["--version"]) {
-        Some("without dpkg-query nobody knows which programs belong to a small system")
+        Some("dpkg-query is missing, which lists the programs of a small system")
     } else if !is_there("unshare", &["--mount", "true"]) {
         Some("mount namespaces are not allowed here")
     } else {
@@ -40,7 +42,7 @@ pub fn unavailable() -> Option<&'static str> {
 
 /// A command of this program that enters a bare root and runs another command there.
 pub fn wrapped(inner: &[&str]) -> Command {
-    // This very program, also where a build has replaced its file.
+    // This very program, even if a build has replaced its file.
     let this = format!("/proc/{}/exe", std::process::id());
     let outer = ["--mount", "--propagation", "private", "--", &this, "bare-root", "--"];
     command("unshare", &[&outer[..], inner].concat())
@@ -49,21 +51,21 @@ pub fn wrapped(inner: &[&str]) -> Command {
 /// Makes the root of this mount namespace bare and replaces this process by a command.
 ///
 /// # Errors
-/// When it cannot, and when this is the mount namespace of the whole system.
+/// If that is impossible, or if this is the mount namespace of the whole system.
 pub fn enter(inner: &[OsString]) -> anyhow::Result<()> {
     let (program, args) = inner.split_first().context("no command to run in the bare root")?;
     let namespace = |process: &str| {
         let path = format!("/proc/{process}/ns/mnt");
         fs::read_link(&path).with_context(|| format!("cannot read {path}"))
     };
-    // What is hidden here must not be hidden from whoever started this.
-    let parent = rustix::process::getppid().context("the process that started this one is gone")?;
+    // What is hidden here must not be hidden from the parent process.
+    let parent = rustix::process::getppid().context("the parent process is gone")?;
     ensure!(
         namespace("self")? != namespace(&parent.as_raw_nonzero().to_string())?,
-        "this mount namespace is shared with other processes: start the command by `unshare --mount`"
+        "this mount namespace is shared with other processes: start the command with `unshare --mount`"
     );
     hide()?;
-    // Comes back only with an error.
+    // Returns only on error.
     let error = Command::new(program).args(args).exec();
     Err(error).with_context(|| format!("cannot start {}", program.display()))
 }
@@ -90,7 +92,7 @@ fn hide() -> anyhow::Result<()> {
     let others = std::env::split_paths(&path);
     let system: Vec<PathBuf> = SYSTEM.iter().filter_map(|directory| fs::canonicalize(directory).ok()).collect();
     for directory in ELSEWHERE.iter().map(PathBuf::from).chain(others) {
-        // Missing, or a link to what is hidden already.
+        // Missing, or a link to something hidden already.
         let Ok(directory) = fs::canonicalize(&directory) else { continue };
         if directory.is_dir() && !system.contains(&directory) && !holds_toolchain(&directory) {
             mount_tmpfs(&directory)?;
@@ -108,7 +110,7 @@ fn mount_tmpfs(at: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot mount a tmpfs on {}", at.display()))
 }
 
-/// The programs that stay, as paths without links in their directories.
+/// The programs that stay, as canonical paths.
 fn kept() -> anyhow::Result<BTreeSet<PathBuf>> {
     let format = "--showformat=${Package}\t${Essential}\t${Priority}\n";
     let packages = output("dpkg-query", &["--show", format])?;
@@ -121,7 +123,7 @@ fn kept() -> anyhow::Result<BTreeSet<PathBuf>> {
     for program in TOOLCHAIN {
         keep(&Path::new("/usr/bin").join(program), &mut kept);
     }
-    // Alternatives, such as awk, belong to no package.
+    // Alternatives, such as awk, do not belong to any package.
     for directory in SYSTEM {
         for entry in fs::read_dir(directory).with_context(|| format!("cannot list {directory}"))? {
             let path = entry?.path();
@@ -133,7 +135,7 @@ fn kept() -> anyhow::Result<BTreeSet<PathBuf>> {
     Ok(kept)
 }
 
-/// The packages that each Debian system has.
+/// The packages that every Debian system has.
 fn small_system(packages: &str) -> Vec<&str> {
     packages
         .lines()
@@ -145,7 +147,7 @@ fn small_system(packages: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Keeps a program, and where it is a link, all that it leads to.
+/// Keeps a program and, if it is a link, everything that it leads to.
 fn keep(path: &Path, kept: &mut BTreeSet<PathBuf>) {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return };
     let Ok(directory) = fs::canonicalize(directory) else { return };

@@ -1,4 +1,4 @@
-//! Loops that do nothing but keep a queue full: fio's `t/io_uring`, and one on the `io-uring` crate.
+//! Loops that only keep a queue full: fio's `t/io_uring`, and one on the `io-uring` crate.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::rows::{FullQueue, Row};
 use super::{Options, Sample, median};
 use crate::command::output;
 
-/// The share of a bare loop's operations per second that the engine is to reach.
+/// The share of a bare loop's rate that the engine must reach.
 pub const SHARE_MIN: f64 = 0.98;
 
 /// A bare loop with its settings for a row.
@@ -18,14 +18,14 @@ pub enum BareLoop<'a> {
     Fio {
         program: &'a Path,
         depth: u32,
-        /// Requests handed over, and completions waited for, in one call.
+        /// Requests submitted and completions awaited per call.
         batch: u32,
     },
     /// `crates/engine/benches/crate_loop.rs`.
     Crate { depth: u32, writes: bool },
 }
 
-/// The loops that run beside a row: none beside rows of depth 1.
+/// The loops that are measured on a row: none for rows of depth 1.
 pub fn loops<'a>(row: &Row, target: &str, options: &'a Options) -> anyhow::Result<Vec<BareLoop<'a>>> {
     let Some(FullQueue { depth, writes }) = row.queue else { return Ok(Vec::new()) };
     let mut loops = vec![BareLoop::Crate { depth, writes }];
@@ -35,7 +35,7 @@ pub fn loops<'a>(row: &Row, target: &str, options: &'a Options) -> anyhow::Resul
     Ok(loops)
 }
 
-/// fio's loop with the size of batch that does best in a short trial.
+/// fio's loop with the batch size that does best in a short trial.
 fn best_batch<'a>(program: &'a Path, depth: u32, target: &str, cpu: u32) -> anyhow::Result<BareLoop<'a>> {
     let mut best = (0.0, depth);
     for batch in [depth, depth / 4, 1] {
@@ -59,7 +59,6 @@ impl BareLoop<'_> {
         }
     }
 
-    /// Runs it.
     pub fn measure(&self, target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
         let cpu = cpu.to_string();
         let iops = match self {

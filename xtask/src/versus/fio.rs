@@ -1,4 +1,4 @@
-//! fio's side.
+//! fio's side of the comparison.
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::rows::{Rig, Row};
 use super::{Options, Sample, steady_part};
 use crate::command::watched_output;
 
-/// Runs fio on a row's work with one of its set-ups.
+/// Runs fio on the work of a row, with one of its set-ups.
 pub fn measure(row: &Row, setup: &[&str], target: &str, options: &Options) -> anyhow::Result<Sample> {
     let (seconds, cpu) = (options.seconds, options.cpu);
     let (runtime, allowed, filename) =
@@ -25,7 +25,8 @@ pub fn measure(row: &Row, setup: &[&str], target: &str, options: &Options) -> an
     let job = &document["jobs"][0];
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let (reads, writes) = (&job["read"], &job["write"]);
-    // fio keeps writes and syncs apart; the nearest to a commit's median is the sum of the two medians.
+    // fio reports writes and syncs separately; the closest to a commit's median is the sum of the
+    // two medians.
     let p50_us = [&writes["clat_ns"], &job["sync"]["lat_ns"]].map(|ns| number(&ns["percentile"]["50.000000"]) / 1e3);
     let iops = number(&reads["iops"]) + number(&writes["iops"]);
     Ok(Sample { iops, p50_us: p50_us.iter().sum(), cpu_s_per_million: processors / iops * 1e6, in_flight: 0.0 })

@@ -1,5 +1,5 @@
-//! The same job files run by fio and by flushmark, on a filesystem of their own: what a job asks for is
-//! what is measured.
+//! The same job files run by fio and by flushmark, on a private filesystem, to compare how they
+//! interpret a job.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use super::rigs::LoopDevice;
 use super::{Compared, Options, Wanted, median, ours, print};
 use crate::command::{command, output};
 
-/// How far from fio's rate ours may be.
+/// Allowed deviation of our rate from fio's.
 const NEAR: f64 = 0.1;
 
-/// A job file: its name in the table, and its text. The environment has `SECONDS`.
+/// A job file: its name in the table, and its text. The environment contains `SECONDS`.
 const JOBS: [(&str, &str); 11] = [
     ("psync, fsync=1", include_str!("jobs/psync-fsync.fio")),
     ("psync, fsync=1, overwrite=1", include_str!("jobs/psync-fsync-overwrite.fio")),
@@ -33,9 +33,9 @@ const JOBS: [(&str, &str); 11] = [
 /// Runs every job file with both programs in alternation, and prints the medians.
 ///
 /// # Errors
-/// When a program or the filesystem fails.
+/// If a program or the filesystem fails.
 pub fn compare(options: &Options) -> anyhow::Result<()> {
-    let place = Filesystem::make().context("cannot set up a filesystem to measure on")?;
+    let place = Filesystem::make().context("cannot set up a filesystem for the measurements")?;
     let jobs = tempfile::tempdir()?;
     let mut table = Vec::new();
     let wanted = |name: &str| options.rows.is_empty() || options.rows.iter().any(|part| name.contains(part.as_str()));
@@ -71,7 +71,7 @@ enum Program {
     Fio,
 }
 
-/// A mounted ext4 on a loop device in memory; unmounted when dropped, before the device goes.
+/// A mounted ext4 on a loop device in memory; unmounted when dropped, before the device is removed.
 struct Filesystem {
     mounted: PathBuf,
     _directory: tempfile::TempDir,
@@ -81,7 +81,7 @@ struct Filesystem {
 impl Filesystem {
     fn make() -> anyhow::Result<Filesystem> {
         let device = LoopDevice::make()?;
-        // Otherwise mkfs gives the memory back, and the first side to write pays for it.
+        // Otherwise mkfs returns the memory, and the first side to write pays for it.
         let extended = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
         output("mkfs.ext4", &["-q", "-F", "-E", extended, &device.device])?;
         let directory = tempfile::tempdir()?;
@@ -139,7 +139,7 @@ mod tests {
         for (name, text) in JOBS {
             let environment = |variable: &str| (variable == "SECONDS").then(|| "1".to_owned());
             let plan = workload::Plan::from_fio(name, text, &environment).unwrap();
-            // One figure is read of each, so jobs of a section are reported together.
+            // Only one figure is read per run, so the jobs of a section are reported together.
             assert!(plan.tests.len() == 1 && text.contains("group_reporting"), "{name}");
         }
     }

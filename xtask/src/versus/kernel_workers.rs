@@ -1,14 +1,14 @@
-//! Where the kernel's own threads run while two programs are compared.
+//! The processors on which the kernel's threads may run while two programs are compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
-/// Confines the kernel's unbound workers, the loop driver's among them, to one processor until it is
-/// dropped. Left to itself the scheduler places a worker now beside the program and now on a
-/// sleeping processor, which takes ten times as long to answer; which of the two it is depends on
-/// whatever else wakes there, and not on the program that is measured.
+/// Confines the kernel's unbound workers, among them the loop driver's, to one processor until it
+/// is dropped. Otherwise the scheduler places a worker sometimes on the program's processor and
+/// sometimes on an idle one, which takes ten times as long to respond. Which of the two it is
+/// depends on whatever else wakes up there, not on the measured program.
 #[derive(Debug)]
 pub struct KernelWorkers {
     allowed: PathBuf,
@@ -16,7 +16,7 @@ pub struct KernelWorkers {
 }
 
 impl KernelWorkers {
-    /// Confines them to the processor `cpu`, and says where they were allowed before.
+    /// Confines them to the processor `cpu`, and remembers their previous processors.
     pub fn confine(cpu: u32) -> anyhow::Result<KernelWorkers> {
         KernelWorkers::confine_below(Path::new("/sys"), cpu)
     }
@@ -24,7 +24,7 @@ impl KernelWorkers {
     fn confine_below(sysfs: &Path, cpu: u32) -> anyhow::Result<KernelWorkers> {
         let allowed = sysfs.join("devices/virtual/workqueue/cpumask");
         let before = fs::read_to_string(&allowed)
-            .with_context(|| format!("cannot read where kernel workers may run, {}", allowed.display()))?;
+            .with_context(|| format!("cannot read the processors of kernel workers, {}", allowed.display()))?;
         let workers = KernelWorkers { allowed, before: before.trim().to_owned() };
         ensure!(!workers.before.is_empty(), "{} is empty", workers.allowed.display());
         let mask = mask(cpu);
@@ -47,7 +47,8 @@ impl Drop for KernelWorkers {
     }
 }
 
-/// A set of one processor as the kernel writes it: groups of 32 bits in hexadecimal, the highest first.
+/// A set of one processor in the kernel's notation: groups of 32 bits in hexadecimal, the highest
+/// first.
 fn mask(cpu: u32) -> String {
     format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat((cpu / 32) as usize))
 }
@@ -78,6 +79,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&allowed).unwrap(), "3");
         fs::remove_file(&allowed).unwrap();
         let refusal = KernelWorkers::confine_below(sysfs.path(), 1).unwrap_err().to_string();
-        assert!(refusal.starts_with("cannot read where kernel workers may run"), "{refusal}");
+        assert!(refusal.starts_with("cannot read the processors of kernel workers"), "{refusal}");
     }
 }

@@ -1,13 +1,15 @@
-//! `cargo xtask versus nbdkit`: served drives beside nbdkit, crash states beside copies of the image.
+//! `cargo xtask versus nbdkit`: served drives compared with nbdkit, crash states compared with
+//! copies of the image.
 //!
-//! | rows | ours | beside it |
+//! | rows | ours | compared with |
 //! | --- | --- | --- |
 //! | throughput | `flushmark emulate ideal` | `nbdkit memory` |
-//! | added latency | a model that takes a millisecond for everything | `nbdkit --filter=delay` asked for a millisecond |
+//! | added latency | a model that takes a millisecond for everything | `nbdkit --filter=delay` set to a millisecond |
 //! | crash states | `flushmark crash` | a copy of the image, a loop device, a mount and the same check for each state |
 //!
-//! The client is fio's NBD engine, pinned to one processor; servers run where the scheduler puts them, and at depth 1, where that moves the figure by a factor of two, on the client's processor as well.
-//! Rounds alternate in who goes first, medians are compared.
+//! The client is fio's NBD engine, pinned to one processor. Servers run where the scheduler puts
+//! them; at depth 1, where that changes the figure by a factor of two, they are measured on the
+//! client's processor as well. Rounds alternate in which side goes first, and medians are compared.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -19,13 +21,13 @@ use serde_json::Value;
 use super::{Compared, Options, Wanted, median, print};
 use crate::command::{command, is_there, output, root, shown};
 
-/// What both sides serve.
+/// Size of what both sides serve.
 const BYTES: &str = "1GiB";
-/// The delay that is asked for.
+/// The delay that both sides are set to.
 const DELAY_US: f64 = 1000.0;
 /// Transactions of the recorded example.
 const TRANSACTIONS: u32 = 1000;
-/// States that are made by copying: one takes long enough.
+/// Number of states made by copying: one takes long enough.
 const COPIES: u32 = 12;
 
 /// A row of throughput.
@@ -59,7 +61,8 @@ const ROWS: [Row; 8] = [
     Row::new("nbd write 1m", "write", "1m", "1"),
 ];
 
-/// Runs the rows and prints the table. Fails when a program is missing or a measurement fails, not when a ratio falls short.
+/// Runs the rows and prints the table. Fails if a program is missing or a measurement fails, not if
+/// a ratio falls short.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     for (program, package) in [("fio", "fio"), ("nbdkit", "nbdkit"), ("sqlite3", "sqlite3")] {
         if !is_there(program, &["--version"]) {
@@ -74,7 +77,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let theirs = ["memory", "1G"];
     if ROWS.iter().any(|row| wanted(row.name)) {
         let pair = Pair::serve(place.path(), &ours, &theirs)?;
-        // Both sides have their memory then.
+        // Both sides have allocated their memory by then.
         for side in [Side::Ours, Side::Theirs] {
             pair.fio(side, &["--rw=write", "--bs=1m", "--iodepth=4"], 2, options.cpu)?;
         }
@@ -115,10 +118,10 @@ fn line(row: &'static str, what: &'static str, (ours, theirs): (Vec<f64>, Vec<f6
     Compared { row, what, ours: median(ours.into_iter()), theirs: median(theirs.into_iter()), wanted }
 }
 
-/// A volume whose every command takes [`DELAY_US`], and nothing else any time.
+/// A volume on which every command takes [`DELAY_US`], and nothing else takes any time.
 fn delayed_model() -> String {
     format!(
-        "model = \"delay\"\nlabel = \"A millisecond for everything\"\nclass = \"cloud-volume\"\nbasis = \"made up, to be compared with a delay filter\"\n\n\
+        "model = \"delay\"\nlabel = \"A millisecond for everything\"\nclass = \"cloud-volume\"\nbasis = \"invented, for the comparison with a delay filter\"\n\n\
          [drive]\nkind = \"volume\"\ncapacity_gb = 1.08\nqueue_depth = 128\nfua = false\nwrite_us = {DELAY_US:?}\nread_us = {DELAY_US:?}\nflush_us = 0.0\n\
          unit = \"1 MiB\"\nunit_mb_per_s = 1e9\nlink_mb_per_s = 1e9\nsustained_mb_per_s = 1e9\nburst = \"1 GiB\"\niops_most = 1e9\n"
     )
@@ -130,7 +133,6 @@ enum Side {
     Theirs,
 }
 
-/// Both servers.
 struct Pair {
     servers: [Server; 2],
 }
@@ -148,7 +150,7 @@ impl Drop for Server {
     }
 }
 
-/// What fio measured.
+/// Results of fio.
 struct Sample {
     iops: f64,
     p50_us: f64,
@@ -168,7 +170,7 @@ impl Pair {
         server.args(theirs).stdout(Stdio::null());
         let theirs = Server { child: server.spawn().context("cannot start nbdkit")?, socket: their_socket };
         let begun = Instant::now();
-        // Ours measures its own floor first, and takes orders after that.
+        // Ours measures its transport first, and accepts connections after that.
         while [&ours, &theirs].iter().any(|server| !Path::new(&server.socket).exists())
             || !is_there(&program.to_string_lossy(), &["emulate", "ctl", &control, "status"])
         {
@@ -181,7 +183,7 @@ impl Pair {
         Ok(Pair { servers: [ours, theirs] })
     }
 
-    /// Lets both servers run on this processor only, or wherever they like.
+    /// Confines both servers to this processor, or to none.
     fn run_on(&self, cpu: Option<u32>) -> anyhow::Result<()> {
         let cpus = cpu.map_or_else(allowed_cpus, |cpu| Ok(cpu.to_string()))?;
         for server in &self.servers {
@@ -200,19 +202,20 @@ impl Pair {
         let document: Value = serde_json::from_str(&text[start..]).context("fio printed no JSON")?;
         let job = &document["jobs"][0];
         let direction = if job["read"]["iops"].as_f64() > Some(0.0) { &job["read"] } else { &job["write"] };
-        let iops = direction["iops"].as_f64().context("fio counted nothing")?;
+        let iops = direction["iops"].as_f64().context("fio printed no rate")?;
         let p50_ns = direction["clat_ns"]["percentile"]["50.000000"].as_f64().unwrap_or(0.0);
-        // fio's NBD engine sends within the submission: the way there is in the other latency.
+        // fio's NBD engine sends within the submission, so the way to the drive is part of the
+        // submission latency.
         let submit_ns = direction["slat_ns"]["mean"].as_f64().unwrap_or(0.0);
         Ok(Sample { iops, p50_us: (p50_ns + submit_ns) / 1e3 })
     }
 }
 
-/// Where this process may run, in the words in which the kernel says it.
+/// The processors of this process, in the kernel's notation.
 fn allowed_cpus() -> anyhow::Result<String> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    Ok(allowed.context("the kernel does not say where this process may run")?.trim().to_owned())
+    Ok(allowed.context("the kernel does not report the processors of this process")?.trim().to_owned())
 }
 
 /// Measures both sides in turn.
@@ -234,7 +237,7 @@ fn alternate(
     Ok((ours, theirs))
 }
 
-/// States a second of both ways.
+/// States per second of both methods.
 fn crash(place: &Path) -> anyhow::Result<Compared> {
     eprintln!("crash states");
     let session = place.join("session");
@@ -265,7 +268,8 @@ fn crash(place: &Path) -> anyhow::Result<Compared> {
     let tried = report["tried"].as_f64().context("no states")?;
     let ours_per_s = tried / report["elapsed_s"].as_f64().context("no time")?;
     eprintln!("  {tried} states, {ours_per_s:.1} a second");
-    // What a drive is copied to: all of it, because a block device has no holes that could be left out. What was written since is not even applied to the copy.
+    // The device is copied completely, because a block device has no holes to leave out. The writes
+    // since then are not even applied to the copy.
     let base = session.join("base.img");
     let copy = place.join("copy.img");
     let mounted = place.join("mounted");

@@ -1,4 +1,4 @@
-//! Our side, through the command that a user types.
+//! Our side of the comparison, through the command that a user types.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,18 +13,18 @@ use crate::command::{output, root, watched_output};
 /// Virtual seconds that are simulated in about a second.
 const MODEL_SECONDS: u32 = 100;
 
-/// The program, as it was built last.
+/// The program, as last built.
 pub fn binary() -> PathBuf {
     let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), PathBuf::from);
     target_dir.join("release/flushmark")
 }
 
-/// Runs flushmark on a row's plan.
+/// Runs flushmark on the plan of a row.
 pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
     let directory = tempfile::tempdir()?;
     let plan = directory.path().join("row.toml");
     let window = steady_part(seconds);
-    // A model's seconds are its own: so many of them take about one of ours.
+    // A model's seconds are virtual: this many of them take about one real second.
     let seconds = if row.rig == Rig::Model { seconds * MODEL_SECONDS } else { seconds };
     std::fs::write(&plan, format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan))?;
     let (plan, cpu) = (plan.to_string_lossy(), cpu.to_string());
@@ -39,7 +39,8 @@ pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Resul
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let latency = if result["commit_us"].is_null() { &result["write_us"] } else { &result["commit_us"] };
     let (iops, processors) = match row.rig {
-        // Virtual time: start and end of the program are in the rate, and the processor is never idle.
+        // Virtual time: the rate includes start and end of the program, and the processor is never
+        // idle.
         Rig::Model => (number(&result["ops"]) / wall_s, 1.0),
         _ => (number(&result["iops"]), processors),
     };

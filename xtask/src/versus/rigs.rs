@@ -1,4 +1,5 @@
-//! The devices that rows run on: a zram device and a loop device on a file in memory, both of our own and taken down at the end.
+//! The devices that rows run on: a private zram device, and a private loop device on a file in
+//! memory. Both are removed at the end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,19 +12,18 @@ use crate::command::{command, output};
 
 const BYTES: u64 = 1 << 30;
 
-/// What was set up.
 pub struct Rigs {
     zram: Zram,
     image: LoopDevice,
 }
 
 impl Rigs {
-    /// Sets both devices up and fills the loop device, so that reads find data.
+    /// Sets both devices up and fills the loop device, so reads find data.
     pub fn set_up() -> anyhow::Result<Rigs> {
         Ok(Rigs { zram: Zram::hot_add(BYTES)?, image: LoopDevice::make()? })
     }
 
-    /// What a row names as its target.
+    /// The target of a row.
     pub fn target(&self, rig: Rig) -> &str {
         match rig {
             Rig::Null => "null:",
@@ -36,13 +36,11 @@ impl Rigs {
 
 /// A loop device on a file in memory, filled with random data.
 pub struct LoopDevice {
-    /// Its path.
     pub device: String,
     image: PathBuf,
 }
 
 impl LoopDevice {
-    /// Makes one.
     pub fn make() -> anyhow::Result<LoopDevice> {
         let image = Path::new("/dev/shm").join(format!("flushmark-versus-{}.img", std::process::id()));
         let memory = fs::File::create(&image).with_context(|| format!("cannot make {}", image.display()))?;

@@ -1,53 +1,53 @@
-//! What is compared.
+//! The rows of the comparison with fio.
 
-/// Where a row runs.
+/// The target of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rig {
-    /// Nothing: each side's own cost.
+    /// No target: the overhead of each side.
     Null,
-    /// A compressed block device in memory: the fastest that there is.
+    /// A compressed block device in memory: the fastest that exists.
     Zram,
     /// A loop device on a file in memory.
     Loop,
-    /// A modelled drive on our side, nothing on the other: what a simulated operation costs.
+    /// A modelled drive on our side, no target on fio's: the cost of a simulated operation.
     Model,
 }
 
-/// A queue that is kept full of one kind of operation at random offsets.
+/// A queue kept full of one kind of operation at random offsets.
 #[derive(Debug, Clone, Copy)]
 pub struct FullQueue {
     /// Operations in flight.
     pub depth: u32,
-    /// Whether they write.
+    /// Writes instead of reads.
     pub writes: bool,
 }
 
-/// One row.
 #[derive(Debug)]
 pub struct Row {
     /// Its name in the table.
     pub name: &'static str,
-    /// Where it runs.
     pub rig: Rig,
     /// The fields of our test, in TOML.
     pub plan: &'static str,
     /// fio's options for the same work.
     pub work: &'static [&'static str],
-    /// fio's set-ups, of which the best is taken.
+    /// fio's set-ups, of which the best is used.
     pub fio: &'static [&'static [&'static str]],
-    /// The ratio of operations per second to reach.
+    /// Required ratio of the rates.
     pub iops_ratio: f64,
-    /// The ratio of processor time per operation to stay below.
+    /// Upper limit on the ratio of processor time per operation.
     pub cpu_ratio: f64,
-    /// The queue that is kept full, where bare loops run as well.
+    /// The queue to keep full, on rows that are measured with bare loops as well.
     pub queue: Option<FullQueue>,
-    /// Whether the median commit latency is compared, too.
+    /// Compare the median commit latency, too.
     pub commits: bool,
-    /// What the bare loop does for the same work: its arguments `write` or `commit`, and the content.
+    /// Argument of the bare loop for the same work (`write` or `commit`), and the content of the
+    /// buffer.
     pub bare: Option<[&'static str; 2]>,
 }
 
-/// fio at depth: plain, batched in small pieces, batched whole, each with registered files and buffers; and the older interface.
+/// fio at depth: plain, in small batches, in full batches, each with registered files and buffers;
+/// and the older interface.
 const DEPTH_32: &[&[&str]] = &[
     &["--ioengine=io_uring"],
     &[
@@ -112,7 +112,6 @@ const fn depth(
     }
 }
 
-/// All of them.
 pub const ROWS: [Row; 12] = [
     Row {
         name: "null, depth 1",

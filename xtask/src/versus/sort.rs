@@ -1,7 +1,9 @@
-//! `cargo xtask versus sort`: our sort of byte strings beside every peer, on every data set, in one run.
+//! `cargo xtask versus sort`: our sort of byte strings compared with every peer, on every data set,
+//! in one run.
 //!
-//! The measuring itself is done by the program `sortbench`, pinned to one processor: each repetition sorts a fresh copy of the same keys with every contestant
-//! in turn, in another order each time, and each result is compared to the sorted keys. Medians are compared.
+//! The program `sortbench` does the measuring, pinned to one processor. Each repetition sorts a
+//! fresh copy of the same keys with every contestant, in a different order each time, and each
+//! result is compared with the sorted keys. Medians are compared.
 
 mod files;
 mod first;
@@ -16,12 +18,11 @@ use anyhow::ensure;
 
 use self::runner::Runner;
 
-/// What does not fit a processor's cache by far, and may not fit a machine's memory.
+/// Far more than fits into a processor's cache; it may not fit into a machine's memory.
 const MANY: usize = 10_000_000;
 
-/// How it is run.
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "switches that a person sets one by one")]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of a command line")]
 pub struct Options {
     /// Keys of each data set
     #[arg(long, default_value_t = 1_000_000)]
@@ -31,19 +32,20 @@ pub struct Options {
     #[arg(long, num_args = 1..)]
     data: Vec<String>,
 
-    /// Repetitions; medians are taken over them
+    /// Repetitions, of which medians are taken
     #[arg(long, default_value_t = 7)]
     repeat: usize,
 
-    /// The processor that all are pinned to
+    /// The processor to which all contestants are pinned
     #[arg(long, default_value_t = 1)]
     cpu: u32,
 
-    /// Everything that follows, too, and the data sets at ten million keys: some hours
+    /// Everything below as well, and the data sets at ten million keys; takes some hours
     #[arg(long)]
     all: bool,
 
-    /// Instead: key bytes read, instructions and cache misses of ours and of std's sort, counted by valgrind
+    /// Instead: key bytes read, instructions and cache misses of ours and of std's sort, counted by
+    /// valgrind
     #[arg(long)]
     cachegrind: bool,
 
@@ -51,32 +53,35 @@ pub struct Options {
     #[arg(long)]
     growth: bool,
 
-    /// Instead: the first hundredth of ten million URLs out of the sorting iterator, beside the whole sort
+    /// Instead: the first hundredth of ten million URLs out of the sorting iterator, and the whole
+    /// sort
     #[arg(long)]
     first: bool,
 
-    /// Instead: `flushmark sort` beside GNU `sort` on a file
+    /// Instead: `flushmark sort` and GNU `sort` on a file
     #[arg(long)]
     files: bool,
 
-    /// The file's size
+    /// Size of the file, in MiB
     #[arg(long, default_value_t = 1024)]
     mib: u64,
 
-    /// Where the file, the output and what memory does not hold go, instead of the system's temporary directory
+    /// Directory for the file, the output and spilled data, instead of the system's temporary
+    /// directory
     #[arg(long)]
     directory: Option<std::path::PathBuf>,
 }
 
-/// Prints the tables that were asked for. Fails when a contestant does not sort or a tool is missing, not when a ratio falls short.
+/// Prints the requested tables. Fails if a contestant does not sort or a tool is missing, not if a
+/// ratio falls short.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    ensure!(options.repeat > 0, "a median of no repetitions is none; ask for one at least (--repeat)");
-    ensure!(options.keys > 0, "there is nothing to sort; ask for one key at least (--keys)");
+    ensure!(options.repeat > 0, "--repeat 0 is invalid: expected at least 1");
+    ensure!(options.keys > 0, "--keys 0 is invalid: expected at least 1");
     let runner = Runner::built(options.cpu)?;
     let sets = runner.data_sets()?;
     let wanted = targets::NAMED.map(str::to_owned);
     for name in options.data.iter().chain(&wanted) {
-        ensure!(sets.contains(name), "there is no data set {name}; there are {}", sets.join(", "));
+        ensure!(sets.contains(name), "unknown data set {name}; expected one of {}", sets.join(", "));
     }
     let alone = options.cachegrind || options.growth || options.first || options.files;
     if options.all || !alone {

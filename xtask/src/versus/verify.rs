@@ -1,5 +1,6 @@
-//! `cargo xtask versus verify`: `flushmark verify write` beside `fio --verify=crc32c --fsync=1`, on a file in memory, which is as near to an ideal drive as a machine has: what is compared
-//! is what each adds of its own to a commit.
+//! `cargo xtask versus verify`: `flushmark verify write` compared with `fio --verify=crc32c
+//! --fsync=1`, on a file in memory, which is as close to an ideal drive as a machine has. The
+//! comparison shows what each adds to a commit.
 
 use std::path::Path;
 
@@ -9,12 +10,13 @@ use serde_json::Value;
 use super::{Compared, Options, Wanted, median, print};
 use crate::command::{is_there, output, root, shown};
 
-/// Both sides write to a file of this size.
+/// Size of the file that both sides write.
 const SIZE: &str = "256m";
-/// Jobs, and lanes, each with one commit under way.
+/// Number of jobs and lanes, each with one commit in flight.
 const JOBS: [(u32, &str); 2] = [(1, "commits, 1 at a time"), (4, "commits, 4 at a time")];
 
-/// Runs both, and prints the table. Fails when fio is missing or a measurement fails, not when a ratio falls short.
+/// Runs both, and prints the table. Fails if fio is missing or a measurement fails, not if a ratio
+/// falls short.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     if !is_there("fio", &["--version"]) {
         bail!("fio is missing; install it (apt-get install fio)");
@@ -60,7 +62,7 @@ fn fio(place: &Path, jobs: u32, seconds: u32) -> anyhow::Result<f64> {
     let (jobs, runtime, size) = (format!("--numjobs={jobs}"), format!("--runtime={seconds}"), format!("--size={SIZE}"));
     let work =
         ["--name=row", "--rw=randwrite", "--bs=4k", "--verify=crc32c", "--do_verify=0", "--fsync=1", "--direct=1"];
-    // Threads cost less than processes; a state for a later verification is not wanted.
+    // Threads cost less than processes; a state for a later verification is not needed.
     let way = ["--ioengine=psync", "--thread", "--group_reporting", "--time_based", "--verify_state_save=0"];
     let rest = [filename.as_str(), &jobs, &runtime, &size, "--output-format=json"];
     let text = output("fio", &[&work[..], &way, &rest].concat())?;

@@ -1,4 +1,4 @@
-//! A zram device that the kernel makes for this run and takes back at the end.
+//! A zram device that is created for this run and removed at the end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-/// The kernel lets go of a device some time after the last io_uring on it was closed.
+/// The kernel releases a device some time after the last io_uring on it was closed.
 const RELEASE_WAIT: Duration = Duration::from_millis(50);
 const RELEASE_TRIES: u32 = 40;
 
-/// A zram device made for this process. Devices that were there before are left alone: whether one
-/// of them is free cannot be seen without a race, because another program may claim it in between.
+/// A zram device created for this process. Existing devices are left alone: whether one of them is
+/// free cannot be determined without a race, because another program may claim it meanwhile.
 #[derive(Debug)]
 pub struct Zram {
     /// Its path under `/dev`.
@@ -30,15 +30,15 @@ impl Zram {
         let control = sysfs.join("class/zram-control");
         ensure!(
             control.is_dir(),
-            "the kernel offers no zram devices ({} is missing): load the module with `modprobe zram`",
+            "the kernel has no zram support ({} is missing): load the module with `modprobe zram`",
             control.display()
         );
         let control = control.join("hot_add");
-        // A read of the attribute makes a device and returns its number.
+        // Reading the attribute creates a device and returns its number.
         let answer = fs::read_to_string(&control)
             .with_context(|| format!("cannot make a zram device by reading {} (as root?)", control.display()))?;
         let index: u32 = answer.trim().parse().with_context(|| {
-            format!("{} answered `{}` where a device's number was expected", control.display(), answer.trim())
+            format!("{} returned `{}` instead of the number of a device", control.display(), answer.trim())
         })?;
         let zram = Zram { device: format!("/dev/zram{index}"), index, sysfs: sysfs.to_owned() };
         let disksize = zram.block().join("disksize");
@@ -77,7 +77,7 @@ impl Drop for Zram {
 mod tests {
     use super::*;
 
-    /// A sysfs whose next zram device is number 7, beside a zram0 that is in use.
+    /// A sysfs whose next zram device is number 7, with a zram0 that is in use.
     fn sysfs() -> tempfile::TempDir {
         let sysfs = tempfile::tempdir().unwrap();
         let path = |name: &str| sysfs.path().join(name);
@@ -139,7 +139,7 @@ mod tests {
         let sysfs = sysfs();
         let refusal = || format!("{:#}", Zram::hot_add_below(sysfs.path(), 4096).unwrap_err());
         fs::write(sysfs.path().join("class/zram-control/hot_add"), "no\n").unwrap();
-        assert!(refusal().contains("answered `no` where a device's number was expected"), "{}", refusal());
+        assert!(refusal().contains("returned `no` instead of the number of a device"), "{}", refusal());
         fs::remove_file(sysfs.path().join("class/zram-control/hot_add")).unwrap();
         assert!(refusal().contains("cannot make a zram device by reading"), "{}", refusal());
         fs::remove_dir(sysfs.path().join("class/zram-control")).unwrap();

@@ -372,7 +372,7 @@ fn what_cannot_be_emulated_is_said() {
         let run = Run::of(flushmark().arg("emulate").args(&args).output().unwrap());
         format!("{} {}", run.code.unwrap(), run.said(place, "DIR"))
     };
-    insta::assert_snapshot!(refused(&["no-such-drive"]), @"2 flushmark: there is no model called `no-such-drive`; `flushmark models` lists them all");
+    insta::assert_snapshot!(refused(&["no-such-drive"]), @"2 flushmark: unknown model `no-such-drive`; run `flushmark models` for a list");
     insta::assert_snapshot!(refused(&["ideal,colour=red"]), @"2 flushmark: `colour=red`: the ideal drive takes capacity=SIZE and nothing else");
     insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/file"]), @"4 flushmark: `DIR/file` exists and is no socket; name another");
     insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/missing/nbd"]), @"4 flushmark: cannot listen on `DIR/missing/nbd`: No such file or directory (os error 2)");

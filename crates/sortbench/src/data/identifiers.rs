@@ -1,13 +1,13 @@
-//! What databases identify rows by.
+//! Keys that databases use to identify rows.
 
 use std::io::Write as _;
 
-use super::dice::Zipf;
 use super::keys::Pen;
+use super::random::Zipf;
 
-/// Tenants of one installation; a few of them have most of the rows.
+/// Tenants of an installation; a few of them have most of the rows.
 const TENANTS: usize = 500;
-/// Tables that one index covers.
+/// Tables covered by one index.
 pub const TABLES: [&str; 8] =
     ["accounts", "events", "invoices", "order_lines", "orders", "payments", "sessions", "users"];
 /// 2026-01-01T00:00:00Z, in milliseconds since 1970.
@@ -15,11 +15,11 @@ const BEGIN_MS: usize = 1_767_225_600_000;
 /// Thirty days.
 const SPAN_MS: usize = 30 * 86_400_000;
 
-/// A row's place.
+/// The columns of a composite key.
 struct Row {
     tenant: usize,
     table: usize,
-    /// Of an entity that has several versions, told apart by their time.
+    /// The entity, which has several versions with different timestamps.
     id: usize,
     time_ms: usize,
 }
@@ -27,10 +27,10 @@ struct Row {
 fn rows(pen: &mut Pen, mut write: impl FnMut(&Row, &mut Vec<u8>)) {
     let tenants = Zipf::new(TENANTS);
     let ids = (pen.count() / 100).max(1);
-    pen.each(|dice, key| {
-        let tenant = tenants.rank(dice);
-        let table = dice.below(TABLES.len());
-        let row = Row { tenant, table, id: dice.below(ids), time_ms: BEGIN_MS + dice.below(SPAN_MS) };
+    pen.each(|random, key| {
+        let tenant = tenants.rank(random);
+        let table = random.below(TABLES.len());
+        let row = Row { tenant, table, id: random.below(ids), time_ms: BEGIN_MS + random.below(SPAN_MS) };
         write(&row, key);
     });
 }
@@ -60,21 +60,21 @@ pub fn composite_binary(pen: &mut Pen) {
 }
 
 pub fn uuid_4(pen: &mut Pen) {
-    pen.each(|dice, key| uuid(dice.bytes(), 4, key));
+    pen.each(|random, key| uuid(random.bytes(), 4, key));
 }
 
 pub fn uuid_7(pen: &mut Pen) {
-    // A busy service makes one about every millisecond.
+    // A busy service generates about one every millisecond.
     let mut time_ms = BEGIN_MS as u64;
-    pen.each(|dice, key| {
-        time_ms += dice.below(3) as u64;
-        let mut bytes: [u8; 16] = dice.bytes();
+    pen.each(|random, key| {
+        time_ms += random.below(3) as u64;
+        let mut bytes: [u8; 16] = random.bytes();
         bytes[..6].copy_from_slice(&time_ms.to_be_bytes()[2..]);
         uuid(bytes, 7, key);
     });
 }
 
-/// RFC 9562, section 4: version and variant in their places, then text.
+/// RFC 9562, section 4: sets version and variant, then formats as text.
 fn uuid(mut bytes: [u8; 16], version: u8, key: &mut Vec<u8>) {
     bytes[6] = bytes[6] & 0x0f | version << 4;
     bytes[8] = bytes[8] & 0x3f | 0x80;

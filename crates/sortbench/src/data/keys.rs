@@ -1,15 +1,15 @@
 //! The arena of keys.
 
-use super::dice::Dice;
+use super::random::Random;
 
-/// Keys in one arena, and the order in which they are handed to a sort.
+/// Keys in an arena, and the order in which a sort receives them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Keys {
     arena: Vec<u8>,
     spans: Vec<Span>,
 }
 
-/// Where in the arena a key lies.
+/// The position of a key in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Span {
     start: usize,
@@ -17,17 +17,17 @@ struct Span {
 }
 
 impl Keys {
-    /// The keys, in the order in which a sort gets them.
+    /// The keys, in the order in which a sort receives them.
     pub fn slices(&self) -> Vec<&[u8]> {
         self.spans.iter().map(|&span| self.key(span)).collect()
     }
 
-    /// Bytes of all keys.
+    /// Total bytes of all keys.
     pub fn bytes(&self) -> usize {
         self.arena.len()
     }
 
-    /// Where in memory the keys lie, for tools that watch what is read.
+    /// The addresses of the keys in memory, for tools that trace reads.
     pub fn addresses(&self) -> std::ops::Range<usize> {
         let range = self.arena.as_ptr_range();
         range.start.addr()..range.end.addr()
@@ -37,8 +37,8 @@ impl Keys {
         &self.arena[span.start..span.start + span.length]
     }
 
-    pub(super) fn shuffle(&mut self, dice: &mut Dice) {
-        dice.shuffle(&mut self.spans);
+    pub(super) fn shuffle(&mut self, random: &mut Random) {
+        random.shuffle(&mut self.spans);
     }
 
     pub(super) fn sort(&mut self) {
@@ -52,48 +52,48 @@ impl Keys {
         self.spans.reverse();
     }
 
-    /// Swaps so many pairs.
-    pub(super) fn swap_some(&mut self, pairs: usize, dice: &mut Dice) {
+    /// Swaps this many random pairs.
+    pub(super) fn swap_some(&mut self, pairs: usize, random: &mut Random) {
         for _ in 0..pairs {
-            let (left, right) = (dice.below(self.spans.len()), dice.below(self.spans.len()));
+            let (left, right) = (random.below(self.spans.len()), random.below(self.spans.len()));
             self.spans.swap(left, right);
         }
     }
 }
 
-/// What a data set writes its keys with.
+/// Builds the keys of a data set.
 #[derive(Debug)]
 pub struct Pen {
     keys: Keys,
     count: usize,
-    dice: Dice,
+    random: Random,
 }
 
 impl Pen {
-    pub(super) fn new(count: usize, bytes: usize, dice: Dice) -> Self {
-        Self { keys: Keys { arena: Vec::with_capacity(bytes), spans: Vec::with_capacity(count) }, count, dice }
+    pub(super) fn new(count: usize, bytes: usize, random: Random) -> Self {
+        Self { keys: Keys { arena: Vec::with_capacity(bytes), spans: Vec::with_capacity(count) }, count, random }
     }
 
-    /// How many keys are wanted.
+    /// The number of keys to generate.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// For what is drawn once for all keys.
-    pub fn dice(&mut self) -> &mut Dice {
-        &mut self.dice
+    /// For values that are drawn once for all keys.
+    pub fn random(&mut self) -> &mut Random {
+        &mut self.random
     }
 
-    /// Writes every key: `write` appends one to the arena.
-    pub fn each(&mut self, mut write: impl FnMut(&mut Dice, &mut Vec<u8>)) {
+    /// Generates every key: `write` appends one to the arena.
+    pub fn each(&mut self, mut write: impl FnMut(&mut Random, &mut Vec<u8>)) {
         for _ in 0..self.count {
             let start = self.keys.arena.len();
-            write(&mut self.dice, &mut self.keys.arena);
+            write(&mut self.random, &mut self.keys.arena);
             self.keys.spans.push(Span { start, length: self.keys.arena.len() - start });
         }
     }
 
-    pub(super) fn finish(self) -> (Keys, Dice) {
-        (self.keys, self.dice)
+    pub(super) fn finish(self) -> (Keys, Random) {
+        (self.keys, self.random)
     }
 }

@@ -11,12 +11,12 @@ fn made(name: &str) -> Keys {
     DataSet::named(name).unwrap().keys(COUNT, SEED)
 }
 
-/// Bytes that two keys share at their beginnings.
+/// Length of the common prefix of two keys.
 fn shared(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }
 
-/// Bytes that a key shares with its neighbours in the sorted order, on average.
+/// Mean number of bytes that a key shares with its neighbours in sorted order.
 fn shared_with_neighbour(name: &str) -> f64 {
     let keys = made(name);
     let mut slices = keys.slices();
@@ -53,7 +53,7 @@ fn a_seed_makes_the_same_keys_and_another_seed_others() {
 fn neighbours_in_the_slice_lie_apart_in_the_arena() {
     for set in &DATA_SETS {
         let keys = set.keys(COUNT, SEED);
-        // Neither as they were made nor backwards: half of the steps go up.
+        // Neither in generation order nor reversed: half of the steps go up.
         let up =
             keys.slices().windows(2).filter(|pair| pair[0].as_ptr() < pair[1].as_ptr()).count() as f64 / COUNT as f64;
         assert!((0.45..0.55).contains(&up), "{}: {up}", set.name);
@@ -135,7 +135,8 @@ fn words_follow_zipfs_law() {
     keys.slices().into_iter().for_each(|word| *counts.entry(word).or_insert(0usize) += 1);
     let mut counts: Vec<_> = counts.into_values().collect();
     counts.sort_unstable_by(|left, right| right.cmp(left));
-    // The most frequent has 1/H(50 000) = 8.8 % of all, the tenth a tenth of that; the many short words that are spelt alike come on top.
+    // The most frequent word has 1/H(50 000) = 8.8 % of all, the tenth a tenth of that; short words
+    // that happen to be spelt alike add to this.
     let share = |rank: usize| counts[rank - 1] as f64 / COUNT as f64;
     assert!((0.08..0.10).contains(&share(1)), "{}", share(1));
     assert!((0.007..0.013).contains(&share(10)), "{}", share(10));
@@ -202,6 +203,6 @@ fn paths_are_absolute_and_reads_have_four_letters() {
     let keys = made("genome");
     assert!(keys.slices().iter().all(|read| read.len() == 100 && read.iter().all(|letter| b"ACGT".contains(letter))));
     let different: BTreeSet<_> = keys.slices().into_iter().collect();
-    // 0.3 reads begin at each letter, so (1 - e^-0.3) / 0.3 = 86 % of them are different.
+    // 0.3 reads start at each letter, so (1 - e^-0.3) / 0.3 = 86 % of them are different.
     assert!((COUNT * 84 / 100..COUNT * 89 / 100).contains(&different.len()), "{}", different.len());
 }

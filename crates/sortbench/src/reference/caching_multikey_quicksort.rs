@@ -1,16 +1,19 @@
-//! Multikey quicksort with a cache of eight bytes in each item.
+//! Multikey quicksort with eight cached bytes per item.
 //!
-//! Bentley & Sedgewick, Fast algorithms for sorting and searching strings, SODA 1997, split three ways on one character; Ng & Kakehi, Cache efficient radix
-//! sort for string sorting, IEICE Transactions E90-A, 2007, compare a machine word of cached characters instead. Items beside the pivot keep their
-//! window; only those equal to it take the next one, so no byte of a key is looked at twice. Across a long common prefix that is one pass, and one visit
-//! to every key, for each eight bytes.
+//! Bentley & Sedgewick, Fast algorithms for sorting and searching strings, SODA 1997, split three
+//! ways on one character; Ng & Kakehi, Cache efficient radix sort for string sorting, IEICE
+//! Transactions E90-A, 2007, compare a machine word of cached characters instead. Items less or
+//! greater than the pivot keep their window; only those equal to it load the next one, so no byte
+//! of a key is read twice. A long common prefix costs one pass, and one access to every key, for
+//! each eight bytes.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::{WINDOW, window};
 
-/// Below this an insertion sort on the windows is faster; the value that published string sorts use.
+/// Below this size an insertion sort on the windows is faster; the value that published string
+/// sorts use.
 const SMALL: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +22,7 @@ struct Item<'k> {
     key: &'k [u8],
 }
 
-/// Sorts the keys.
+/// Not stable; needs an item of a window and a slice per key.
 pub fn caching_multikey_quicksort(keys: &mut [&[u8]]) {
     let mut items: Vec<Item<'_>> = keys.iter().map(|key| Item { window: window(key, 0), key }).collect();
     let mut parts: Vec<(Range<usize>, usize)> = vec![(0..items.len(), 0)];
@@ -40,7 +43,7 @@ pub fn caching_multikey_quicksort(keys: &mut [&[u8]]) {
     keys.iter_mut().zip(&items).for_each(|(key, item)| *key = item.key);
 }
 
-/// Splits three ways on a window; gives the range of those that are equal to it.
+/// Splits three ways on a window; returns the range of items equal to it.
 fn split(part: &mut [Item<'_>]) -> Range<usize> {
     let pivot = pseudo_median(part);
     let (mut less, mut at, mut greater) = (0, 0, part.len());
@@ -71,7 +74,8 @@ fn median([a, b, c]: [u64; 3]) -> u64 {
     a.max(b).min(a.min(b).max(c))
 }
 
-/// Puts the keys that end in this window before those that go on, the shorter first; gives where the others begin.
+/// Moves the keys that end in this window before those that continue, shorter ones first; returns
+/// the start of the latter.
 fn ended_first(equal: &mut [Item<'_>], depth: usize) -> usize {
     let mut ended = 0;
     for at in 0..equal.len() {
@@ -86,11 +90,11 @@ fn ended_first(equal: &mut [Item<'_>], depth: usize) -> usize {
 
 fn insertion_sort(part: &mut [Item<'_>], depth: usize) {
     let after = |left: &Item<'_>, right: &Item<'_>| match left.window.cmp(&right.window) {
-        // Equal windows of keys that both go on hold equal bytes.
+        // Equal windows of keys that both continue contain equal bytes.
         Ordering::Equal if left.key.len().min(right.key.len()) > depth + WINDOW => {
             left.key[depth + WINDOW..] > right.key[depth + WINDOW..]
         }
-        // If one of them ends in its window, the other has nothing but zeros up to there.
+        // If one of them ends in its window, the other one has only zeros up to there.
         Ordering::Equal => left.key.len() > right.key.len(),
         unequal => unequal.is_gt(),
     };

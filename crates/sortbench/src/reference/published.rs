@@ -1,34 +1,39 @@
-//! The common-prefix-skipping adaptive quicksort as it was published (US patent 7,680,791 B2, expired), with nothing added.
+//! The common-prefix-skipping adaptive quicksort as published (US patent 7,680,791 B2, expired),
+//! with nothing added.
 //!
-//! What its text leaves open is filled in as other readers of it have done: a cache of two bytes, the median of five as the pivot, an insertion sort
-//! for what is small. Its three techniques:
+//! What the text leaves open is filled in as other implementations do: a cache of two bytes, the
+//! median of five as the pivot, an insertion sort for small inputs. Its three techniques:
 //!
-//! - quicksort finds, while it splits, how many bytes all keys of a side share with the pivot, and later never compares those again;
-//! - each item caches the two bytes that follow the shared ones;
-//! - when the shared prefix has grown, the side is spread over 513 buckets by its next byte (key ended; byte b and ended; byte b and more), and the buckets
-//!   that hold more go back to quicksort.
+//! - while quicksort partitions, it finds how many bytes all keys of a side share with the pivot,
+//!   and never compares them again;
+//! - each item caches the two bytes after the shared ones;
+//! - when the shared prefix has grown, the side is distributed over 513 buckets by its next byte
+//!   (key ended; byte b and ended; byte b and more), and buckets with several items go back to
+//!   quicksort.
 //!
-//! The sides keep only the *least* prefix that was seen, so one key that differs early makes all others compare their prefix again.
+//! A side keeps only the *shortest* shared prefix seen, so one key that differs early makes all
+//! others compare their prefix again.
 
 use std::cmp::Ordering;
 
 /// Bytes in an item's cache.
 const CACHE: usize = 2;
-/// Below this a histogram of 513 buckets costs more than it saves.
+/// Below this size a histogram of 513 buckets costs more than it saves.
 const SMALL: usize = 32;
-/// Key ended; for each byte: ended behind it, went on behind it.
+/// Key ended; for each byte: ended after it, continued after it.
 const BUCKETS: usize = 1 + 2 * 256;
 
 #[derive(Debug, Clone, Copy)]
 struct Item<'k> {
-    /// The bytes behind the partition's prefix, zeros where the key has ended.
+    /// The bytes after the partition's prefix, zeros where the key has ended.
     cache: u16,
-    /// Where the radix pass that is under way puts it: found in one visit to the key, together with the new cache.
+    /// The bucket in the current radix pass, found in one access to the key together with the new
+    /// cache.
     bucket: u16,
     key: &'k [u8],
 }
 
-/// What is left to do, the leftmost at the end.
+/// The remaining work, leftmost last.
 enum Step {
     Quick {
         start: usize,
@@ -44,7 +49,7 @@ enum Step {
     },
 }
 
-/// Sorts the keys.
+/// Not stable; needs an item with two cached bytes per key.
 pub fn published(keys: &mut [&[u8]]) {
     let mut items: Vec<Item<'_>> = keys.iter().map(|key| Item { cache: cached(key, 0), bucket: 0, key }).collect();
     let mut spread = items.clone();
@@ -87,12 +92,13 @@ fn cached(key: &[u8], prefix: usize) -> u16 {
     u16::from_be_bytes([byte(prefix), byte(prefix + 1)])
 }
 
-/// How two keys compare, and the first place at which they differ; the end of the shorter one counts as a difference.
+/// The order of two keys, and the first position at which they differ; the end of the shorter one
+/// counts as a difference.
 fn compare(left: &Item<'_>, right: &Item<'_>, prefix: usize) -> (Ordering, usize) {
     let shorter = left.key.len().min(right.key.len());
     if left.cache != right.cache {
         let differ = prefix + usize::from((left.cache ^ right.cache) < 0x100);
-        // Where a key has ended its cache holds a zero that is none of its bytes.
+        // After the end of a key its cache holds zeros that are not part of it.
         return (left.cache.cmp(&right.cache), differ.min(shorter));
     }
     let from = (prefix + CACHE).min(shorter);
@@ -139,7 +145,8 @@ fn median_of_five<'k>(part: &[Item<'k>], prefix: usize) -> Item<'k> {
     sample[2]
 }
 
-/// A counting sort by the byte at `index`, which the cache still has if the prefix grew by one; gives where each bucket ends. Caches then hold what follows.
+/// A counting sort by the byte at `index`, which the cache still has if the prefix grew by one;
+/// returns the end of each bucket. Afterwards caches hold what follows.
 fn radix<'k>(part: &mut [Item<'k>], spread: &mut [Item<'k>], prefix: usize, index: usize) -> [usize; BUCKETS] {
     for item in part.iter_mut() {
         let length = item.key.len();
@@ -155,7 +162,7 @@ fn radix<'k>(part: &mut [Item<'k>], spread: &mut [Item<'k>], prefix: usize, inde
     part.iter().for_each(|item| ends[usize::from(item.bucket)] += 1);
     let mut sum = 0;
     for end in &mut ends {
-        // For now where the bucket begins; placing its items moves that to its end.
+        // At first the start of each bucket; placing its items moves it to the end.
         sum += std::mem::replace(end, sum);
     }
     for item in part.iter() {

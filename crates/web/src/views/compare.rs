@@ -7,10 +7,10 @@ use super::frame::{Here, with_charts};
 use super::run::label;
 use crate::assets::Needs;
 
-/// More than the charts have colours and dashes for.
-pub const RUNS_MOST: usize = 7;
+/// The charts have no more distinct colours and dashes.
+pub const RUNS_MAX: usize = 7;
 
-/// The runs in the order of time: what was before is what the others are compared with.
+/// Sorts the runs by time: the oldest is the baseline.
 pub fn page(mut kept: Vec<Kept>) -> String {
     kept.sort_by_key(|kept| (kept.summary.at, kept.summary.id));
     let runs: Vec<Run<'_>> =

@@ -1,22 +1,18 @@
-//! What all pages have: the way to the others.
+//! The frame of all pages, with the navigation.
 
 use maud::{Markup, html};
 use pages::{Content, Figures, Page, shell};
 
 use crate::assets::Needs;
 
-/// Where on the site a page is.
+/// The entry of the navigation that is current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Here {
-    /// The list of runs.
     Runs,
-    /// Tests that run now.
     Live,
-    /// Neither of them.
     Elsewhere,
 }
 
-/// A page with charts.
 pub fn with_charts(title: &str, here: Here, content: &Content, needs: Needs) -> String {
     shell::html(&Page {
         title: &format!("{title} · flushmark"),
@@ -27,7 +23,6 @@ pub fn with_charts(title: &str, here: Here, content: &Content, needs: Needs) -> 
     })
 }
 
-/// A page without charts.
 pub fn plain(title: &str, here: Here, main: Markup, needs: Needs) -> String {
     with_charts(title, here, &Content { markup: main, figures: Figures::default() }, needs)
 }

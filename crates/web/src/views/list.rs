@@ -1,4 +1,4 @@
-//! The list of runs, newest first: narrowed down, leafed through, selected from.
+//! The list of runs, newest first, with filter, pages and selection.
 
 use maud::{Markup, html};
 use store::{Location, State, Summary, Tag};
@@ -8,10 +8,11 @@ use super::frame::{Here, plain};
 use crate::assets::Needs;
 use crate::query::{Query, RUNS_PER_PAGE};
 
-/// The fields of the filter that did not read, each with a sentence.
+/// The invalid fields of the filter, each with a message.
 pub type Wrong = Vec<(&'static str, String)>;
 
-/// The list. `found` may hold one run more than a page shows.
+/// The list. `found` may hold one run more than a page shows, which means that there are older
+/// ones.
 pub fn page(query: &Query, found: &[Summary]) -> String {
     let shown = &found[..found.len().min(RUNS_PER_PAGE as usize)];
     let older = found.len() > shown.len();
@@ -19,7 +20,7 @@ pub fn page(query: &Query, found: &[Summary]) -> String {
         (head(shown, query, older))
         (filter(query, &[]))
         @if shown.is_empty() {
-            p.notice { "No run is like that. " a href="/" { "Show all runs" } }
+            p.notice { "No runs match. " a href="/" { "Show all runs" } }
         } @else {
             (table(shown))
         }
@@ -28,7 +29,7 @@ pub fn page(query: &Query, found: &[Summary]) -> String {
     plain("Runs", Here::Runs, main, Needs::Selection)
 }
 
-/// The list when fields of the filter do not read.
+/// The form again, if fields of the filter are invalid.
 pub fn wrong(query: &Query, wrong: &Wrong) -> String {
     let main = html! {
         header.page { h1 { "Runs" } }
@@ -37,15 +38,15 @@ pub fn wrong(query: &Query, wrong: &Wrong) -> String {
     plain("Runs", Here::Runs, main, Needs::Plain)
 }
 
-/// The list of a store that holds nothing, or is not made yet.
+/// Shown for a store that is empty or does not exist yet.
 pub fn empty(location: &Location) -> String {
     let main = html! {
         header.page { h1 { "No runs yet" } }
-        p { "The runs of " code { "check" } " and " code { "run" } " that are kept in " code { (location) } " are listed here. Measure what a commit costs where a database would lie:" }
+        p { "Runs of " code { "check" } " and " code { "run" } " kept in " code { (location) } " are listed here. Measure what a commit costs where your database is:" }
         pre { code { "flushmark check /var/lib" } }
-        p { "with " code { "--store " (location) } " where that is not your own store; or look at another drive, played through on a model:" }
+        p { "with " code { "--store " (location) } " if that is not your default store. Or try a drive that you do not have, on its model:" }
         pre { code { "flushmark check sim:consumer-nvme --store " (location) } }
-        p { "A test that runs is shown under " a href="/live" { "Running now" } "." }
+        p { "Running tests are shown under " a href="/live" { "Running now" } "." }
     };
     plain("No runs yet", Here::Runs, main, Needs::Plain)
 }
@@ -143,13 +144,13 @@ fn row(run: &Summary) -> Markup {
     }
 }
 
-/// What a run's drives call themselves.
+/// The models of a run's drives, or their serial numbers.
 pub fn drives(run: &Summary) -> String {
     let name = |drive: &store::DriveName| drive.model.clone().or_else(|| drive.serial.clone()).unwrap_or_default();
     run.drives.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// A tag that leads to all runs with it.
+/// A tag as a link to all runs that have it.
 pub fn tag_link(tag: &Tag) -> Markup {
     html! { a.tag href=(Query::by("tag", tag.as_str())) { (tag) } }
 }

@@ -1,4 +1,4 @@
-//! The tests that run now, each with a chart that grows.
+//! The running tests, each with a chart that grows.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use super::frame::{Here, with_charts};
 use crate::assets::Needs;
 use crate::running::{Phase, Running};
 
-/// A chart of fewer intervals is a line to nowhere.
-const INTERVALS_LEAST: usize = 2;
+const INTERVALS_MIN: usize = 2;
 
-/// The page, which its script keeps up to date. `here` is the store that this server shows.
+/// The page, which its script keeps up to date. `here` is the store that this server shows: only
+/// its runs are linked.
 pub fn page(running: &[Running], here: &Location) -> String {
     let mut figures = Figures::default();
     let runs: Vec<Markup> = running.iter().map(|run| section(run, here, &mut figures)).collect();
@@ -28,17 +28,17 @@ pub fn page(running: &[Running], here: &Location) -> String {
             h1 { "Running now" }
             p.meta { (counted(running.len())) }
         }
-        // Without a script a person sees it grow all the same.
-        noscript { p { a href="/live" { "Look again" } } }
+        // Without scripts, users reload the page to see progress.
+        noscript { p { a href="/live" { "Refresh" } } }
         div #running {
             @if running.is_empty() {
-                p { "Nothing is being measured by this user on this machine. A test that is started, such as" }
+                p { "Nothing is being measured by this user on this machine. A test that you start, such as" }
                 pre { code { "flushmark run fsync-study --target /var/lib" } }
-                p { "appears here within a second. What is done is listed under " a href="/" { "Runs" } "." }
+                p { "appears here within a second. Finished runs are listed under " a href="/" { "Runs" } "." }
             }
             @for run in &runs { (run) }
         }
-        p #stale .notice role="status" hidden { "The server does not answer any more; what is shown here is old." }
+        p #stale .notice role="status" hidden { "The server no longer answers; this page is out of date." }
     };
     with_charts("Running now", Here::Live, &Content { markup: main, figures }, Needs::Live)
 }
@@ -51,7 +51,7 @@ fn counted(count: usize) -> String {
     }
 }
 
-/// What a run's part of the page is called: another test is another part.
+/// The id of a run's section: each test has a different one.
 fn anchor(run: &Running) -> String {
     format!("process-{}-test-{}", run.process, run.position)
 }
@@ -92,7 +92,7 @@ fn time(run: &Running) -> String {
     }
 }
 
-/// How far the test is; a bar without a value where nobody knows.
+/// The progress bar; without a value if the duration is unknown.
 fn bar(run: &Running, id: &str) -> Markup {
     let done = match (run.phase, run.expected_s) {
         (Phase::Measuring { elapsed_s }, Some(expected_s)) if expected_s > 0.0 => {
@@ -100,13 +100,13 @@ fn bar(run: &Running, id: &str) -> Markup {
         }
         _ => None,
     };
-    html! { progress id={ (id) "-bar" } data-live-bar max="1" value=[done] aria-label={ "How far “" (run.test) "” is" } {} }
+    html! { progress id={ (id) "-bar" } data-live-bar max="1" value=[done] aria-label={ "Progress of “" (run.test) "”" } {} }
 }
 
 fn chart(run: &Running, id: &str, figures: &mut Figures) -> Markup {
     let history = &run.history;
-    if history.iops.len() < INTERVALS_LEAST {
-        return html! { p.faint { "The chart begins with the second second that is measured." } };
+    if history.iops.len() < INTERVALS_MIN {
+        return html! { p.faint { "The chart appears after two measured seconds." } };
     }
     let least = history.iops.iter().copied().fold(f64::MAX, f64::min);
     let most = history.iops.iter().copied().fold(0.0, f64::max);

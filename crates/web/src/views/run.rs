@@ -1,4 +1,4 @@
-//! One run: what the store says of it, with its tags and note to change, and its report.
+//! One run: its entry in the store, forms for its tags and note, and its report.
 
 use maud::{Markup, html};
 use measurement::RunDocument;
@@ -9,11 +9,11 @@ use super::frame::{Here, with_charts};
 use super::list::{drives, minute, tag_link};
 use crate::assets::Needs;
 
-/// The run's page. `form_word` is what our forms carry.
-pub fn page(kept: &Kept, form_word: &str) -> String {
+/// The page of a run. `form_secret` is included in its forms.
+pub fn page(kept: &Kept, form_secret: &str) -> String {
     let Kept { summary, document } = kept;
     let runs = [Run { label: label(summary), document }];
-    let content = pages::content_after(&of_store(summary, form_word), &runs);
+    let content = pages::content_after(&of_store(summary, form_secret), &runs);
     with_charts(
         &format!("Run {}: {}", summary.id, pages::sections::tab_title(&runs)),
         Here::Runs,
@@ -22,21 +22,21 @@ pub fn page(kept: &Kept, form_word: &str) -> String {
     )
 }
 
-/// What a run is called where several stand side by side.
+/// The label of a run in charts and comparisons.
 pub fn label(summary: &Summary) -> String {
     let drives = drives(summary);
     let what = if drives.is_empty() { &summary.target } else { &drives };
     format!("#{} {what}", summary.id)
 }
 
-/// The report as a file of its own.
+/// The report as a self-contained file.
 pub fn report(summary: &Summary, document: &RunDocument) -> String {
     pages::report(&[Run { label: label(summary), document }])
 }
 
-fn of_store(run: &Summary, form_word: &str) -> Markup {
+fn of_store(run: &Summary, form_secret: &str) -> Markup {
     let id = run.id;
-    let word = || html! { input type="hidden" name="word" value=(form_word); };
+    let word = || html! { input type="hidden" name="word" value=(form_secret); };
     html! {
         section.kept aria-label={ "Run " (id) " in the store" } {
             p.meta {
@@ -47,7 +47,7 @@ fn of_store(run: &Summary, form_word: &str) -> Markup {
                 @match run.state {
                     State::Complete => {}
                     State::Running => { " · " strong { "still being measured" } ", see " a href="/live" { "Running now" } }
-                    State::Interrupted => { " · " strong { "interrupted" } ": these tests were measured before" }
+                    State::Interrupted => { " · " strong { "interrupted" } ": these tests were measured before it stopped" }
                 }
                 " · " a href={ "/run/" (id) "/report.html" } download={ "run-" (id) ".html" } { "Report as a file" }
                 " · " a href={ "/run/" (id) ".json" } download={ "run-" (id) ".json" } { "Result as JSON" }

@@ -1,11 +1,11 @@
-//! A page that says why there is nothing else to show.
+//! Error pages and other pages that consist of one message.
 
 use maud::html;
 
 use super::frame::{Here, plain};
 use crate::assets::Needs;
 
-/// A heading, and a sentence that says what to do.
+/// `sentence` says what is wrong and what to do.
 pub fn page(heading: &str, sentence: &str) -> String {
     let main = html! {
         header.page { h1 { (heading) } }

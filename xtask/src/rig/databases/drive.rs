@@ -1,6 +1,7 @@
-//! The emulated drive: `flushmark emulate` with a filesystem on it, its plug, and two files that tell whether a cut was one.
+//! The emulated drive: `flushmark emulate` with a filesystem on it, its power, and two files that
+//! show whether a cut was real.
 //!
-//! | file | written just before a cut | what it must hold afterwards |
+//! | file | written just before a cut | required content afterwards |
 //! | --- | --- | --- |
 //! | `memory` | into the kernel's page cache | what was synced before: a power cut takes the kernel's memory with it |
 //! | `cache` | directly to the drive, without a flush | the same, or the drive's volatile cache had nothing to lose at this moment |
@@ -22,19 +23,20 @@ use super::machine::end_of;
 
 /// A volatile cache without power-loss protection.
 const MODEL: &str = "consumer-nvme,capacity=4GiB";
-/// The witnesses.
+/// The names of the two files.
 const MEMORY: &str = "memory";
 const CACHE: &str = "cache";
-/// What they hold before the first cut.
+/// Their content before the first cut.
 const SYNCED: u8 = b'A';
-/// What goes into the kernel's memory just before a cut.
+/// Written to the kernel's memory just before a cut.
 const UNSYNCED: u8 = b'B';
-/// The witness of the kernel's memory: some pages.
+/// Size of the file in the kernel's memory: some pages.
 const MEMORY_BYTES: usize = 64 << 10;
-/// The witness of the drive's cache: one block. With four of them, which take the time of some commits, the losses of a lying drive were found after five cuts, in place of one or two.
+/// Size of the file in the drive's cache: one block. With four, which take as long as some commits,
+/// the losses of a lying drive were found after five cuts instead of one or two.
 const CACHE_BYTES: usize = 4096;
 
-/// A drive that is served. Dropping it takes it down.
+/// A served drive, taken down when dropped.
 pub struct EmulatedDrive {
     binary: PathBuf,
     child: Child,
@@ -44,7 +46,7 @@ pub struct EmulatedDrive {
 }
 
 impl EmulatedDrive {
-    /// Serves one with an empty ext4 on it. Everything of it lies below `directory`.
+    /// Serves a drive with an empty ext4 on it. All of its files are under `directory`.
     pub fn start(binary: &Path, directory: &Path, lie: Option<&str>, seed: u64) -> anyhow::Result<EmulatedDrive> {
         let mounted = directory.join("mounted");
         std::fs::create_dir(&mounted)?;
@@ -56,12 +58,12 @@ impl EmulatedDrive {
             command.args(["--lie", lie]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log)?);
-        // A Ctrl-C is for the rig, which takes down what stands on the drive first.
+        // Ctrl-C is handled by the rig, which first takes down whatever uses the drive.
         command.process_group(0);
         let mut child = command.spawn().context("cannot start flushmark")?;
         let stdout = child.stdout.take().context("flushmark has no stdout")?;
         let drive = EmulatedDrive { binary: binary.to_owned(), child, mounted, control, log };
-        // The facts are printed when everything stands.
+        // The facts are printed once everything is set up.
         if !BufReader::new(stdout).lines().map_while(Result::ok).any(|line| line == "}") {
             bail!("the drive did not come up: {}", drive.said());
         }
@@ -73,7 +75,7 @@ impl EmulatedDrive {
         &self.mounted
     }
 
-    /// Everything that was written so far goes to the drive, and is flushed there.
+    /// Writes everything to the drive, and flushes it there.
     pub fn sync(&self) -> anyhow::Result<()> {
         Ok(rustix::fs::syncfs(File::open(&self.mounted)?)?)
     }
@@ -82,27 +84,29 @@ impl EmulatedDrive {
         self.mounted.join(name)
     }
 
-    /// Writes the witnesses, to be there at every cut.
+    /// Creates the two files, which are overwritten at every cut.
     pub fn lay_out(&self) -> anyhow::Result<()> {
         std::fs::write(self.witness(MEMORY), vec![SYNCED; MEMORY_BYTES])?;
         std::fs::write(self.witness(CACHE), vec![SYNCED; CACHE_BYTES])?;
         self.sync()
     }
 
-    /// Opens the witnesses for the cut of that number, and the way for its order; until then nothing is written.
+    /// Opens the two files for the cut with this number, and the connection for the command;
+    /// nothing is written yet.
     pub fn plug(&self, cut: u32) -> anyhow::Result<Plug> {
         let mut options = File::options();
         options.write(true);
         let memory = options.open(self.witness(MEMORY))?;
         let direct = rustix::fs::OFlags::DIRECT.bits();
         let cache = options.custom_flags(direct as i32).open(self.witness(CACHE))?;
-        // Of two cuts in a row, one that was not lost is not taken for the other.
+        // The content depends on the cut, so that one that survived cannot be mistaken for the
+        // next.
         let mark = b'a' + (cut % 20) as u8;
-        let control = UnixStream::connect(&self.control).context("the drive takes no orders")?;
+        let control = UnixStream::connect(&self.control).context("the drive's control socket cannot be reached")?;
         Ok(Plug { memory, cache, mark, control })
     }
 
-    /// Puts the plug in again; returns when the filesystem is mounted.
+    /// Switches the power on; returns when the filesystem is mounted.
     pub fn power_on(&self) -> anyhow::Result<()> {
         let output = Command::new(&self.binary).args(["emulate", "ctl"]).arg(&self.control).arg("power-on").output()?;
         if !output.status.success() {
@@ -115,7 +119,7 @@ impl EmulatedDrive {
         Ok(())
     }
 
-    /// What the witnesses say of a cut.
+    /// The evidence of the two files after a cut.
     pub fn hear(&self, cut: &Cut) -> anyhow::Result<Testimony> {
         let read = |name| std::fs::read(self.witness(name)).context("a witness cannot be read any more");
         let (memory, cache) = (read(MEMORY)?, read(CACHE)?);
@@ -134,20 +138,21 @@ impl EmulatedDrive {
     }
 }
 
-/// What one cut needs, opened long before it.
+/// What a cut needs, opened long before it.
 pub struct Plug {
     memory: File,
     cache: File,
-    /// What is written to the drive just before the cut.
+    /// Written to the drive just before the cut.
     mark: u8,
-    /// Where the order goes: not by the command, whose start would take as long as several commits.
+    /// The control socket: running the command would take as long as several commits.
     control: UnixStream,
 }
 
 impl Plug {
-    /// Pulls it. The witnesses are overwritten in place just before: nothing that is written for other files takes that along. Nobody has them open any more when the power comes back.
+    /// Cuts the power. The files are overwritten in place just before it, and writes to other files
+    /// do not take that along. No process has them open when power returns.
     pub fn pull(self) -> anyhow::Result<Cut> {
-        // Direct I/O wants memory at a multiple of the block.
+        // Direct I/O requires memory aligned to the block size.
         let space = vec![self.mark; 2 * CACHE_BYTES];
         let from = space.as_ptr().align_offset(CACHE_BYTES);
         self.memory.write_all_at(&vec![UNSYNCED; MEMORY_BYTES], 0)?;
@@ -156,34 +161,35 @@ impl Plug {
         (&self.control).write_all(b"cut\n")?;
         let mut answer = String::new();
         BufReader::new(&self.control).read_line(&mut answer)?;
-        let answer: Value = serde_json::from_str(&answer).with_context(|| format!("an order's answer: {answer}"))?;
-        ensure!(answer["power"] == "off", "the drive has power after a cut: {answer}");
+        let answer: Value =
+            serde_json::from_str(&answer).with_context(|| format!("invalid answer to a command: {answer}"))?;
+        ensure!(answer["power"] == "off", "the drive still has power after a cut: {answer}");
         let promised = answer["last_cut"]["lost_promised"].as_u64();
-        let promised = promised.with_context(|| format!("no word of what was lost: {answer}"))?;
+        let promised = promised.with_context(|| format!("the answer does not say what was lost: {answer}"))?;
         Ok(Cut { ordered, promised, mark: self.mark })
     }
 }
 
-/// A cut.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
-    /// When the order was given.
+    /// When the command was sent.
     pub ordered: Instant,
-    /// Writes that the drive had called safe and lost, as it says itself.
+    /// Writes that the drive had reported as durable and lost, by its own account.
     pub promised: u64,
     mark: u8,
 }
 
-/// What the witnesses say of a cut.
+/// The evidence of the two files after a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Testimony {
     /// The drive's volatile cache lost what was not flushed, and the kernel's memory is gone.
     CacheLost,
-    /// The drive had everything put away already.
+    /// The drive had already made everything durable.
     CacheSurvived,
-    /// What only the kernel can have known is there: there was no power cut, and nothing that was seen after it proves anything.
+    /// Content that was only in the kernel's memory is there: the power was not cut, and nothing
+    /// seen afterwards proves anything.
     MemorySurvived,
-    /// What was synced long ago is gone.
+    /// Content that was synced long ago is gone.
     Damaged,
 }
 

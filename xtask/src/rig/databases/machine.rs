@@ -1,4 +1,4 @@
-//! A program, with everything that it starts, that ends as if its machine had lost its power.
+//! A program that ends, with everything it started, as if its machine had lost power.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
@@ -14,17 +14,15 @@ use super::PATIENCE;
 /// An unprivileged user of this system.
 #[derive(Debug, Clone, Copy)]
 pub struct Account {
-    /// Its name.
     pub user: &'static str,
-    /// The name of its group.
     pub group: &'static str,
 }
 
 impl Account {
-    /// A command of this user, with nothing of the environment of whoever runs the rig.
+    /// A command that runs as this user, without the rig's environment.
     fn command(self, starter: &[&str], words: &[String]) -> Command {
         let (user, group) = (format!("--reuid={}", self.user), format!("--regid={}", self.group));
-        // A change of the user clears the signal that the parent's death sends, so that it is set behind it.
+        // Changing the user clears the signal for the parent's death, so it is set afterwards.
         let changes = ["setpriv", &user, &group, "--clear-groups", "--pdeathsig=KILL", "--"];
         let mut all = starter.iter().chain(&changes).copied().chain(words.iter().map(String::as_str));
         let mut command = Command::new(all.next().unwrap_or_default());
@@ -33,7 +31,7 @@ impl Account {
         command
     }
 
-    /// Runs a command to its end as this user.
+    /// Runs a command to completion as this user.
     pub fn run(self, words: &[String]) -> anyhow::Result<()> {
         let output = self.command(&[], words).stdin(Stdio::null()).output().context("cannot start setpriv")?;
         if !output.status.success() {
@@ -44,31 +42,33 @@ impl Account {
     }
 }
 
-/// A running program. Dropping it switches it off.
+/// A running program, killed when dropped.
 pub struct Machine {
     name: String,
-    /// `unshare`, whose death is the death of all.
+    /// `unshare`; its death kills all others.
     outside: Child,
     said: Arc<Mutex<String>>,
     listener: Option<JoinHandle<()>>,
 }
 
-/// The ways to and from a program.
+/// The pipes to and from a program.
 pub struct Pipes {
-    /// What it reads.
+    /// Its stdin.
     pub stdin: ChildStdin,
-    /// What it prints.
+    /// Its stdout.
     pub stdout: ChildStdout,
 }
 
 impl Machine {
-    /// Starts a command as that user, as the first process of a PID namespace: the kernel ends everything in there at once when the first process is killed, also what made sessions of its
-    /// own, as PostgreSQL's processes do. The namespace for IPC keeps shared memory from outliving it.
+    /// Starts a command as that user, as the first process of a PID namespace. When it is killed,
+    /// the kernel kills every process in the namespace at once, even those that made new sessions,
+    /// as PostgreSQL's processes do. A separate IPC namespace keeps shared memory from outliving
+    /// it.
     pub fn start(account: Account, words: &[String]) -> anyhow::Result<(Machine, Pipes)> {
         let starter = ["unshare", "--pid", "--ipc", "--fork", "--kill-child=KILL", "--"];
         let mut command = account.command(&starter, words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A Ctrl-C is for the rig.
+        // Ctrl-C is handled by the rig.
         command.process_group(0);
         let mut outside = command.spawn().context("cannot start unshare")?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
@@ -90,33 +90,33 @@ impl Machine {
         Ok((Machine { name, outside, said, listener: Some(listener) }, Pipes { stdin, stdout }))
     }
 
-    /// What it said on its stderr.
+    /// What it has printed on stderr.
     pub fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until it has said this.
+    /// Waits until it has printed `word` on stderr.
     pub fn wait_for(&mut self, word: &str) -> anyhow::Result<()> {
         let begun = Instant::now();
         while !self.said().contains(word) {
             if let Some(status) = self.outside.try_wait()? {
-                // Everybody is gone, so that nothing more will come.
+                // All processes have ended, so nothing more will come.
                 self.listener.take().map(JoinHandle::join);
                 bail!("`{}` ended with {status}: {}", self.name, end_of(&self.said()));
             }
             if begun.elapsed() > PATIENCE {
-                bail!("`{}` did not say `{word}` in {PATIENCE:?}: {}", self.name, end_of(&self.said()));
+                bail!("`{}` did not print `{word}` within {PATIENCE:?}: {}", self.name, end_of(&self.said()));
             }
             std::thread::sleep(Duration::from_millis(2));
         }
         Ok(())
     }
 
-    /// Ends it and everything that it started, without a last word. They are gone when this returns.
+    /// Kills it and everything that it started, without warning. They are gone when this returns.
     pub fn switch_off(&mut self) {
         let _ = self.outside.kill();
         let _ = self.outside.wait();
-        // Each of them holds stderr: it ends with the last one.
+        // Each of them holds stderr, which therefore ends with the last one.
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
         }
@@ -135,7 +135,7 @@ pub fn end_of(log: &str) -> String {
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
 
-/// Reads and forgets, so that whoever writes is never stopped by a full pipe.
+/// Reads and discards, so a full pipe never blocks the writer.
 pub fn drain(mut stdout: ChildStdout) {
     std::thread::spawn(move || {
         let mut sink = [0; 4096];
@@ -155,14 +155,14 @@ mod tests {
             return;
         }
         let nobody = Account { user: "nobody", group: "nogroup" };
-        // One that left for a session of its own, as a server's processes do, and holds stderr.
+        // A process that made a new session, as those of a server do, and holds stderr.
         let script = "setsid sleep 1000 & id -un >&2; wait";
         let (mut machine, _pipes) = Machine::start(nobody, &["sh", "-c", script].map(str::to_owned)).unwrap();
         machine.wait_for("nobody").unwrap();
         let begun = Instant::now();
         machine.switch_off();
         assert!(begun.elapsed() < Duration::from_secs(10));
-        // And one that has ended by itself is told of.
+        // A program that ended by itself is reported.
         let (mut machine, _pipes) = Machine::start(nobody, &["sh", "-c", "echo no >&2"].map(str::to_owned)).unwrap();
         let error = machine.wait_for("ready").unwrap_err().to_string();
         assert!(error.starts_with("`sh` ended with exit status: 0: no"), "{error}");

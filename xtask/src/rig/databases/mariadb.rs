@@ -9,7 +9,8 @@ use super::{Database, Durability, Place, Server, words};
 /// MariaDB 10.11, as Debian 12 has it.
 pub struct Mariadb;
 
-/// The redo log, as small as it may be: all of it may have to be read at a recovery, and the smaller it is the more cuts fall on checkpoints.
+/// The minimum size of the redo log: recovery may have to read all of it, and the smaller it is,
+/// the more cuts fall on checkpoints.
 const REDO_LOG: &str = "--innodb-log-file-size=4M";
 
 impl Database for Mariadb {
@@ -50,7 +51,7 @@ impl Database for Mariadb {
             format!("--pid-file={elsewhere}/mariadb.pid"),
             format!("--tmpdir={elsewhere}"),
             "--skip-networking",
-            // Nobody else reaches the socket.
+            // No other user can reach the socket.
             "--skip-grant-tables",
             "--performance-schema=OFF",
             "--innodb-buffer-pool-size=8M",

@@ -9,12 +9,13 @@ use super::{Database, Durability, Place, Server, words};
 /// PostgreSQL 15, as Debian 12 has it.
 pub struct Postgres;
 
-/// Where Debian keeps the programs of this version.
+/// Debian's directory of the programs of this version.
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
-/// Its own administrator, of this cluster only.
+/// The administrator of this cluster.
 const ADMINISTRATOR: &str = "postgres";
 
-/// Small, so that recovery has little to read, and with a checkpoint every few hundred transactions, so that cuts fall on those, too.
+/// Small, so recovery has little to read, and with a checkpoint every few hundred transactions, so
+/// cuts fall on those, too.
 const SETTINGS: [&str; 16] = [
     "listen_addresses=",
     "autovacuum=off",
@@ -23,11 +24,11 @@ const SETTINGS: [&str; 16] = [
     "min_wal_size=2MB",
     "max_wal_size=4MB",
     "huge_pages=off",
-    // In the machine's own namespace, where it goes with the machine.
+    // In the PID namespace, so that it ends with it.
     "dynamic_shared_memory_type=sysv",
-    // One sync of the filesystem in place of one of each of a thousand files.
+    // One sync of the filesystem instead of one for each of a thousand files.
     "recovery_init_sync_method=syncfs",
-    // What a failed write ends stays ended.
+    // Do not retry after a failed write.
     "restart_after_crash=off",
     "logging_collector=off",
     "log_statement=none",
@@ -107,7 +108,7 @@ impl Database for Postgres {
     }
 
     fn make_table(&self) -> &'static str {
-        // Also what pg_amcheck needs.
+        // Including what pg_amcheck needs.
         "create extension amcheck; create table record (number bigint primary key, content text not null);"
     }
 
@@ -116,7 +117,7 @@ impl Database for Postgres {
     }
 
     fn check(&self, place: &Place, _client: &mut Client) -> anyhow::Result<()> {
-        // Every table and every index, the system's included.
+        // Every table and every index, including the system's.
         self.account().run(&words![
             format!("{PROGRAMS}/pg_amcheck"),
             "--heapallindexed",

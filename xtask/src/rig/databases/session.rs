@@ -1,4 +1,4 @@
-//! A database that runs, with a client that talks to it: the database's own shell, which stays open for all statements.
+//! A running database with a client: the database's shell, which stays open for all statements.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,10 +12,10 @@ use super::ledger::payload;
 use super::machine::{Machine, drain, end_of};
 use super::{Database, Durability, PATIENCE, Place};
 
-/// A statement's output ends with this.
+/// Marks the end of a statement's output.
 const END: &str = "that-was-all";
 
-/// A client's pipe to the database's shell.
+/// A client: the pipe to the database's shell.
 pub struct Client {
     database: &'static dyn Database,
     stdin: ChildStdin,
@@ -23,7 +23,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Carries out statements; what they print.
+    /// Executes statements and returns what they print.
     pub fn ask(&mut self, sql: &str) -> anyhow::Result<Vec<String>> {
         self.send(&format!("{sql}\n{}", self.database.say(END)))?;
         let mut lines = Vec::new();
@@ -36,13 +36,14 @@ impl Client {
         }
     }
 
-    /// One transaction, acknowledged when this returns: the shell goes on to the next statement only then, and none is left out after an error.
+    /// Commits one transaction; it is acknowledged when this returns. The shell executes the next
+    /// statement only then, and none is skipped after an error.
     pub fn commit(&mut self, number: u64) -> anyhow::Result<()> {
         let (table, content) = (self.database.table(), payload(number));
         let said = self.database.say(&number.to_string());
         self.send(&format!("insert into {table} values ({number}, '{content}');\n{said}"))?;
         let line = self.line()?;
-        ensure!(line == number.to_string(), "`{line}` in place of an acknowledgement of {number}");
+        ensure!(line == number.to_string(), "`{line}` instead of an acknowledgement of {number}");
         Ok(())
     }
 
@@ -51,15 +52,15 @@ impl Client {
     }
 
     fn line(&self) -> anyhow::Result<String> {
-        self.lines.recv_timeout(PATIENCE).context("the shell has ended, or says nothing any more")
+        self.lines.recv_timeout(PATIENCE).context("the shell has ended, or no longer responds")
     }
 }
 
-/// A database that runs.
+/// A running database.
 pub struct Session {
     database: &'static dyn Database,
     place: Place,
-    /// The server first, where there is one; the shell last. They lose their power in this order.
+    /// The server first, if there is one; the shell last. They are killed in this order.
     machines: Vec<Machine>,
     client: Option<Client>,
 }
@@ -67,14 +68,14 @@ pub struct Session {
 /// What a client did until its database was gone.
 #[derive(Debug, Default)]
 pub struct Load {
-    /// The highest number that it sent.
+    /// The highest number sent.
     pub sent: u64,
     /// What was acknowledged, and when.
     pub acknowledged: Vec<(u64, Instant)>,
 }
 
 impl Session {
-    /// Starts the database on what lies in its place, recovers it if need be, and connects.
+    /// Starts the database on the data in its directory, recovers it if necessary, and connects.
     pub fn open(database: &'static dyn Database, place: &Place, durability: Durability) -> anyhow::Result<Session> {
         let account = database.account();
         let mut machines = Vec::new();
@@ -89,7 +90,7 @@ impl Session {
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             let lines = BufReader::new(pipes.stdout).lines().map_while(Result::ok);
-            // Nobody listens any more once the client is gone.
+            // The receiver is gone once the client is.
             lines.map(|line| sender.send(line)).all(|sent| sent.is_ok())
         });
         let client = Client { database, stdin: pipes.stdin, lines };
@@ -98,13 +99,13 @@ impl Session {
         Ok(session)
     }
 
-    /// Carries out statements; what they print.
+    /// Executes statements and returns what they print.
     pub fn ask(&mut self, sql: &str) -> anyhow::Result<Vec<String>> {
-        let client = self.client.as_mut().context("the client is at work")?;
+        let client = self.client.as_mut().context("the client is busy")?;
         client.ask(sql).with_context(|| self.logs())
     }
 
-    /// Makes the table for the transactions.
+    /// Creates the table of transactions.
     pub fn make_table(&mut self) -> anyhow::Result<()> {
         self.ask(self.database.make_table()).map(drop)
     }
@@ -116,22 +117,23 @@ impl Session {
             let (number, content) = line.split_once('\t')?;
             Some((number.parse().ok()?, content.to_owned()))
         };
-        lines.iter().map(|line| row(line).with_context(|| format!("`{line}` is no row"))).collect()
+        lines.iter().map(|line| row(line).with_context(|| format!("invalid row `{line}`"))).collect()
     }
 
-    /// The database's own check of itself.
+    /// Runs the database's consistency check.
     pub fn check(&mut self) -> anyhow::Result<()> {
-        let client = self.client.as_mut().context("the client is at work")?;
+        let client = self.client.as_mut().context("the client is busy")?;
         self.database.check(&self.place, client)
     }
 
-    /// Commits one transaction after the other, beginning with this number, until the database is gone. Sends a word when the first one is acknowledged.
+    /// Commits transactions, starting with this number, until the database is gone. Sends a message
+    /// when the first one is acknowledged.
     pub fn commit_until_gone(
         &mut self,
         first: u64,
         under_way: Sender<()>,
     ) -> anyhow::Result<impl FnOnce() -> Load + use<>> {
-        let mut client = self.client.take().context("the client is at work")?;
+        let mut client = self.client.take().context("the client is busy")?;
         let load = std::thread::spawn(move || {
             let mut load = Load::default();
             for number in first.. {
@@ -147,18 +149,18 @@ impl Session {
         Ok(move || load.join().unwrap_or_default())
     }
 
-    /// All its processes end at once.
+    /// Kills all of its processes at once.
     pub fn lose_power(&mut self) {
         self.machines.iter_mut().for_each(Machine::switch_off);
     }
 
-    /// What its processes said last.
+    /// The last messages of its processes.
     pub fn logs(&self) -> String {
         self.machines.iter().map(|machine| end_of(&machine.said())).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Holds what a check printed against what it should.
+/// Compares what a check printed with what it should print.
 pub fn expect(what: &str, printed: &[String], clean: impl Fn(&str) -> bool) -> anyhow::Result<()> {
     match printed.iter().find(|line| !clean(line)) {
         Some(line) => bail!("{what}: {line}"),

@@ -23,7 +23,7 @@ impl Database for Sqlite {
     }
 
     fn lay_out(&self, _directory: &Path) -> anyhow::Result<()> {
-        // The shell makes the file.
+        // The shell creates the file.
         Ok(())
     }
 
@@ -35,8 +35,9 @@ impl Database for Sqlite {
         words!["sqlite3", "-batch", "-bail", "-separator", "\t", place.data.join("rig.db").display()].to_vec()
     }
 
-    // With a rollback journal, FULL makes a database that is whole after a power cut, and may have forgotten its last transaction: only EXTRA syncs the directory from which the journal was
-    // removed. With a write-ahead log FULL is enough.
+    // With a rollback journal, FULL leaves an intact database after a power cut that may lack its
+    // last transaction: only EXTRA syncs the directory from which the journal was removed. With a
+    // write-ahead log FULL is enough.
     fn greeting(&self, durability: Durability) -> &'static str {
         match durability {
             Durability::On => "pragma journal_mode = wal; pragma synchronous = FULL;",

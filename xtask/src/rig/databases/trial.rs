@@ -1,4 +1,4 @@
-//! One database on one drive under one power cut after the other.
+//! One database on one drive under a series of power cuts.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,58 +16,56 @@ use super::session::Session;
 use super::{Database, Expectation, PATIENCE, Place, Variant};
 use crate::command;
 
-/// When the plug is pulled after the first transaction: long enough for some dozens of them on this drive, and for a checkpoint now and then, evenly spread.
+/// When the power is cut after the first transaction: evenly distributed, and long enough for some
+/// dozens of transactions on this drive and an occasional checkpoint.
 const LOAD_MS: std::ops::Range<u64> = 20..500;
 
-/// What a trial found.
+/// The results of a trial.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Power cuts.
     pub cuts: u32,
-    /// Those at which the drive's cache had something to lose, and lost it.
+    /// Cuts at which the drive's cache had something to lose, and lost it.
     pub cuts_felt: u32,
     /// Transactions acknowledged.
     pub acknowledged: usize,
-    /// Those that are not there.
+    /// Acknowledged transactions that are missing.
     pub lost: usize,
-    /// How the database or the filesystem did not come up any more, or came up wrong.
+    /// Why the database or the filesystem did not start, or started damaged.
     pub damage: Option<String>,
-    /// Transactions acknowledged in each second of load.
+    /// Transactions acknowledged per second of load.
     pub commits_per_s: f64,
-    /// The longest time that the database took to be there again.
+    /// The longest recovery.
     pub recovery_longest: Duration,
 }
 
 impl Findings {
-    /// Whether a database would not have been what its user believed.
+    /// True if a user of this database would have been deceived.
     pub const fn anything(&self) -> bool {
         self.lost > 0 || self.damage.is_some()
     }
 }
 
-/// What a trial needs.
 pub struct Trial<'a> {
-    /// The database.
     pub database: &'static dyn Database,
-    /// The drive, and what the database is asked for.
+    /// The drive, and the durability setting of the database.
     pub variant: &'static Variant,
-    /// A data directory to be copied.
+    /// A data directory to copy.
     pub template: &'a Path,
-    /// The program that emulates.
+    /// The `flushmark` binary.
     pub binary: &'a Path,
-    /// Set when somebody wants the end.
+    /// Set when the user wants the rig to stop.
     pub stop: &'a AtomicBool,
 }
 
 impl Trial<'_> {
-    /// Cuts the power so many times. Where losses are expected, the first ones are enough.
+    /// Cuts the power this many times. Where losses are expected, it stops at the first one.
     pub fn run(&self, cuts: u32, seed: u64) -> anyhow::Result<Findings> {
         let directory = super::directory()?;
         let drive = EmulatedDrive::start(self.binary, directory.path(), self.variant.lie, seed)?;
         let place = self.lay_out(&drive, directory.path())?;
         let mut session = Session::open(self.database, &place, self.variant.durability)?;
         session.make_table()?;
-        // As if the table had been made long ago: that it is there is not what is proved.
+        // As if the table had been created long ago: its existence is not under test.
         drive.sync()?;
 
         let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -90,7 +88,7 @@ impl Trial<'_> {
                 Ok(felt) => findings.cuts_felt += u32::from(felt),
                 Err(error) => {
                     ensure!(!error.is::<MemorySurvived>(), error);
-                    // The commands that were run on the way have heard a Ctrl-C, too.
+                    // The commands run meanwhile have received a Ctrl-C, too.
                     self.ensure_wanted()?;
                     findings.damage = Some(format!("{error:#}"));
                     break;
@@ -108,7 +106,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// The data directory, on the drive, as whoever had installed the database some time ago would have it.
+    /// The data directory on the drive, as if the database had been installed some time ago.
     fn lay_out(&self, drive: &EmulatedDrive, directory: &Path) -> anyhow::Result<Place> {
         let place = Place { data: drive.mounted().join("data"), elsewhere: directory.join("elsewhere") };
         std::fs::create_dir(&place.elsewhere)?;
@@ -118,7 +116,8 @@ impl Trial<'_> {
         Ok(place)
     }
 
-    /// Commits for that long, then pulls the plug. Whatever was acknowledged before the plug is an obligation; what a process says that goes on for a moment without its machine is none.
+    /// Commits for this long, then cuts the power. Whatever was acknowledged before the cut is an
+    /// obligation; what a process prints afterwards, before it is killed, is not.
     fn cut(
         &self,
         session: &mut Session,
@@ -144,7 +143,8 @@ impl Trial<'_> {
         Ok((cut.ordered - begun, cut))
     }
 
-    /// Power on, mount, start, recover, count, check. Whether the drive had something to lose.
+    /// Power on, mount, start, recover, count, check. Returns whether the drive had something to
+    /// lose.
     fn come_back(
         &self,
         drive: &EmulatedDrive,
@@ -162,18 +162,18 @@ impl Trial<'_> {
         };
         *session = Session::open(self.database, place, self.variant.durability).context("it does not start")?;
         ledger.compare(&session.rows().context("its rows cannot be read")?)?;
-        session.check().context("its own check fails")?;
+        session.check().context("its consistency check fails")?;
         Ok(felt)
     }
 }
 
-/// The one thing after a cut that says nothing of the database: the rig itself is broken.
+/// The only result of a cut that says nothing about the database: the rig itself is broken.
 #[derive(Debug)]
 struct MemorySurvived;
 
 impl std::fmt::Display for MemorySurvived {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("what only the kernel's memory held is there after a power cut: the remount is not one, and nothing here proves anything")
+        f.write_str("data that was only in the kernel's memory survived: the power was not cut, and nothing here proves anything")
     }
 }
 
@@ -188,7 +188,7 @@ pub fn template(database: &'static dyn Database, directory: &Path) -> anyhow::Re
     Ok(template)
 }
 
-/// Makes a directory the database's own.
+/// Makes the database's user the owner of a directory.
 fn give(database: &dyn Database, directory: &Path) -> anyhow::Result<()> {
     let account = database.account();
     let owner = format!("{}:{}", account.user, account.group);

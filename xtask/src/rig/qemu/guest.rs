@@ -1,4 +1,4 @@
-//! Commands to the guest, over a virtio serial port.
+//! Commands in the guest, over a virtio serial port.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -12,35 +12,33 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::PATIENCE;
 
-/// A guest that takes commands.
+/// A guest that accepts commands.
 pub struct Guest {
     stream: BufReader<UnixStream>,
-    /// Whether an answer is outstanding, so that the next one would be taken for another's.
+    /// An answer is outstanding, so the next one would be mistaken for another's.
     lost: bool,
     /// Devices by serial number.
     devices: HashMap<String, String>,
 }
 
-/// What a command printed, and how it ended.
+/// The output and exit code of a command.
 #[derive(Debug)]
 pub struct Output {
-    /// Its exit code, as a shell has it.
+    /// Exit code, as in a shell.
     pub code: i32,
-    /// Its stdout.
     pub stdout: String,
-    /// Its stderr.
     pub stderr: String,
 }
 
 impl Guest {
-    /// Waits for the guest behind a socket to be ready.
+    /// Waits until the guest with this socket is ready.
     pub fn connect(socket: &Path) -> anyhow::Result<Guest> {
         let begun = Instant::now();
         let stream = loop {
             match UnixStream::connect(socket) {
                 Ok(stream) => break stream,
                 Err(_) if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(50)),
-                Err(error) => return Err(error).context("QEMU opened no socket"),
+                Err(error) => return Err(error).context("QEMU did not open its socket"),
             }
         };
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -49,7 +47,8 @@ impl Guest {
         Ok(guest)
     }
 
-    /// Waits for the guest's word that it takes commands: after its start, and after each reboot.
+    /// Waits until the guest reports that it accepts commands: after its start, and after each
+    /// reboot.
     pub fn wait_until_ready(&mut self) -> anyhow::Result<()> {
         loop {
             let line = self.line().context("the guest did not start")?;
@@ -66,18 +65,18 @@ impl Guest {
         Ok(String::from_utf8_lossy(&line).into_owned())
     }
 
-    /// Sends a script without waiting for it to end: it will not, because it ends the machine.
+    /// Sends a script without waiting for its end, because it ends the machine.
     pub fn send(&mut self, script: &str) -> anyhow::Result<()> {
         let line = STANDARD.encode(script) + "\n";
-        self.stream.get_mut().write_all(line.as_bytes()).context("the guest does not listen")
+        self.stream.get_mut().write_all(line.as_bytes()).context("the guest does not accept commands")
     }
 
-    /// Whether nothing can be learnt from it any more.
+    /// True if the guest can no longer be used.
     pub fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// Runs a shell script to its end.
+    /// Runs a shell script to completion.
     pub fn run(&mut self, script: &str) -> anyhow::Result<Output> {
         let output = self.answer(script);
         self.lost |= output.is_err();
@@ -99,7 +98,7 @@ impl Guest {
         Ok(Output { code: code as i32, stdout: take(out)?, stderr: take(err)? })
     }
 
-    /// Runs a script that must succeed; its stdout without the newline at the end.
+    /// Runs a script that must succeed; returns its stdout without the last newline.
     pub fn must(&mut self, script: &str) -> anyhow::Result<String> {
         let output = self.run(script)?;
         ensure!(
@@ -118,7 +117,7 @@ impl Guest {
         serde_json::from_str(&text).with_context(|| format!("`{script}` printed no JSON: {text}"))
     }
 
-    /// Runs a script that must end with that code; its stderr.
+    /// Runs a script that must exit with this code; returns its stderr.
     pub fn refused(&mut self, script: &str, code: i32) -> anyhow::Result<String> {
         let output = self.run(script)?;
         ensure!(
@@ -131,17 +130,18 @@ impl Guest {
         Ok(output.stderr)
     }
 
-    /// Restarts the kernel, as a reset button does: drives keep their power.
+    /// Restarts the kernel, like a reset button: drives keep their power.
     pub fn reboot(&mut self) -> anyhow::Result<()> {
-        // Without a sync: what was to be durable has to be.
+        // Without a sync: what should be durable must already be.
         let rebooted = self.send("echo b > /proc/sysrq-trigger").and_then(|()| self.wait_until_ready());
         self.lost |= rebooted.is_err();
-        // Letters change from boot to boot.
+        // Device names change from boot to boot.
         self.devices.clear();
         rebooted
     }
 
-    /// The device of the drive with that serial number, such as `/dev/sda`: looked up once a boot.
+    /// The device of the drive with that serial number, such as `/dev/sda`: looked up once per
+    /// boot.
     pub fn device(&mut self, serial: &str) -> anyhow::Result<String> {
         if !self.devices.contains_key(serial) {
             let listed = self.must("serials")?;

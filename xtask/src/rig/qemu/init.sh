@@ -9,7 +9,7 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 mount -t tmpfs tmpfs /run
-# load NAME: a module and what it depends on.
+# load NAME: loads a module and its dependencies.
 cat > /bin/load <<'LOAD'
 #!/bin/sh
 name=$1; shift
@@ -20,7 +20,7 @@ while read module; do
     esac
 done < /modules/$name.order
 LOAD
-# serials: each drive's serial number and device.
+# serials: prints the serial number and device of each drive.
 cat > /bin/serials <<'SERIALS'
 #!/bin/sh
 for disk in /sys/block/[sv]d* /sys/block/nvme*; do
@@ -34,7 +34,7 @@ done
 SERIALS
 chmod 755 /bin/load /bin/serials
 load boot 2>/dev/null
-# What must survive a reboot lies on the drive with this serial number.
+# Data that must survive a reboot is on the drive with this serial number.
 for disk in /sys/block/vd*; do
     if [ "$(cat $disk/serial)" = STATE ]; then
         state=/dev/${disk##*/}
@@ -52,7 +52,7 @@ while [ -z "$port" ]; do
 done
 exec 3<> $port
 echo ready >&3
-# A line is a script in base64; the answer is one line with its exit code and the lengths of what it printed, then just that.
+# A request is a line with a script in base64; the answer is a line with its exit code and the lengths of its outputs, followed by the outputs.
 while read -r line <&3; do
     echo "$line" | base64 -d > /run/script
     sh /run/script > /run/stdout 2> /run/stderr < /dev/null 3<&-

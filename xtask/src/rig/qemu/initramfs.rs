@@ -1,4 +1,5 @@
-//! The guest's whole filesystem: busybox, the tools, `flushmark`, their libraries, and the modules of its drives.
+//! The filesystem of the guest: busybox, the tools, `flushmark`, their libraries, and the modules
+//! of its drives.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,7 @@ use anyhow::Context as _;
 use super::kernel::Kernel;
 use crate::command;
 
-/// Tools that `flushmark` is compared with, or that build what it looks at.
+/// Tools that `flushmark` is compared with, or that set up what it inspects.
 const TOOLS: [&str; 17] = [
     "hdparm",
     "sdparm",
@@ -33,7 +34,8 @@ const TOOLS: [&str; 17] = [
     "wipefs",
 ];
 
-/// Drivers of the machine's drives and of what is built on them. The last three are loaded by tests.
+/// Drivers of the machine's drives and of what is built on them. The last three are loaded by
+/// tests.
 const MODULES: [&str; 27] = [
     "virtio_pci",
     "virtio_blk",
@@ -66,14 +68,14 @@ const MODULES: [&str; 27] = [
 /// Loaded by the tests that need them.
 const ON_DEMAND: [&str; 3] = ["scsi_debug", "null_blk", "zram"];
 
-/// Builds the image; the path of the file.
+/// Builds the image; returns the path of the file.
 pub fn build(work: &Path, kernel: &Kernel, binary: &Path) -> anyhow::Result<PathBuf> {
     let stage = tempfile::Builder::new().prefix("initramfs-").tempdir_in(work)?;
     let root = stage.path();
     for directory in ["bin", "proc", "sys", "dev", "run", "tmp", "mnt", "etc", "var/lib/flushmark", "modules"] {
         fs::create_dir_all(root.join(directory))?;
     }
-    // Ordinary users are tested, too.
+    // For tests as an ordinary user.
     fs::set_permissions(root.join("tmp"), fs::Permissions::from_mode(0o1777))?;
     fs::copy("/bin/busybox", root.join("bin/busybox")).context("no /bin/busybox: is busybox-static installed?")?;
     fs::write(root.join("etc/passwd"), "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")?;
@@ -83,7 +85,7 @@ pub fn build(work: &Path, kernel: &Kernel, binary: &Path) -> anyhow::Result<Path
     libraries(root, &stripped)?;
     for tool in TOOLS {
         let found = which(tool).with_context(|| format!("{tool} is not installed"))?;
-        // Links such as mkfs.ext4 decide by their own name what the program does.
+        // Programs such as mkfs.ext4 are links that behave according to their name.
         let place = root.join("bin").join(tool);
         fs::copy(fs::canonicalize(&found)?, &place)?;
         libraries(root, &place)?;
@@ -104,7 +106,7 @@ fn which(tool: &str) -> Option<PathBuf> {
     places.iter().map(|place| Path::new(place).join(tool)).find(|path| path.exists())
 }
 
-/// Copies the shared libraries of a program to the same places.
+/// Copies the shared libraries of a program to the same paths.
 fn libraries(root: &Path, program: &Path) -> anyhow::Result<()> {
     let listed = command::output("ldd", &[&text(program)])?;
     for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
@@ -117,7 +119,7 @@ fn libraries(root: &Path, program: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies modules with what they depend on, and writes down the order in which they load.
+/// Copies modules with their dependencies, and writes the order in which they are loaded.
 fn modules(root: &Path, kernel: &Kernel) -> anyhow::Result<()> {
     let base = text(&kernel.directory);
     let mut seen = BTreeSet::new();

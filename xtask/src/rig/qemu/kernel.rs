@@ -6,27 +6,26 @@ use anyhow::Context as _;
 
 use crate::command;
 
-/// An unpacked kernel.
 pub struct Kernel {
-    /// As `uname -r` will print it.
+    /// The release, as `uname -r` prints it.
     pub release: String,
-    /// The directory that holds `lib/modules`.
+    /// The directory that contains `lib/modules`.
     pub directory: PathBuf,
     /// The compressed image.
     pub image: PathBuf,
 }
 
-/// Fetches the package that `linux-image-amd64` stands for, once, and unpacks it.
+/// Fetches the package that `linux-image-amd64` depends on, once, and unpacks it.
 pub fn unpack(work: &Path) -> anyhow::Result<Kernel> {
     let depends = command::output("apt-cache", &["depends", "linux-image-amd64"])?;
     let package = depends
         .lines()
         .find_map(|line| line.trim().strip_prefix("Depends: "))
         .context("linux-image-amd64 depends on no kernel: run `apt-get update`")?;
-    let release = package.strip_prefix("linux-image-").context("an unusual kernel package")?.to_owned();
+    let release = package.strip_prefix("linux-image-").context("unexpected name of the kernel package")?.to_owned();
     let directory = work.join(package);
     let image = directory.join(format!("boot/vmlinuz-{release}"));
-    // Made last, so that a fetch that was interrupted is begun again.
+    // Created last, so an interrupted fetch is repeated.
     let ready = directory.join("ready");
     if !ready.exists() {
         let _ = std::fs::remove_dir_all(&directory);

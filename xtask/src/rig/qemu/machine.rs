@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::guest::Guest;
 use crate::command;
 
-/// How a drive hangs on the machine.
+/// How a drive is attached to the machine.
 #[derive(Debug, Clone, Copy)]
 enum Attachment {
     Nvme,
@@ -27,31 +27,32 @@ enum Attachment {
     VirtioScsi,
     /// `flushmark emulate`, over NBD, as a virtio disk, which has no FUA.
     EmulatedBlk,
-    /// The same as a SCSI disk that takes FUA.
+    /// The same as a SCSI disk with FUA.
     EmulatedScsi,
 }
 
-/// What the emulated drives are.
+/// The model of the emulated drives.
 const EMULATED: &str = "consumer-nvme,capacity=512MiB";
 
-/// One drive. Tests find it by its serial number: letters change from boot to boot.
+/// A drive. Tests find it by its serial number, because device names change from boot to boot.
 struct Drive {
     serial: &'static str,
     attachment: Attachment,
-    /// QEMU's cache mode, which decides whether the drive starts with its volatile cache on, and what becomes of a flush.
+    /// QEMU's cache mode, which determines whether the drive starts with its volatile cache on, and
+    /// what a flush does.
     mode: Mode,
 }
 
 /// QEMU's cache modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// A volatile cache, flushes honoured.
+    /// A volatile cache; flushes are honoured.
     WriteBack,
-    /// None.
+    /// No volatile cache.
     WriteThrough,
-    /// As write back, past the host's page cache.
+    /// Like write back, but bypasses the host's page cache.
     None,
-    /// As write back to the guest, flushes thrown away.
+    /// Write back for the guest, but flushes are discarded.
     Unsafe,
 }
 
@@ -59,8 +60,8 @@ const fn drive(serial: &'static str, attachment: Attachment, mode: Mode) -> Driv
     Drive { serial, attachment, mode }
 }
 
-// QEMU's NVMe controllers all have the volatile cache of VWC bit 0; NVMEOFF starts with it switched off. A controller without one is decoded in the unit tests of
-// `drive::commands`.
+// QEMU's NVMe controllers all report a volatile cache (VWC bit 0); NVMEOFF starts with it switched
+// off. A controller without one is covered by the unit tests of `drive::commands`.
 const DRIVES: [Drive; 21] = [
     drive("STATE", Attachment::VirtioBlk { switchable: false }, Mode::WriteBack),
     drive("NVMEON", Attachment::Nvme, Mode::WriteBack),
@@ -85,31 +86,31 @@ const DRIVES: [Drive; 21] = [
     drive("SPARE3", Attachment::Sata { port: 4 }, Mode::WriteBack),
     drive("SPARE4", Attachment::Sata { port: 5 }, Mode::WriteBack),
 ];
-/// How often the list of drives is read until all are there.
+/// Attempts to list the drives until all are present.
 const TRIES: u32 = 20;
 const DRIVE_BYTES: u64 = 256 << 20;
-/// Processors; the second half is on the second node.
+/// Number of processors; the second half is on the second node.
 const CPUS: u32 = 4;
 
-/// What is booted, in words.
+/// A description for users.
 pub fn description() -> String {
     let names: Vec<&str> = DRIVES.iter().map(|drive| drive.serial).collect();
     format!("{CPUS} processors on 2 NUMA nodes, drives {}", names.join(" "))
 }
 
-/// A machine that is booted as often as needed, always with the same drives. Dropping it ends QEMU.
+/// A machine that can be booted repeatedly with the same drives. Dropping it ends QEMU.
 pub struct Machine {
     kernel: PathBuf,
     initramfs: PathBuf,
     directory: PathBuf,
     binary: PathBuf,
     qemu: Option<Child>,
-    /// Emulated drives: they live as long as the machine, and outlive its boots.
+    /// Emulated drives, which live as long as the machine and outlive its boots.
     served: Vec<Child>,
 }
 
 impl Machine {
-    /// A machine whose drives lie in `directory`.
+    /// A machine whose drives are files in `directory`.
     pub fn new(kernel: &Path, initramfs: &Path, directory: &Path, binary: &Path) -> Machine {
         Machine {
             kernel: kernel.to_owned(),
@@ -121,7 +122,7 @@ impl Machine {
         }
     }
 
-    /// Where an emulated drive is served.
+    /// The socket of an emulated drive.
     fn socket(&self, serial: &str) -> PathBuf {
         self.directory.join(format!("{serial}.nbd"))
     }
@@ -146,7 +147,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Switches it on.
+    /// Boots the machine.
     pub fn boot(&mut self) -> anyhow::Result<Guest> {
         self.end();
         if self.served.is_empty() {
@@ -155,7 +156,7 @@ impl Machine {
         let socket = self.directory.join("agent");
         let _ = std::fs::remove_file(&socket);
         let mut qemu = Command::new("qemu-system-x86_64");
-        // KVM is not asked for: where virtual machines are nested it may hang, and every machine has TCG.
+        // KVM is not used: it may hang in nested virtual machines, and TCG works everywhere.
         qemu.args(["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024"])
             .args(["-smp", &CPUS.to_string(), "-display", "none", "-nodefaults", "-no-user-config"])
             .args([
@@ -202,7 +203,7 @@ impl Machine {
         let child = qemu.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
         self.qemu = Some(child.context("cannot start qemu-system-x86_64")?);
         let mut guest = Guest::connect(&socket).with_context(|| self.console_end())?;
-        // The kernel takes its time with some buses.
+        // The kernel needs some time to probe some buses.
         for _ in 0..TRIES {
             if DRIVES.iter().all(|drive| guest.device(drive.serial).is_ok()) {
                 return Ok(guest);
@@ -248,13 +249,13 @@ impl Drop for Machine {
 }
 
 impl Drive {
-    /// QEMU's word for it.
+    /// The value of QEMU's option.
     fn device(&self, index: usize) -> String {
         let common = format!("drive=d{index},serial={}", self.serial);
         match self.attachment {
             Attachment::Nvme => format!("nvme,{common}"),
             Attachment::Sata { port } => format!("ide-hd,bus=sata.{port},{common}"),
-            // Linux finds a SAS disk by its address, which QEMU takes from the name.
+            // Linux finds a SAS disk by its address, which QEMU derives from the name.
             Attachment::Sas { id } => {
                 format!("scsi-hd,bus=sas.0,scsi-id={id},wwn=0x5000c50015ea71a{id},rotation_rate=1,{common}")
             }

@@ -1,4 +1,4 @@
-//! What is proved in the guest.
+//! The tests in the guest.
 
 mod cache;
 mod emulated;
@@ -11,7 +11,7 @@ use super::guest::Guest;
 /// A test, and its name.
 type Test = (&'static str, fn(&mut Guest) -> anyhow::Result<()>);
 
-/// All of them, in the order in which they run.
+/// All tests, in the order in which they run.
 pub const ALL: &[Test] = &[
     ("sizes_queues_and_media_are_those_of_lsblk", facts::lsblk),
     ("names_are_those_of_nvme_and_hdparm", facts::identities),

@@ -1,7 +1,7 @@
-//! `flushmark sort` beside GNU `sort` on a file of URLs, with little memory and with as much as they like.
+//! `flushmark sort` and GNU `sort` on a file of URLs, with little memory and with no limit.
 //!
-//! Ours makes its output durable before it ends, and GNU `sort` does not; the time that counts for GNU `sort` is without that. What `sync` of its output takes
-//! stands beside it.
+//! Ours makes its output durable before it ends, and GNU `sort` does not; its time is counted
+//! without that. The time of a `sync` of its output is shown separately.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::command::{output, root, shown};
 use crate::versus::median;
 
 const DATA: &str = "urls";
-/// How many times as fast as GNU `sort` in its best setting.
+/// Required ratio of GNU `sort`'s time, in its best setting, to ours.
 const WANTED: f64 = 2.0;
 
-/// A memory limit for both, and the settings in which GNU `sort` tries it.
+/// A memory limit for both, and the settings tried for GNU `sort`.
 struct Row {
     memory: &'static str,
     limit: &'static [&'static str],
@@ -31,7 +31,6 @@ const ROWS: [Row; 2] = [
     Row { memory: "no limit", limit: &[], settings: &[&["--parallel=1"], &[], &["--parallel=2", "-S", "50%"]] },
 ];
 
-/// Measures and prints it.
 pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
     shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
     let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
@@ -48,8 +47,8 @@ pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
         .args(["lines", "--data", data, "--bytes", &bytes.to_string()])
         .stdout(Stdio::from(file))
         .status()?;
-    ensure!(written.success(), "sortbench wrote no lines of {data}");
-    // Nobody waits for what others still write.
+    ensure!(written.success(), "sortbench failed to write lines of {data}");
+    // Pending writes of others must not slow a measurement down.
     output("sync", &[])?;
     println!("{} MiB of lines of {data}, in seconds, medians of {}", options.mib, options.repeat);
     println!("{:<10} {:<24} {:>8} {:>8} {:>7}", "memory", "", "sorted", "durable", "ratio");
@@ -59,7 +58,7 @@ pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
         let mut times = vec![Times::default(); 1 + gnu.len()];
         for repetition in 0..options.repeat {
             for turn in 0..times.len() {
-                // Who begins changes.
+                // The order alternates.
                 let which = (turn + repetition) % times.len();
                 let (command, out) = if which == 0 { (&ours, &sorted) } else { (&gnu[which - 1], &theirs) };
                 let begun = Instant::now();
@@ -69,7 +68,7 @@ pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
                 times[which].durable.push(begun.elapsed().as_secs_f64());
             }
             let same = Command::new("cmp").arg(&sorted).arg(&theirs).status()?;
-            ensure!(same.success(), "flushmark sort and GNU sort put out something different");
+            ensure!(same.success(), "flushmark sort and GNU sort printed different output");
         }
         print!("{}", table(memory, &gnu, times));
     }
@@ -110,7 +109,7 @@ fn table(memory: &str, gnu: &[Vec<&str>], times: Vec<Times>) -> String {
         text +=
             &format!("{:<10} {:<24} {sorted:>8.2} {durable:>8.2} {:>7.2}\n", "", command.join(" "), sorted / ours.0);
     }
-    text + &format!("{:<10} its best is {:.2} times ours; wanted >= {WANTED:.2}: {met}\n", "", best / ours.0)
+    text + &format!("{:<10} its best takes {:.2} times as long; wanted >= {WANTED:.2}: {met}\n", "", best / ours.0)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Rows before the end: a query with a LIMIT, or a run that is being spilled.
+//! The first rows before the end: for a query with a LIMIT, or a run that is being spilled.
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::versus::median;
 
 const DATA: &str = "urls";
 const KEYS: usize = 10_000_000;
-/// Share of the whole sort's time that the first hundredth may take.
+/// Limit on the first hundredth, as a share of the time of the whole sort.
 const WANTED: f64 = 0.25;
 
 #[derive(Debug, Deserialize)]
@@ -19,7 +19,6 @@ struct FirstRows {
     drained: Vec<f64>,
 }
 
-/// Measures and prints it.
 pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
     let data = options.data.first().map_or(DATA, String::as_str);
     let (keys, repeat) = (KEYS.to_string(), options.repeat.to_string());

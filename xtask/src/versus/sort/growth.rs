@@ -1,7 +1,7 @@
-//! Time per key as keys become more: within n log n, or not.
+//! Time per key with a growing number of keys: whether it stays within n log n.
 //!
-//! A sort that takes n log n steps takes log n a key: from 100 000 to 10 million that is 1.4 times as much. What exceeds it is the memory's doing, and
-//! std's sort beside ours tells how much.
+//! A sort that takes n log n steps takes log n per key: 1.4 times as much at 10 million keys as at
+//! 100 000. What exceeds that is due to memory, and the same figure for std's sort shows how much.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,10 +15,10 @@ use crate::command::root;
 
 const COUNTS: [usize; 5] = [100_000, 316_000, 1_000_000, 3_160_000, 10_000_000];
 const CONTESTANTS: [&str; 3] = ["prefixsort", "std-unstable", "sketch"];
-/// Those with targets for their speed.
+/// The data sets with targets for their speed.
 const DATA: [&str; 4] = ["urls", "composite-binary", "prefix-48", "uniform-16"];
 
-/// Measures, prints a table for each data set, and writes a plot beside what cargo builds.
+/// Measures, prints a table for each data set, and writes a plot into the target directory.
 pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
     let asked: Vec<&str> = options.data.iter().map(String::as_str).collect();
     let sets = if asked.is_empty() { &DATA[..] } else { &asked };
@@ -64,7 +64,7 @@ fn table(data: &str, curves: &[Curve]) -> String {
     text
 }
 
-/// How many times as long a key takes at the end as log n would have it from the beginning.
+/// The growth of the time per key from the first count to the last, divided by the growth of log n.
 fn beyond(points: &[(f64, f64)]) -> f64 {
     match points {
         [(few, fast), .., (many, slow)] => slow / fast / (many.ln() / few.ln()),

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use super::runner::{Input, Measured, Outcome, Runner};
 use super::{Options, targets};
 
-/// The peer with a target of its own.
+/// The peer with a separate target.
 const STD: &str = "std-unstable";
 
-/// Measures data set by data set, and prints a line after each: a run over all takes minutes.
+/// Measures data set by data set, and prints a line after each, because a run over all takes
+/// minutes.
 pub fn run(runner: &Runner, options: &Options, keys: usize, sets: &[String]) -> anyhow::Result<()> {
     println!(
-        "{keys} keys of each data set, median of {}; a ratio is a peer's time by ours, on a column where the peer is given one",
+        "{keys} keys of each data set, median of {}; a ratio is a peer's time divided by ours, on a column if the peer sorts one",
         options.repeat
     );
     let (mut headed, mut short, mut left_out) = (false, 0, 0);
@@ -26,18 +27,18 @@ pub fn run(runner: &Runner, options: &Options, keys: usize, sets: &[String]) -> 
                 short += usize::from(!line.met);
                 println!("{line}");
             }
-            // Ten million of the long keys do not fit into every machine; those of the other data sets are worth having all the same.
+            // Ten million of the long keys do not fit into every machine; the other data sets are
+            // still measured.
             Outcome::LeftOut(why) => {
                 left_out += 1;
                 println!("{data:<17} LEFT OUT: {why}");
             }
         }
     }
-    println!("{} of {} data sets fall short of what is wanted, {left_out} were left out", short, sets.len());
+    println!("{} of {} data sets miss their target, {left_out} were left out", short, sets.len());
     Ok(())
 }
 
-/// A line of the table.
 #[derive(Debug)]
 struct Line {
     data: String,
@@ -49,11 +50,11 @@ struct Line {
     met: bool,
 }
 
-/// So many of what was measured are ours.
+/// The number of our entries in the measurements.
 const OURS: usize = 2;
 
 impl Line {
-    /// Of what was measured, ours first.
+    /// The measurements, ours first.
     fn of(data: &str, measured: &[Measured]) -> Self {
         let (ours, peers) = measured.split_at(OURS.min(measured.len()));
         let on = |input: Input| ours.iter().find(|one| one.input == input).map_or(f64::NAN, Measured::median_ns);

@@ -1,8 +1,9 @@
-//! Why one sort is faster than another: what each reads.
+//! Why one sort is faster than another: their instructions, cache misses and reads.
 //!
-//! valgrind runs one sort of a few keys. cachegrind counts instructions and misses of a first-level and a last-level cache that are this machine's;
-//! lackey names each load, and those that fall into the arena of the keys are key bytes read. What a process does beside its sort (making the keys) is
-//! counted in a process that sorts nothing, and taken off.
+//! valgrind runs one sort of a few keys. cachegrind counts instructions, and the misses of caches
+//! like this machine's first-level and last-level caches. lackey lists each load; those within the
+//! arena of the keys are counted as key bytes read. What a process does in addition to its sort
+//! (generating the keys) is counted in a process that sorts nothing, and subtracted.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -19,10 +20,10 @@ const KEYS: usize = 200_000;
 /// lackey prints a line for each instruction.
 const KEYS_TRACED: usize = 20_000;
 const CONTESTANTS: [&str; 4] = ["prefixsort", "std-unstable", "sketch", "published"];
-/// Those whose targets are to be explained.
+/// The data sets whose targets need an explanation.
 const DATA: [&str; 4] = ["urls", "composite-binary", "prefix-48", "genome"];
 
-/// What a process did.
+/// The counts of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Counts {
     instructions: f64,
@@ -30,14 +31,14 @@ struct Counts {
     last_level_misses: f64,
 }
 
-/// Runs both tools over each data set and contestant, and prints what comes on each key.
+/// Runs both tools on each data set and contestant, and prints the counts per key.
 pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
     if !is_there("valgrind", &["--version"]) {
         bail!("valgrind is missing; install it (apt-get install valgrind)");
     }
     let asked: Vec<&str> = options.data.iter().map(String::as_str).collect();
     let sets = if asked.is_empty() { &DATA[..] } else { &asked };
-    println!("for each key: counted over {KEYS} keys, key bytes and reads over {KEYS_TRACED}");
+    println!("per key: counted for {KEYS} keys, key bytes and reads for {KEYS_TRACED}");
     println!(
         "{:<17} {:<13} {:>12} {:>10} {:>10} {:>10} {:>10}",
         "data set", "sort", "instructions", "D1 misses", "LL misses", "key bytes", "key reads"
@@ -71,7 +72,7 @@ fn cache_misses(runner: &Runner, data: &str, contestant: &str) -> anyhow::Result
     counts(&text).with_context(|| format!("cachegrind printed no summary of its counts: {}", text.trim()))
 }
 
-/// What cachegrind's summary says; misses of loads and of stores together.
+/// The counts in cachegrind's summary; misses of loads and stores together.
 fn counts(summary: &str) -> Option<Counts> {
     let figure = |wanted: &str| {
         let line = summary.lines().find_map(|line| {
@@ -89,7 +90,7 @@ fn counts(summary: &str) -> Option<Counts> {
     })
 }
 
-/// Where the keys lie.
+/// The addresses of the keys.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Arena {
     start: u64,
@@ -104,7 +105,8 @@ struct KeyReads {
 }
 
 impl KeyReads {
-    /// Counts a line of lackey's trace: ` L address,size` is a load, ` M address,size` one that is stored back to.
+    /// Counts a line of lackey's trace: ` L address,size` is a load, ` M address,size` one followed
+    /// by a store.
     fn count(&mut self, line: &[u8], arena: &Arena) {
         let Some(load) = line.strip_prefix(b" L ").or_else(|| line.strip_prefix(b" M ")) else { return };
         let Some((address, size)) = str::from_utf8(load).ok().and_then(|load| load.trim_end().split_once(',')) else {
@@ -121,7 +123,8 @@ impl KeyReads {
 
 /// Counts what one sort loads from the keys.
 fn key_reads(runner: &Runner, data: &str, contestant: &str) -> anyhow::Result<KeyReads> {
-    // valgrind gives a program the same addresses each time, so a run without the trace tells where the keys will lie.
+    // valgrind gives a program the same addresses each time, so a run without the trace shows where
+    // the keys will be.
     let arena = Arena::of(lackey(runner, data, contestant, "--trace-mem=no").stderr(Stdio::null()).spawn())?;
     let mut traced = lackey(runner, data, contestant, "--trace-mem=yes").stderr(Stdio::piped()).spawn();
     let trace = traced.as_mut().ok().and_then(|child| child.stderr.take());
@@ -134,7 +137,10 @@ fn key_reads(runner: &Runner, data: &str, contestant: &str) -> anyhow::Result<Ke
             line.clear();
         }
     }
-    ensure!(Arena::of(traced)? == arena, "the keys of {data} lay elsewhere when their reads were traced; try again");
+    ensure!(
+        Arena::of(traced)? == arena,
+        "the keys of {data} had other addresses while their reads were traced; try again"
+    );
     Ok(reads)
 }
 
@@ -148,11 +154,11 @@ fn lackey(runner: &Runner, data: &str, contestant: &str, trace: &str) -> Command
 }
 
 impl Arena {
-    /// Waits for the program, and reads where it said that its keys lie.
+    /// Waits for the program, and parses the addresses of its keys.
     fn of(child: std::io::Result<Child>) -> anyhow::Result<Self> {
         let output = child.context("cannot start valgrind")?.wait_with_output()?;
         ensure!(output.status.success(), "valgrind --tool=lackey ended with {}", output.status);
-        serde_json::from_slice(&output.stdout).context("sortbench did not say where its keys lie")
+        serde_json::from_slice(&output.stdout).context("sortbench did not print the addresses of its keys")
     }
 }
 

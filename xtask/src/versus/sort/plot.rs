@@ -1,11 +1,10 @@
-//! A plot of curves over a logarithmic axis, as SVG that any browser shows.
+//! A plot of curves over a logarithmic axis, as SVG.
 
 use std::fmt::Write as _;
 
-/// Points of one name, from the smallest count on.
+/// A curve, with its points sorted by count.
 #[derive(Debug)]
 pub struct Curve {
-    /// Whose it is.
     pub name: String,
     /// Count and value.
     pub points: Vec<(f64, f64)>,
@@ -17,10 +16,10 @@ const LEFT: f64 = 60.0;
 const RIGHT: f64 = 150.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 40.0;
-/// Okabe and Ito's colours, which people tell apart who see fewer.
+/// Okabe and Ito's colours, which people with colour blindness can tell apart.
 const COLOURS: [&str; 4] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"];
 
-/// Draws the curves, and dotted beside each where growth by log n from its first point would lead.
+/// Draws the curves, and for each one a dotted line for growth by log n from its first point.
 pub fn plot(title: &str, curves: &[Curve]) -> String {
     let points = || curves.iter().flat_map(|curve| curve.points.iter().copied());
     let (least, most) =
@@ -74,7 +73,7 @@ pub fn plot(title: &str, curves: &[Curve]) -> String {
     svg + "</svg>\n"
 }
 
-/// The next of 1, 2, 4, 10 times a power of ten, which divide into four.
+/// The next of 1, 2, 4, 10 times a power of ten, which are divisible by four.
 fn nice(value: f64) -> f64 {
     let power = 10f64.powf(value.max(1.0).log10().floor());
     [1.0, 2.0, 4.0, 10.0].map(|step| step * power).into_iter().find(|&nice| nice >= value).unwrap_or(10.0 * power)
@@ -95,7 +94,8 @@ mod tests {
     fn a_curve_runs_from_corner_to_corner_and_its_dotted_line_by_log_n() {
         let curve = Curve { name: "ours".to_owned(), points: vec![(10.0, 50.0), (100.0, 200.0)] };
         let svg = plot("title", &[curve]);
-        // 200 is the top of the axis; log n doubles from 10 to 100, so 50 becomes 100, half-way up.
+        // 200 is the top of the axis; log n doubles from 10 to 100, so 50 becomes 100, half the
+        // height.
         assert!(
             svg.contains(
                 "<polyline points=\"60.0,295.0 570.0,40.0\" fill=\"none\" stroke=\"#0072b2\" stroke-width=\"2\"/>"

@@ -1,4 +1,4 @@
-//! Starting `sortbench`, the program that measures.
+//! Runs `sortbench`, the program that measures.
 
 use std::path::PathBuf;
 
@@ -15,38 +15,35 @@ pub struct Runner {
     cpu: String,
 }
 
-/// What a contestant took.
+/// The measurement of a contestant.
 #[derive(Debug, Deserialize)]
 pub struct Measured {
-    /// Its name.
     pub name: String,
-    /// What it was given.
     pub input: Input,
     ns_per_key: Vec<f64>,
 }
 
-/// Where keys are.
+/// The form of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
-    /// Slices that lead to them.
+    /// Slices of keys.
     Slices,
-    /// One after the other in a column, whose order is wanted.
+    /// A column, of which the sorted order is wanted.
     Column,
 }
 
-/// What became of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Ours first, on slices and on a column, then the others in the order of their table.
+    /// Ours first, on slices and on a column, then the peers in the order of the table.
     Measured(Vec<Measured>),
-    /// Why not: the keys do not fit into this machine.
+    /// The reason: the keys do not fit into this machine's memory.
     LeftOut(String),
 }
 
 impl Measured {
-    /// Its median.
     pub fn median_ns(&self) -> f64 {
         median(self.ns_per_key.iter().copied())
     }
@@ -66,14 +63,14 @@ impl Runner {
         Ok(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
     }
 
-    /// Every contestant, or those that are named, on a data set.
+    /// Measures every contestant, or the named ones, on a data set.
     pub fn compare(&self, data: &str, keys: usize, repeat: usize, contestants: &[&str]) -> anyhow::Result<Outcome> {
         let (keys, repeat) = (keys.to_string(), repeat.to_string());
         let args = ["compare", "--data", data, "--keys", &keys, "--repeat", &repeat];
         serde_json::from_str(&self.run(&[&args[..], contestants].concat())?).context("sortbench printed no measurement")
     }
 
-    /// Runs it and gives what it printed.
+    /// Runs it and returns its output.
     pub fn run(&self, args: &[&str]) -> anyhow::Result<String> {
         let binary = self.binary.to_string_lossy();
         output("taskset", &[&["-c", &self.cpu, &binary][..], args].concat())

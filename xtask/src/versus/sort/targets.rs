@@ -1,19 +1,19 @@
-//! How good ours is meant to be.
+//! The targets for our sort.
 
-/// Least ratios of a peer's time to ours.
+/// Minimum ratios of a peer's time to ours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Target {
-    /// Against whoever is the fastest of all others.
+    /// Compared with the fastest peer.
     pub fastest: Option<f64>,
-    /// Against std's `sort_unstable`.
+    /// Compared with std's `sort_unstable`.
     pub std: f64,
 }
 
-/// The data sets with a target of their own.
+/// The data sets with separate targets.
 pub const NAMED: [&str; 9] =
     ["urls", "composite-text", "composite-binary", "prefix-48", "genome", "ascii", "words", "uniform-8", "uniform-16"];
 
-/// The targets of a data set. On none may std's sort be the better choice.
+/// The targets of a data set. std's sort must not be the better choice on any.
 pub fn of(data: &str) -> Target {
     match data {
         "urls" | "composite-text" | "composite-binary" => Target { fastest: Some(1.5), std: 3.0 },
@@ -25,7 +25,7 @@ pub fn of(data: &str) -> Target {
 }
 
 impl Target {
-    /// In words.
+    /// The targets for the table.
     pub fn wanted(self) -> String {
         match self.fastest {
             Some(fastest) => format!("{fastest} std {}", self.std),
@@ -33,7 +33,7 @@ impl Target {
         }
     }
 
-    /// Whether both ratios reach it.
+    /// True if both ratios reach their target.
     pub fn is_met(self, fastest: f64, std: f64) -> bool {
         self.fastest.is_none_or(|wanted| fastest >= wanted) && std >= self.std
     }
@@ -50,7 +50,7 @@ mod tests {
         assert!(!urls.is_met(1.49, 3.0));
         assert!(!urls.is_met(1.5, 2.9));
         assert_eq!(urls.wanted(), "1.5 std 3");
-        // Where only std is named, another may be faster.
+        // Where only std is named, another peer may be faster.
         assert!(of("equal").is_met(0.1, 1.0));
         assert_eq!(of("equal").wanted(), "std 1");
     }

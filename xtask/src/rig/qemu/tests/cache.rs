@@ -1,10 +1,10 @@
-//! `flushmark cache` against the tools that people use for it today.
+//! `flushmark cache`, compared with the tools that are commonly used for it.
 
 use anyhow::{Context as _, ensure};
 
 use crate::rig::qemu::guest::Guest;
 
-/// The drives whose caches are switched, and the tool that knows best how each stands.
+/// The drives whose caches are switched, and the reference tool for each.
 const SWITCHED: [(&str, Tool); 9] = [
     ("NVMEON", Tool::Nvme),
     ("SATAON", Tool::Hdparm),
@@ -17,7 +17,7 @@ const SWITCHED: [(&str, Tool); 9] = [
     ("VSCSIUNSAFE", Tool::Sdparm),
 ];
 
-/// A tool of others.
+/// A reference tool.
 #[derive(Debug, Clone, Copy)]
 pub enum Tool {
     /// `hdparm -W`: ATA.
@@ -30,7 +30,7 @@ pub enum Tool {
     Sysfs,
 }
 
-/// Whether the drive's cache is on, as that tool says.
+/// True if the drive's cache is on according to the tool.
 pub fn is_on(guest: &mut Guest, tool: Tool, device: &str) -> anyhow::Result<bool> {
     let (script, on, off) = match tool {
         Tool::Hdparm => (format!("hdparm -W {device}"), "=  1 (on)", "=  0 (off)"),
@@ -46,7 +46,7 @@ pub fn is_on(guest: &mut Guest, tool: Tool, device: &str) -> anyhow::Result<bool
     }
 }
 
-/// Switches it by that tool.
+/// Switches the cache with the tool.
 fn switch(guest: &mut Guest, tool: Tool, device: &str, on: bool) -> anyhow::Result<()> {
     let script = match tool {
         Tool::Hdparm => format!("hdparm -W{} {device}", u8::from(on)),
@@ -60,17 +60,17 @@ fn switch(guest: &mut Guest, tool: Tool, device: &str, on: bool) -> anyhow::Resu
     guest.must(&script).map(drop)
 }
 
-/// `sda` of `/dev/sda`.
+/// `sda` for `/dev/sda`.
 pub fn name(device: &str) -> &str {
     device.trim_start_matches("/dev/")
 }
 
-/// `/dev/nvme0` of `/dev/nvme0n1`: the feature belongs to the controller.
+/// `/dev/nvme0` for `/dev/nvme0n1`: the feature belongs to the controller.
 fn controller(device: &str) -> &str {
     device.rsplit_once('n').map_or(device, |(controller, _)| controller)
 }
 
-/// What the kernel believes.
+/// The kernel's view of the cache.
 pub fn kernel_believes(guest: &mut Guest, device: &str) -> anyhow::Result<String> {
     guest.must(&format!("cat /sys/block/{}/queue/write_cache", name(device)))
 }
@@ -82,7 +82,8 @@ pub fn seen_by_others(guest: &mut Guest) -> anyhow::Result<()> {
         let said = guest.must(&format!("flushmark cache off {device}"))?;
         ensure!(said.contains("the drive confirms it"), "{serial}: {said}");
         ensure!(!is_on(guest, tool, &device)?, "{serial}: {tool:?} sees it on after `cache off`");
-        // The kernel follows where it has the switch. NVMe's driver goes by what the controller has, not by what is set.
+        // The kernel follows where it has the switch. NVMe's driver uses what the controller
+        // supports, not what is set.
         let expected = if matches!(tool, Tool::Nvme) { "write back" } else { "write through" };
         let believed = kernel_believes(guest, &device)?;
         ensure!(believed == expected, "{serial}: the kernel believes {believed} after `cache off`");
@@ -94,7 +95,7 @@ pub fn seen_by_others(guest: &mut Guest) -> anyhow::Result<()> {
         let nothing = guest.must("flushmark cache restore")?;
         ensure!(nothing.contains("Nothing is on record"), "{serial}: {nothing}");
     }
-    // The other way: off by nature, on and back.
+    // The other direction: off by default, switched on and restored.
     for (serial, tool) in [("SATAOFF", Tool::Hdparm), ("SASOFF", Tool::Sdparm), ("NVMEOFF", Tool::Nvme)] {
         let device = guest.device(serial)?;
         ensure!(!is_on(guest, tool, &device)?, "{serial} should start with its cache off");
@@ -135,7 +136,7 @@ pub fn in_use(guest: &mut Guest) -> anyhow::Result<()> {
     ensure!(mounted.contains("is mounted on /mnt/in-use"), "{mounted}");
     ensure!(is_on(guest, Tool::Hdparm, &sata)?, "a refused switch switched");
     guest.must(&format!("flushmark cache off --in-use {sata} && flushmark cache restore {sata}"))?;
-    ensure!(is_on(guest, Tool::Hdparm, &sata)?, "not put back");
+    ensure!(is_on(guest, Tool::Hdparm, &sata)?, "not restored");
     guest.must(&format!("umount /mnt/in-use && wipefs -qa {sata}"))?;
 
     let sas = guest.device("SASON")?;
@@ -182,7 +183,7 @@ pub fn udev_rule(guest: &mut Guest) -> anyhow::Result<()> {
         let device = guest.device(serial)?;
         let rule = guest.must(&format!("flushmark cache off {device} --udev-rule"))?;
         ensure!(rule.contains(&format!("==\"{serial}\"")) && rule.contains(command), "{serial}: {rule}");
-        // What the rule runs does what it says, when a shell runs it as udev would.
+        // The command of the rule works when a shell runs it as udev would.
         let run = rule.split("RUN+=\"").nth(1).context("no RUN in the rule")?.trim_end_matches('"');
         let node = if serial == "NVMEON" { controller(&device) } else { &device };
         let run = run.replace("%k", name(node)).replace("$$", "$").replace("/usr/sbin/nvme", "nvme");
@@ -203,6 +204,6 @@ pub fn kernel_would_not_flush(guest: &mut Guest) -> anyhow::Result<()> {
     ensure!(!is_on(guest, Tool::Nvme, &nvme)?, "the cache was left on although the kernel would not flush it");
     guest.must(&format!("echo write back > /sys/block/{}/queue/write_cache", name(&nvme)))?;
     guest.must(&format!("flushmark cache restore {nvme}"))?;
-    ensure!(is_on(guest, Tool::Nvme, &nvme)?, "not put back");
+    ensure!(is_on(guest, Tool::Nvme, &nvme)?, "not restored");
     Ok(())
 }

@@ -1,11 +1,12 @@
-//! Drives that `flushmark emulate` serves, below a real kernel: QEMU speaks NBD to them.
+//! Drives of `flushmark emulate`, used by a real kernel: QEMU speaks NBD to them.
 
 use anyhow::{Context as _, ensure};
 
 use super::cache::name;
 use crate::rig::qemu::guest::Guest;
 
-/// Both filesystems, made, filled, unmounted, mounted again, checked; and what the kernel believes of each drive.
+/// Creates, fills, unmounts, mounts again and checks both filesystems, and checks the kernel's view
+/// of each drive.
 pub fn filesystems(guest: &mut Guest) -> anyhow::Result<()> {
     for (serial, filesystem, options, fua, check) in [
         ("EMUBLK", "ext4", "-q", "0", "blkid -p -o value -s TYPE"),
@@ -16,7 +17,7 @@ pub fn filesystems(guest: &mut Guest) -> anyhow::Result<()> {
         let queue = |what: &str| format!("cat /sys/block/{}/queue/{what}", name(&device));
         let cache = guest.must(&queue("write_cache"))?;
         ensure!(cache == "write back", "{serial}: {cache}");
-        // virtio disks have none, so that the kernel flushes after the write.
+        // virtio disks have no FUA, so the kernel flushes after the write.
         let told = guest.must(&queue("fua"))?;
         ensure!(told == fua, "{serial}: FUA {told}");
         let written = guest.must(&format!(

@@ -1,4 +1,4 @@
-//! Facts about drives, against the tools that people trust for them.
+//! Facts about drives, compared with established tools.
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -24,7 +24,7 @@ const SERIALS: [&str; 14] = [
     "VSCSIUNSAFE",
 ];
 
-/// What flushmark says of one drive.
+/// What flushmark reports about one drive.
 pub fn record(guest: &mut Guest, device: &str) -> anyhow::Result<Value> {
     let document = guest.json(&format!("flushmark drives {device} --format json"))?;
     Ok(document["drives"][0].clone())
@@ -48,7 +48,7 @@ fn same(what: &str, ours: &Value, theirs: &Value) -> anyhow::Result<()> {
 }
 
 pub fn lsblk(guest: &mut Guest) -> anyhow::Result<()> {
-    // busybox has no lsblk that speaks JSON; util-linux's is /bin/lsblk.
+    // busybox's lsblk prints no JSON; util-linux's is /bin/lsblk.
     let theirs = guest.json("/bin/lsblk --json --bytes --output-all --nodeps")?;
     let list = theirs["blockdevices"].as_array().context("lsblk lists nothing")?;
     for serial in SERIALS {
@@ -69,7 +69,7 @@ pub fn lsblk(guest: &mut Guest) -> anyhow::Result<()> {
         ] {
             same(&format!("{serial}: {what}"), ours, theirs)?;
         }
-        // 0 there is none here.
+        // 0 means none here.
         let discard = queue["discard_max_bytes"].as_u64().unwrap_or(0);
         ensure!(Some(discard) == theirs["disc-max"].as_u64(), "{serial}: discard {discard}, {}", theirs["disc-max"]);
         let transport = theirs["tran"].as_str().unwrap_or_default();
@@ -104,7 +104,7 @@ pub fn identities(guest: &mut Guest) -> anyhow::Result<()> {
         let ours = record(guest, &device)?;
         same(&format!("{serial}: model"), &ours["device"]["model"], &Value::from(line("Model Number")))?;
         same(&format!("{serial}: firmware"), &ours["device"]["firmware"], &Value::from(line("Firmware Revision")))?;
-        // hdparm stars what is enabled.
+        // hdparm marks enabled features with a star.
         let starred = identity.lines().any(|line| line.contains("Write cache") && line.trim_start().starts_with('*'));
         let told = ours.pointer("/cache/drive/told/enabled").and_then(Value::as_bool);
         ensure!(told == Some(starred), "{serial}: hdparm -I says {starred}, flushmark {told:?}");
@@ -136,7 +136,7 @@ pub fn health(guest: &mut Guest) -> anyhow::Result<()> {
         ),
     ] {
         let device = guest.device(serial)?;
-        // smartctl's exit code is a set of bits, some of them no failure.
+        // smartctl's exit code is a set of bits, some of which are not failures.
         let theirs = guest.run(&format!("smartctl --json --all {device}"))?.stdout;
         let theirs: Value = serde_json::from_str(&theirs).with_context(|| format!("smartctl printed {theirs}"))?;
         let ours = record(guest, &device)?;
@@ -175,10 +175,10 @@ pub fn contradictions(guest: &mut Guest) -> anyhow::Result<()> {
     let sata = guest.device("SATAON")?;
     ensure!(findings(guest, &sata)?.is_empty(), "{:?}", findings(guest, &sata)?);
     let sysfs = format!("/sys/block/{}", name(&sata));
-    // The kernel alone is told.
+    // Only the kernel's view is changed.
     guest.must(&format!("echo write through > {sysfs}/queue/write_cache"))?;
     ensure!(findings(guest, &sata)? == ["kernel-sends-no-flushes"], "{:?}", findings(guest, &sata)?);
-    // An ordinary user sees what the driver heard.
+    // An ordinary user sees the driver's view.
     let seen =
         guest.must(&format!("/bin/setpriv --reuid 65534 --clear-groups flushmark drives {sata} --format json"))?;
     ensure!(seen.contains("cache-belief-overridden"), "{seen}");
@@ -191,7 +191,7 @@ pub fn contradictions(guest: &mut Guest) -> anyhow::Result<()> {
     ensure!(ids.contains("cache-belief-overridden"), "{ids}");
     guest.must(&format!("echo write back > {sysfs}/queue/write_cache"))?;
 
-    // sd's "temporary" setting is the kernel's alone, too.
+    // sd's "temporary" setting changes only the kernel's view, too.
     guest.must(&format!(
         "for file in {sysfs}/device/scsi_disk/*/cache_type; do echo temporary write through > $file; done"
     ))?;
@@ -199,7 +199,7 @@ pub fn contradictions(guest: &mut Guest) -> anyhow::Result<()> {
     guest.must(&format!("for file in {sysfs}/device/scsi_disk/*/cache_type; do echo write back > $file; done"))?;
     ensure!(findings(guest, &sata)?.is_empty(), "{:?}", findings(guest, &sata)?);
 
-    // A filesystem without barriers above a drive that caches.
+    // A filesystem without barriers on a drive with a volatile cache.
     guest
         .must(&format!("mkfs.ext4 -q {sata} && mkdir -p /mnt/nobarrier && mount -o nobarrier {sata} /mnt/nobarrier"))?;
     let found = findings(guest, &sata)?;

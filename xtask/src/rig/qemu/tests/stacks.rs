@@ -1,4 +1,5 @@
-//! Arrays, volumes and encryption: facts are followed down to the drives, and up to the filesystems.
+//! Arrays, volumes and encryption: facts are followed down to the drives, and up to the
+//! filesystems.
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -7,7 +8,7 @@ use super::cache::name;
 use super::facts::record;
 use crate::rig::qemu::guest::Guest;
 
-/// Names of the devices directly below, and so on down.
+/// Names of the devices directly underneath, and so on down.
 fn drives_below(device: &Value, found: &mut Vec<String>) {
     let layers = device["layers"].as_array().map(Vec::as_slice).unwrap_or_default();
     if layers.is_empty() {
@@ -41,8 +42,8 @@ pub fn raid_lvm_crypt(guest: &mut Guest) -> anyhow::Result<()> {
         let safe = record(guest, "/dev/mapper/safe")?;
         ensure!(safe["device"]["layer"] == "crypt", "{}", safe["device"]["layer"]);
         ensure!(below(&safe) == names, "{:?} instead of {names:?}", below(&safe));
-        ensure!(record(guest, "/dev/md0")?["device"]["layer"] == "raid1", "md0 is no raid1");
-        // From the bottom up: the drive knows the filesystem three layers above.
+        ensure!(record(guest, "/dev/md0")?["device"]["layer"] == "raid1", "md0 is not a raid1");
+        // From the bottom up: the drive shows the filesystem three layers above.
         let bottom = record(guest, &spares[0])?;
         let filesystem = &bottom["cache"]["filesystems"][0];
         ensure!(filesystem["mount_point"] == "/mnt/safe" && filesystem["fs_type"] == "ext4", "{}", bottom["cache"]);
@@ -61,12 +62,12 @@ pub fn raid_lvm_crypt(guest: &mut Guest) -> anyhow::Result<()> {
     checked
 }
 
-/// What the audit says of the array.
+/// The audit's line about the array.
 fn write_hole(guest: &mut Guest) -> anyhow::Result<Value> {
     let document = guest.json("flushmark host --format json")?;
     let lines = document["audit"].as_array().context("no audit")?;
     let line = lines.iter().find(|line| line["subject"].as_str().is_some_and(|subject| subject.contains("md5")));
-    Ok(line.context("the audit does not speak of the array")?.clone())
+    Ok(line.context("the audit does not mention the array")?.clone())
 }
 
 pub fn raid5(guest: &mut Guest) -> anyhow::Result<()> {

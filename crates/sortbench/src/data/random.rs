@@ -1,50 +1,49 @@
-//! Chance out of a seed.
+//! Random numbers from a seed.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// A named generator, so that a seed means the same in years to come.
+/// A named algorithm, so a seed gives the same numbers in future versions.
 #[derive(Debug)]
-pub struct Dice(Xoshiro256PlusPlus);
+pub struct Random(Xoshiro256PlusPlus);
 
-impl Dice {
-    /// Dice of a seed for one purpose: two data sets of one seed have nothing in common.
+impl Random {
+    /// A generator for a seed and a purpose: two data sets of the same seed are independent.
     pub fn new(seed: u64, purpose: &str) -> Self {
-        // FNV-1a over the purpose, begun at the seed.
+        // FNV-1a over the purpose, starting from the seed.
         let mixed = purpose.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
         Self(Xoshiro256PlusPlus::seed_from_u64(mixed))
     }
 
-    /// 64 random bits.
     pub fn word(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number below `limit`. The bias of the multiplication is below limit / 2^64, which no sort can notice.
+    /// A number below `limit`. The bias of the multiplication is below limit / 2^64, which no sort
+    /// can notice.
     pub fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.word()) * limit as u128) >> 64) as usize
     }
 
-    /// A number of the range, both ends in it.
+    /// A number in the range, including both ends.
     pub fn between(&mut self, least: usize, most: usize) -> usize {
         least + self.below(most - least + 1)
     }
 
-    /// One of them.
+    /// One of the choices.
     pub fn one_of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len())]
     }
 
-    /// Puts them in some other order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }
     }
 
-    /// Random bytes.
     pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         self.0.fill_bytes(&mut bytes);
@@ -52,15 +51,15 @@ impl Dice {
     }
 }
 
-/// Ranks by Zipf's law: rank k comes with a share proportional to 1/(k+1).
+/// Ranks by Zipf's law: the share of rank k is proportional to 1/(k+1).
 #[derive(Debug)]
 pub struct Zipf {
-    /// Sums of the shares up to each rank.
+    /// Cumulative shares up to each rank.
     sums: Vec<f64>,
 }
 
 impl Zipf {
-    /// Over so many ranks.
+    /// With this many ranks.
     pub fn new(ranks: usize) -> Self {
         let mut sum = 0.0;
         let sums = (1..=ranks).map(|rank| {
@@ -70,11 +69,10 @@ impl Zipf {
         Self { sums: sums.collect() }
     }
 
-    /// One rank.
-    pub fn rank(&self, dice: &mut Dice) -> usize {
+    pub fn rank(&self, random: &mut Random) -> usize {
         let all = self.sums.last().copied().unwrap_or(0.0);
-        // 53 bits are what an f64 holds.
-        let drawn = (dice.word() >> 11) as f64 / (1u64 << 53) as f64 * all;
+        // 53 bits are the precision of an f64.
+        let drawn = (random.word() >> 11) as f64 / (1u64 << 53) as f64 * all;
         self.sums.partition_point(|&sum| sum <= drawn)
     }
 }

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_the_output_is_said_whoever_writes_it() {
+    fn output_errors_are_reported_with_and_without_threads() {
         for threads in [0, 2] {
             assert_eq!(sorted(threads, io::sink()).unwrap().written, (8 * BLOCK / 7) as u64);
             // At once, in the middle, and in the last block.

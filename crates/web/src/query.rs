@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_read_is_said_field_by_field() {
+    fn invalid_fields_are_reported_one_by_one() {
         let wrong = query(&[("since", "yesterday"), ("tag", "a b"), ("until", "9999-12-31")]).filter().unwrap_err();
         let messages: Vec<String> = wrong.iter().map(|(name, sentence)| format!("{name}: {sentence}")).collect();
         insta::assert_snapshot!(messages.join("\n"), @r"
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn far_pages_are_empty_and_no_error() {
+    fn pages_beyond_the_end_are_empty_without_an_error() {
         assert_eq!(query(&[("page", "4294967295")]).filter().unwrap().skip, u32::MAX);
         assert_eq!(query(&[("page", "-1")]).page, 0);
     }

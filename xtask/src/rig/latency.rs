@@ -40,7 +40,7 @@ const ROW_ERROR_MAX: f64 = 0.10;
 const TRANSPORT_MIB_MAX: f64 = 1000.0;
 /// Size of the area that tests work on.
 const AREA_BYTES: u64 = 1 << 30;
-/// How much of the drive is filled before a test: the area that it works on.
+/// Part of the drive that is filled before a test: the area that it works on.
 const FILL_PERCENT: &str = "25";
 /// Size of the drives whose commits are measured; rows are measured on whole drives.
 const CAPACITY: &str = "4GiB";
@@ -228,7 +228,7 @@ fn modelled(model: &Model, sample: &Sample) -> anyhow::Result<TestResult> {
     }
 }
 
-/// How fio accesses a drive.
+/// The path from fio to a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Nbd,

@@ -99,7 +99,7 @@ impl EmulatedDrive {
         let memory = options.open(self.witness(MEMORY))?;
         let direct = rustix::fs::OFlags::DIRECT.bits();
         let cache = options.custom_flags(direct as i32).open(self.witness(CACHE))?;
-        // The content depends on the cut, so that one that survived cannot be mistaken for the
+        // The content depends on the cut, so one that survived cannot be mistaken for the
         // next.
         let mark = b'a' + (cut % 20) as u8;
         let control = UnixStream::connect(&self.control).context("the drive's control socket cannot be reached")?;
@@ -138,7 +138,7 @@ impl EmulatedDrive {
     }
 }
 
-/// What a cut needs, opened long before it.
+/// The handles for a cut, opened long before it.
 pub struct Plug {
     memory: File,
     cache: File,

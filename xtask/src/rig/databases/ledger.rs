@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_nobody_wrote_are_told() {
+    fn rows_that_were_never_sent_are_reported() {
         let mut ledger = Ledger::default();
         ledger.enter(2, 1..=2);
         assert_eq!(ledger.compare(&rows(&[1, 2, 3])).unwrap_err().to_string(), "row 3 was never sent");

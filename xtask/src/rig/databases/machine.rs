@@ -90,7 +90,7 @@ impl Machine {
         Ok((Machine { name, outside, said, listener: Some(listener) }, Pipes { stdin, stdout }))
     }
 
-    /// What it has printed on stderr.
+    /// The stderr output so far.
     pub fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -65,12 +65,12 @@ pub struct Session {
     client: Option<Client>,
 }
 
-/// What a client did until its database was gone.
+/// The transactions of a client until its database was gone.
 #[derive(Debug, Default)]
 pub struct Load {
     /// The highest number sent.
     pub sent: u64,
-    /// What was acknowledged, and when.
+    /// The acknowledged numbers, each with its time.
     pub acknowledged: Vec<(u64, Instant)>,
 }
 

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::guest::Guest;
 use crate::command;
 
-/// How a drive is attached to the machine.
+/// The interface of a drive.
 #[derive(Debug, Clone, Copy)]
 enum Attachment {
     Nvme,

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn every_data_set_that_is_named_has_a_target_of_its_own() {
+    fn named_data_sets_have_separate_targets() {
         assert!(NAMED.iter().all(|named| of(named).fastest.is_some()));
         assert!(of("any other").fastest.is_none());
     }

@@ -24,7 +24,7 @@ const SERIALS: [&str; 14] = [
     "VSCSIUNSAFE",
 ];
 
-/// What flushmark reports about one drive.
+/// The record that flushmark prints about one drive.
 pub fn record(guest: &mut Guest, device: &str) -> anyhow::Result<Value> {
     let document = guest.json(&format!("flushmark drives {device} --format json"))?;
     Ok(document["drives"][0].clone())

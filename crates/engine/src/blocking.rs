@@ -53,7 +53,7 @@ impl<T: Disk> Blocking<'_, T> {
         let clock = self.clock;
         let workload = self.operations.workload();
         let (sync, sync_every) = (workload.sync.call(), workload.sync_every);
-        let usual_bytes = workload.block_bytes.get() as usize;
+        let (usual_bytes, verify) = (workload.block_bytes.get() as usize, workload.verify);
         let mut sizes = self.operations.sizes();
         let mut pace = self.operations.gaps().map(|gaps| Pace::new(gaps, clock, clock.ticks()));
         let renew_every = self.operations.renew_every().unwrap_or(u64::MAX);
@@ -93,7 +93,7 @@ impl<T: Disk> Blocking<'_, T> {
                 end.read_bytes += block_bytes as u64;
             } else {
                 let block = &mut self.buffers.next_stamped(offset)[..block_bytes];
-                if workload.verify {
+                if verify {
                     readback::seal(block);
                 }
                 begin = take_due(&mut pace).unwrap_or_else(|| if restamp { clock.ticks() } else { now });

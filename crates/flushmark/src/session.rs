@@ -214,7 +214,7 @@ fn found_on(document: &RunDocument) -> Option<bool> {
 /// The results under the setting that the caches were found with and have again: what the storage does from now on. What a test measured beside
 /// others says what they left to it, and not what the storage can.
 fn standing(results: &[TestResult], found_on: Option<bool>) -> Vec<TestResult> {
-    let stands = |setting: WriteCache| setting.wants_on().is_none_or(|on| Some(on) == found_on);
+    let stands = |setting: WriteCache| setting.requires_on().is_none_or(|on| Some(on) == found_on);
     let alone = |result: &&TestResult| result.workload.beside.is_empty();
     results.iter().filter(|result| stands(result.workload.write_cache)).filter(alone).cloned().collect()
 }

@@ -11,7 +11,7 @@ pub fn suites(plans: &[Plan], look: &Look) -> String {
     let mut text = String::new();
     for plan in plans {
         let tests = if plan.tests.len() == 1 { "1 test".to_owned() } else { format!("{} tests", plan.tests.len()) };
-        let asked = plan.time_asked();
+        let asked = plan.requested_time();
         let time = if asked.is_zero() { String::new() } else { format!(", {}", span(asked)) };
         let name = format!("{:<14}", plan.name);
         text +=

@@ -1,7 +1,9 @@
-//! The least that a depth-1 measurement can be: a loop of system calls with two readings of the clock around each, and nothing else.
+//! The minimum of a depth-1 measurement: a loop of system calls between two clock readings, and
+//! nothing else.
 //!
-//! `cargo bench -p engine --bench bare_loop -- write|commit TARGET SECONDS zero|random` overwrites the first GiB of TARGET with 4 KiB blocks at random and prints one
-//! line of JSON. `cargo xtask versus fio` holds the engine beside it.
+//! `cargo bench -p engine --bench bare_loop -- write|commit TARGET SECONDS zero|random` overwrites
+//! the first GiB of TARGET with 4 KiB blocks at random and prints one line of JSON. `cargo xtask
+//! versus fio` compares the engine with it.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -10,7 +12,7 @@ use std::time::{Duration, Instant};
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = (1 << 30) / BLOCK as u64;
 
-/// A block on a page boundary, as direct I/O wants it.
+/// A page-aligned block, as required by direct I/O.
 #[repr(align(4096))]
 struct Block([u8; BLOCK]);
 
@@ -25,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut block = Box::new(Block([0; BLOCK]));
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut draw = move || {
-        // xorshift64*: enough for offsets that no readahead guesses.
+        // xorshift64*: random enough that readahead cannot predict the offsets.
         state ^= state >> 12;
         state ^= state << 25;
         state ^= state >> 27;
@@ -42,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let before = Instant::now();
         file.write_all_at(&block.0, offset)?;
         if commit {
-            // fsync, as the engine's row has it.
+            // fsync, as in the engine's row.
             file.sync_all()?;
         }
         let after = Instant::now();

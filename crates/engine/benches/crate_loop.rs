@@ -1,6 +1,7 @@
-//! What the `io-uring` crate makes of a full queue: the same set-up as the engine's ring (registered
-//! file and buffers, `SINGLE_ISSUER` and `DEFER_TASKRUN`), one system call to submit and wait, and no
-//! latencies. The engine's own ring records them and is held beside this by `cargo xtask versus fio`.
+//! The throughput of the `io-uring` crate with a full queue: the same setup as the engine's ring
+//! (registered file and buffers, `SINGLE_ISSUER` and `DEFER_TASKRUN`), one system call to submit
+//! and wait, and no latencies. The engine's own ring records them and is held beside this by `cargo
+//! xtask versus fio`.
 //!
 //! `cargo bench -p engine --bench crate_loop -- read|write TARGET SECONDS DEPTH` works on the first
 //! GiB of TARGET with 4 KiB blocks at random and prints one line of JSON: the best rate of several
@@ -61,7 +62,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn push(&mut self, slot: u32) -> Result<(), Failure> {
-        // xorshift64*: enough for offsets that no readahead guesses.
+        // xorshift64*: random enough that readahead cannot predict the offsets.
         self.state ^= self.state >> 12;
         self.state ^= self.state << 25;
         self.state ^= self.state >> 27;
@@ -73,7 +74,7 @@ impl Work<'_> {
         } else {
             opcode::ReadFixed::new(types::Fixed(0), memory, length, 0).offset(offset).build()
         };
-        // SAFETY: the slot's last operation has completed, and its block outlives the ring.
+        // SAFETY: the slot's previous operation has completed, and its block outlives the ring.
         #[expect(unsafe_code, reason = "the kernel uses the block")]
         unsafe {
             self.ring.submission().push(&entry.user_data(u64::from(slot)))?;

@@ -1,5 +1,6 @@
-//! One workload through the engine, without the command line: `cargo run --release -p engine --example one_test -- TARGET PATTERN DEPTH SYNC SECONDS [zero] [ENGINE]`.
-//! A device or file is destroyed: use a scratch one.
+//! Runs one workload through the engine, without the command line: `cargo run --release -p engine
+//! --example one_test -- TARGET PATTERN DEPTH SYNC SECONDS [zero] [ENGINE]`. A device or file is
+//! overwritten: use a scratch one.
 
 use std::time::Duration;
 

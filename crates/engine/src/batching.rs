@@ -1,29 +1,29 @@
-//! How many completions a job at depth waits for in one system call.
+//! Selects the number of completions that a job at depth waits for in one system call.
 //!
-//! Waiting for one completion keeps the drive's queue fullest; waiting for several saves wake-ups,
-//! which cost more than the I/O itself on a fast device. At a fixed depth the number of operations
-//! per second and the mean latency are one figure (Little's law: depth = rate × latency), so the
-//! size with the highest rate is also the one with the lowest mean latency. The job therefore
-//! tries sizes in turn, during the warm-up as far as that lasts, and keeps the best.
+//! Waiting for one completion keeps the drive's queue as full as possible; waiting for several
+//! saves wake-ups, which cost more than the I/O itself on a fast device. At a fixed depth,
+//! throughput determines the mean latency (Little's law: depth = rate × latency), so the batch size
+//! with the highest rate also has the lowest mean latency. The job therefore tries several sizes,
+//! during the warm-up if it lasts long enough, and keeps the best.
 
 use std::time::Duration;
 
 use crate::clock::Clock;
 
-/// One trial of one size. Long against a time slice of the scheduler's tick (1 to 4 ms) would be
-/// better, but a warm-up of half a second has to hold all rounds.
+/// Duration of one trial of one size. A duration well above the scheduler's time slice (1 to 4 ms)
+/// would be better, but all rounds must fit in a warm-up of half a second.
 const TRIAL: Duration = Duration::from_millis(2);
-/// Trials of each size, of which the median counts.
+/// Trials of each size; their median counts.
 const ROUNDS: usize = 15;
-/// A trial must see the queue turn over this many times.
+/// The queue must turn over at least this many times in a trial.
 const TURNOVERS_MIN: u64 = 2;
-/// Where completions are further apart than this, each is worth its wake-up (a few microseconds
-/// on bare metal, 20 µs in a virtual machine), and nothing needs to be tried.
+/// If completions are further apart than this, each justifies its wake-up (a few microseconds on
+/// bare metal, 20 µs in a virtual machine), and no trials are needed.
 const GAP_MAX: Duration = Duration::from_micros(50);
-/// Among sizes that are this close to the best, the largest costs the least processor time.
-const AS_GOOD: f64 = 0.98;
+/// Of all sizes this close to the best, the largest one uses the least CPU time.
+const NEAR_BEST: f64 = 0.98;
 
-/// Decides how many completions to wait for.
+/// Selects the number of completions to wait for.
 #[derive(Debug)]
 pub struct Batching {
     clock: Clock,
@@ -39,16 +39,15 @@ enum State {
 
 #[derive(Debug)]
 struct Trials {
-    /// The sizes, and the rates that each reached.
+    /// Each size with the rates that it reached.
     sizes: Vec<(u32, Vec<f64>)>,
     current: usize,
-    /// When the trial began, and how many operations had completed; `None` until a wait has passed
+    /// Start of the trial, and the operations completed by then; `None` until one wait has passed
     /// with this size.
     began: Option<(u64, u64)>,
 }
 
 impl Batching {
-    /// For a queue of this depth.
     pub fn new(depth: u32, clock: Clock) -> Batching {
         let doubled = std::iter::successors(Some(1), |size| Some(size * 2));
         let sizes = doubled.take_while(|size| *size < depth).chain([depth]);
@@ -58,7 +57,7 @@ impl Batching {
         Batching { clock, depth, state }
     }
 
-    /// Completions to wait for now.
+    /// The number of completions to wait for now.
     #[inline]
     pub fn size(&self) -> u32 {
         match &self.state {
@@ -67,14 +66,14 @@ impl Batching {
         }
     }
 
-    /// A phase begins, which counts its operations from zero: the trial under way is void.
+    /// Starts a phase, which counts its operations from zero. Discards the current trial.
     pub fn begin_phase(&mut self) {
         if let State::Trying(trials) = &mut self.state {
             trials.began = None;
         }
     }
 
-    /// Takes note that `completed` operations of the phase were done at `now`, after a wait.
+    /// Records that `completed` operations of the phase were complete at `now`, after a wait.
     #[inline]
     pub fn note(&mut self, now: u64, completed: u64) {
         if let State::Trying(trials) = &mut self.state
@@ -86,7 +85,7 @@ impl Batching {
 }
 
 impl Trials {
-    /// The decision, once there is one.
+    /// Returns the selected size once all trials are done.
     fn note(&mut self, now: u64, completed: u64, depth: u32, clock: Clock) -> Option<u32> {
         let Some((began, before)) = self.began else {
             self.began = Some((now, completed));
@@ -112,7 +111,7 @@ impl Trials {
         };
         let medians: Vec<(u32, f64)> = self.sizes.iter_mut().map(|(size, rates)| (*size, median(rates))).collect();
         let most = medians.iter().map(|&(_, rate)| rate).fold(0.0, f64::max);
-        let as_good = medians.iter().rev().find(|&&(_, rate)| rate >= most * AS_GOOD);
+        let as_good = medians.iter().rev().find(|&&(_, rate)| rate >= most * NEAR_BEST);
         as_good.map_or(1, |&(size, _)| size)
     }
 }
@@ -121,7 +120,8 @@ impl Trials {
 mod tests {
     use super::*;
 
-    /// Lets a queue run whose wait for `size` completions takes so many nanoseconds, for a second.
+    /// Simulates one second of a queue on which a wait for `size` completions takes the returned
+    /// number of nanoseconds.
     fn decided(depth: u32, wait_ns: impl Fn(u32) -> u64) -> u32 {
         let clock = Clock::calibrated();
         let mut batching = Batching::new(depth, clock);
@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn the_size_with_the_highest_rate_is_kept() {
-        // Each wait costs 5 µs and each completion 1 µs: the more at once, the better.
+        // Each wait costs 5 µs and each completion 1 µs: the larger the batch, the better.
         assert_eq!(decided(32, |size| 5_000 + 1_000 * u64::from(size)), 32);
         assert_eq!(decided(128, |size| 5_000 + 1_000 * u64::from(size)), 128);
-        // A device that runs dry: what is waited for beyond 8 is lost.
+        // A device that runs dry: waiting for more than 8 completions loses time.
         assert_eq!(decided(32, |size| if size > 8 { 4_000 } else { 500 } * u64::from(size) + 2_000), 8);
     }
 
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_slow_device_is_not_kept_waiting() {
         assert_eq!(decided(32, |size| 100_000 * u64::from(size)), 1);
-        // A hundred random writes a second: decided within the first second, too.
+        // A hundred random writes per second: also decided within the first second.
         assert_eq!(decided(4, |size| 10_000_000 * u64::from(size)), 1);
     }
 
@@ -165,7 +165,7 @@ mod tests {
         let at = |us| clock.ticks_of(Duration::from_micros(us));
         batching.note(at(0), 1_000);
         batching.begin_phase();
-        // Counted anew, and less than before.
+        // A new phase counts from zero, so below the previous count.
         batching.note(at(100), 1);
         batching.note(at(4_100), 501);
         let State::Trying(trials) = &batching.state else { panic!("decided after one trial") };

@@ -1,4 +1,5 @@
-//! One job of a pattern of blocks, in its own thread: opens its file, sets up what carries it, and goes through its stage.
+//! One job of a block pattern, in a separate thread: opens its file, sets up its interface, and
+//! runs its stage.
 
 use std::os::fd::AsFd as _;
 
@@ -24,30 +25,25 @@ use crate::target::Target;
 use crate::uring::{Uring, UringSetup};
 use workload::access::{Operations, generator};
 
-/// Blocks that consecutive depth-1 writes rotate through, so that neighbours differ in more than their stamps. Few, so that small ones stay in the
-/// processor's first cache: a larger pool was seen to cost 60 ns a write where the processor itself moves the data (zram, loop).
+/// Blocks that consecutive depth-1 writes rotate through, so neighbouring writes differ in more
+/// than their stamps. Few, so small blocks stay in the L1 cache: a larger pool was measured to cost
+/// 60 ns per write where the processor itself copies the data (zram, loop).
 const POOL_SLOTS: usize = 4;
 
-/// What a job works with.
+/// The parameters of a job.
 pub struct BlockJob<'a> {
-    /// Where.
     pub target: &'a Target,
-    /// What.
     pub workload: &'a Workload,
-    /// Through which interface.
     pub carrier: Carrier,
-    /// The job's own part.
     pub part: &'a Part,
-    /// Reads ticks.
     pub clock: Clock,
-    /// Which job.
     pub job: u32,
-    /// Asked while it reads back what it wrote.
+    /// Checked while reading back.
     pub stop: &'a Stop,
 }
 
 impl BlockJob<'_> {
-    /// Sets up, goes through the stage, and reports.
+    /// Sets up, runs the stage, and reports.
     pub fn run(self, stage: Stage<'_>) -> Report {
         self.carried(stage).unwrap_or_else(Report::failed)
     }
@@ -66,7 +62,7 @@ impl BlockJob<'_> {
             open_part(self.target, &self.part.name, self.part.direct, open_flags(self.workload.sync.open_flag()))
                 .map_err(|errno| Failure::Errno { operation: "opening the job's file", offset: None, errno })?;
         if self.workload.pattern.trims() {
-            let failed = |errno| Failure::Errno { operation: "asking what the target is", offset: None, errno };
+            let failed = |errno| Failure::Errno { operation: "querying the target", offset: None, errno };
             return self.blocking(&mut DiscardDisk::new(file).map_err(failed)?, stage);
         }
         let write_flags =
@@ -88,7 +84,7 @@ impl BlockJob<'_> {
                 let mut notes = Vec::new();
                 if !uring.has_registered_buffers() {
                     notes.push(
-                        "the limit of locked memory (ulimit -l) forbade registered buffers; each I/O costs a little more CPU"
+                        "the limit on locked memory (ulimit -l) prevented registered buffers; each I/O uses slightly more CPU time"
                             .to_owned(),
                     );
                 }
@@ -106,7 +102,7 @@ impl BlockJob<'_> {
     fn buffers(&self, slots: usize) -> Result<Buffers, Failure> {
         let mut draws = generator(self.workload.seed, self.job);
         let block_bytes = self.workload.largest_bytes() as usize;
-        // A discard moves no bytes.
+        // Discards transfer no data.
         let content = if self.workload.pattern.trims() { Content::Zero } else { self.workload.content };
         Buffers::new(slots, block_bytes, content, &mut draws).map_err(|_| Failure::Errno {
             operation: "allocating memory",
@@ -115,11 +111,11 @@ impl BlockJob<'_> {
         })
     }
 
-    /// What it does in a phase.
+    /// The operations of a phase.
     fn operations(&self, phase: Phase) -> Operations<'_> {
         let operations = Operations::new(self.workload, self.part.start, self.part.size_bytes, self.job);
         match phase {
-            Phase::WarmUp => operations.of_warm_up(),
+            Phase::WarmUp => operations.warm_up(),
             Phase::Measurement => operations,
         }
     }
@@ -143,7 +139,7 @@ impl BlockJob<'_> {
         Ok(report)
     }
 
-    /// What was written, where it is read back.
+    /// A tracker of written blocks, if they are read back.
     fn written(&self) -> Option<Written> {
         self.workload.verify.then(|| Written::new(self.operations(Phase::Measurement).region()))
     }
@@ -153,7 +149,7 @@ impl BlockJob<'_> {
         let Some(written) = written.filter(|_| report.end.failure.is_none()) else { return };
         match written.read_back(disk, buffers.slot_mut(0), self.stop) {
             Ok(_) => {
-                report.notes.push("each block that was written was read back, and held what was written".to_owned());
+                report.notes.push("all written blocks were read back and verified".to_owned());
             }
             Err(failure) => report.end.failure = Some(failure),
         }
@@ -193,7 +189,7 @@ impl BlockJob<'_> {
             .run();
             self.ended(phase, end, disk, tally)
         });
-        // Before the buffers, whose memory the kernel may hold registered.
+        // Before the buffers, whose memory can be registered with the kernel.
         drop(queue);
         self.read_back(written, &mut report, disk, &mut buffers);
         report
@@ -201,7 +197,7 @@ impl BlockJob<'_> {
 }
 
 impl BlockJob<'_> {
-    /// Ends the measurement with a sync where that was asked for.
+    /// Ends the measurement with a sync, if requested.
     fn ended(&self, phase: Phase, mut end: JobEnd, disk: &mut impl Disk, tally: &Tally) -> JobEnd {
         if self.workload.end_fsync && phase == Phase::Measurement && end.failure.is_none() {
             let begun = self.clock.ticks();
@@ -217,7 +213,7 @@ impl BlockJob<'_> {
     }
 }
 
-/// Each phase begins on a layout that nothing has used up.
+/// Resets the layout, so each phase starts with one that is not used up.
 fn start_over(disk: &mut impl Disk, operations: &Operations<'_>) -> Result<(), JobEnd> {
     if operations.renew_every().is_none() {
         return Ok(());

@@ -1,7 +1,8 @@
-//! The depth-1 loop: one operation at a time on the submitting thread.
+//! The loop for depth 1: one operation at a time on the submitting thread.
 //!
-//! Per operation it draws an offset, stamps a buffer, makes the call, reads the clock, and counts the latency in one cell.
-//! The loop is compiled once for each order of blocks and direction, so that what a workload does not do costs it nothing.
+//! Each operation draws an offset, stamps a buffer, makes the call, reads the clock, and counts the
+//! latency in one cell. The loop is compiled once per block order and direction, so unused features
+//! cost nothing.
 
 use crate::buffers::{Buffers, PIECE};
 use crate::clock::Clock;
@@ -14,21 +15,17 @@ use workload::access::{Access, Direction, Loop, Operations};
 
 /// One phase (warm-up or measurement) of a job at depth 1.
 pub struct Blocking<'a, D> {
-    /// Where the operations go.
     pub disk: &'a mut D,
-    /// Reads ticks.
     pub clock: Clock,
-    /// What to do.
     pub operations: Operations<'a>,
-    /// When to stop, and when it began, in ticks.
+    /// The end of the phase, in ticks.
     pub bounds: Bounds,
-    /// Memory to write from and read into.
     pub buffers: &'a mut Buffers,
-    /// Where latencies are counted.
+    /// Receives the latencies.
     pub tally: &'a Tally,
-    /// Asked after each operation.
+    /// Checked after each operation.
     pub stop: &'a Stop,
-    /// Notes what was written, where it is read back afterwards.
+    /// Tracks written blocks, if they are read back afterwards.
     pub written: Option<&'a mut Written>,
 }
 
@@ -60,8 +57,9 @@ impl<T: Disk> Blocking<'_, T> {
         let mut until_renewal = renew_every;
         let mut unsynced = 0;
         let mut commit_start = 0;
-        // An operation's end is the next one's beginning, so that the clock is read once for each: what lies between (an offset, a stamp) takes
-        // less time than a reading. Only where many stamps are made, the clock is read again behind them.
+        // The end of one operation is the start of the next, so the clock is read once per
+        // operation: the work in between (an offset, a stamp) takes less time than a reading. Only
+        // if a block needs many stamps is the clock read again after them.
         let restamp = workload.largest_bytes() as usize > PIECE;
         let mut now = clock.ticks();
         loop {
@@ -140,7 +138,7 @@ impl<T: Disk> Blocking<'_, T> {
     }
 }
 
-/// The moment from which a paced operation's latency counts.
+/// The time from which a paced operation's latency is measured.
 #[inline]
 fn take_due(pace: &mut Option<Pace>) -> Option<u64> {
     pace.as_mut().map(|pace| {
@@ -262,7 +260,7 @@ mod tests {
         let (end, tally) = run(&mut Stalling(0), &workload, Limit::Count(200));
         assert_eq!(end.writes, 200);
         assert!(begun.elapsed() >= Duration::from_millis(199));
-        // The stall of 50 ms delays the 50 operations that were due meanwhile: they waited 25 ms on average.
+        // The stall of 50 ms delays the 50 operations that were due during it, by 25 ms on average.
         let mut cells = vec![0; crate::recorder::CELLS];
         tally.write.add_to(&mut cells);
         let late = crate::recorder::histogram_of(&cells);

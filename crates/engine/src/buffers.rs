@@ -1,20 +1,19 @@
-//! The memory that a job writes from and reads into.
+//! The read and write buffers of a job.
 //!
-//! One region of page-aligned memory, cut into slots of one block each. Contents are made once; before each write every 4 KiB piece of its
-//! slot is stamped with the write's number and offset, so that no two writes are alike for a drive that deduplicates, and so that a
-//! reader can tell which write it sees.
+//! One region of page-aligned memory, cut into slots of one block each. Contents are generated
+//! once. Before each write, every 4 KiB of its slot is stamped with the write's number and offset.
+//! No two writes are then equal for a drive that deduplicates, and a reader can identify the write.
 
 use rand_core::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use workload::Content;
 
-/// Compressing and deduplicating drives look at pieces of this size.
+/// Granularity of drives that compress or deduplicate.
 pub const PIECE: usize = 4096;
-/// Bytes of a stamp: the write's number, then its offset, both little-endian.
+/// Bytes of a stamp: the write number, then the offset, both little-endian.
 pub const STAMP: usize = 16;
 
-/// A job's slots.
 #[derive(Debug)]
 pub struct Buffers {
     memory: *mut u8,
@@ -24,15 +23,16 @@ pub struct Buffers {
     writes: u64,
 }
 
-// SAFETY: the memory belongs to this value alone; the pointer is never shared outside of its borrows.
+// SAFETY: the memory belongs exclusively to this value; the pointer is never shared outside of its
+// borrows.
 #[expect(unsafe_code, reason = "owns its mapping, as a Box would")]
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// Maps `slots` slots of `slot_bytes` and fills them.
+    /// Maps and fills `slots` slots of `slot_bytes` each.
     ///
     /// # Errors
-    /// When the system has no such memory to give.
+    /// Fails if the system is out of memory.
     #[expect(unsafe_code, reason = "page-aligned memory comes from mmap")]
     pub fn new(
         slots: usize,
@@ -40,11 +40,12 @@ impl Buffers {
         content: Content,
         generator: &mut Xoshiro256PlusPlus,
     ) -> std::io::Result<Buffers> {
-        // A slot begins on a page boundary, so that any logical block size is aligned.
+        // Slots start on page boundaries, so any logical block size is aligned.
         let stride = slot_bytes.next_multiple_of(PIECE);
         let length = stride.checked_mul(slots).ok_or(rustix::io::Errno::NOMEM)?;
-        // Populated: pages that were never touched would all be the kernel's one zero page, which direct I/O can pin only the slow way (a special
-        // page table entry ends `gup_fast`), at 150 ns a write.
+        // Populated, because untouched pages would all be the kernel's shared zero page. Direct I/O
+        // can pin that page only in a slow way (a special page table entry ends `gup_fast`), at 150
+        // ns per write.
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
         // SAFETY: a new anonymous mapping at an address of the kernel's choosing overlaps nothing.
         let memory = unsafe { mmap_anonymous(std::ptr::null_mut(), length, protection, flags)? };
@@ -53,7 +54,6 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// How many slots there are.
     pub fn slots(&self) -> usize {
         self.length / self.stride()
     }
@@ -64,18 +64,19 @@ impl Buffers {
 
     #[expect(unsafe_code, reason = "a view of the owned mapping")]
     fn all_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is `length` bytes, readable, writable, initialised by the kernel, and borrowed mutably through `self`.
+        // SAFETY: the mapping is `length` bytes, readable, writable, initialised by the kernel, and
+        // borrowed mutably through `self`.
         unsafe { std::slice::from_raw_parts_mut(self.memory, self.length) }
     }
 
-    /// A slot, to read into.
+    /// A slot as a read buffer.
     #[inline]
     pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
         let (start, bytes) = (slot * self.stride(), self.slot_bytes);
         &mut self.all_mut()[start..start + bytes]
     }
 
-    /// Makes a slot's content this write's own, and returns it.
+    /// Stamps a slot for the next write, and returns it.
     #[inline]
     pub fn stamped(&mut self, slot: usize, offset: u64) -> &mut [u8] {
         let number = self.writes;
@@ -88,33 +89,35 @@ impl Buffers {
         block
     }
 
-    /// The next slot in turn, made this write's own: a pool that is larger than one write keeps consecutive writes apart in memory.
+    /// Stamps the next slot in turn. A pool of several slots separates consecutive writes in
+    /// memory.
     #[inline]
     pub fn next_stamped(&mut self, offset: u64) -> &mut [u8] {
         let slot = (self.writes % self.slots() as u64) as usize;
         self.stamped(slot, offset)
     }
 
-    /// The address of a slot, for the kernel's asynchronous interfaces, and its length in bytes.
+    /// Address and length in bytes of a slot, for the asynchronous interfaces.
     pub fn address(&self, slot: usize) -> (u64, u32) {
         (self.memory as u64 + (slot * self.stride()) as u64, self.slot_bytes as u32)
     }
 
-    /// The whole region, to register with the kernel.
+    /// Address and length of the whole region, for registration with the kernel.
     pub fn region(&self) -> (u64, usize) {
         (self.memory as u64, self.length)
     }
 }
 
 impl Drop for Buffers {
-    #[expect(unsafe_code, reason = "gives the mapping back")]
+    #[expect(unsafe_code, reason = "releases the mapping")]
     fn drop(&mut self) {
-        // SAFETY: the mapping was made in `new` with this length, and no borrow of it outlives `self`.
+        // SAFETY: the mapping was made in `new` with this length, and no borrow of it outlives
+        // `self`.
         let _ = unsafe { munmap(self.memory.cast(), self.length) };
     }
 }
 
-/// Writes a block's number and offset into each of its 4 KiB pieces.
+/// Writes the number and the offset into each 4 KiB of a block.
 #[inline]
 fn stamp(block: &mut [u8], number: u64, offset: u64) {
     let mut mark = [0; STAMP];
@@ -126,7 +129,7 @@ fn stamp(block: &mut [u8], number: u64, offset: u64) {
     }
 }
 
-/// Fills memory with the content asked for; the memory is zero before.
+/// Fills memory with the given content; the memory must be zeroed.
 pub fn fill(memory: &mut [u8], content: Content, generator: &mut Xoshiro256PlusPlus) {
     let random_bytes = match content {
         Content::Zero => return,

@@ -1,13 +1,13 @@
-//! Which system interface carries a workload.
+//! Selects the system interface for a workload.
 //!
-//! The one that adds the least: at depth 1 a plain system call on the submitting thread; above, io_uring. A device without NOWAIT support makes
-//! io_uring hand each request to a worker thread, which was seen to cost 45 µs more than `pwrite` does, so that depth 1 never goes through it
-//! unless asked for by name.
+//! The interface with the least overhead: at depth 1, plain system calls on the submitting thread;
+//! above, io_uring. For a device without NOWAIT support, io_uring passes each request to a worker
+//! thread, which was measured to cost 45 µs more than `pwrite`. At depth 1, io_uring is therefore
+//! only used if selected by name.
 
 use rustix::io::Errno;
 use workload::{EngineChoice, Submission, Workload};
 
-/// A system interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrier {
     /// `pwritev2`, `pread`, `fsync` on the submitting thread.
@@ -16,12 +16,12 @@ pub enum Carrier {
     IoUring,
     /// `io_submit`.
     Libaio,
-    /// Nothing: `null:`.
+    /// No I/O: `null:`.
     Null,
 }
 
 impl Carrier {
-    /// How it hands operations to the kernel; `None` where there is no kernel in between.
+    /// The way operations reach the kernel; `None` if no kernel is involved.
     pub const fn submission(self) -> Option<Submission> {
         match self {
             Carrier::Psync => Some(Submission::Blocking),
@@ -30,7 +30,7 @@ impl Carrier {
         }
     }
 
-    /// The name in the result document.
+    /// The name in result documents.
     pub const fn name(self) -> &'static str {
         match self {
             Carrier::Psync => "psync",
@@ -41,25 +41,21 @@ impl Carrier {
     }
 }
 
-/// Why a workload cannot be carried as asked.
+/// The reason why a workload cannot run on the requested interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// This test cannot run; the sentence says why.
+    /// This test must be skipped; the sentence gives the reason.
     Skip(String),
-    /// An interface that was asked for by name is not there.
-    Missing {
-        /// Which.
-        engine: &'static str,
-        /// The kernel's answer.
-        errno: Errno,
-    },
+    /// An interface that was requested by name is not available.
+    Missing { engine: &'static str, errno: Errno },
 }
 
-/// Chooses by the rule above. `asked` is the choice on the command line, which goes before the workload's own; `probe` tells whether io_uring is
-/// there. The note, if any, says how the choice differs from the rule.
+/// Selects an interface by the rule above. `asked` is the choice on the command line, which
+/// overrides the workload's; `probe` checks whether io_uring is available. The note, if any,
+/// reports a deviation from the rule.
 ///
 /// # Errors
-/// When an interface asked for by name cannot carry this workload.
+/// Fails if an interface that was requested by name cannot run this workload.
 pub fn choose(
     workload: &Workload,
     asked: Option<EngineChoice>,
@@ -69,10 +65,10 @@ pub fn choose(
     let linked = workload.sync.linked_call().is_some();
     match asked.unwrap_or(workload.engine) {
         EngineChoice::Psync if depth > 1 => {
-            Err(Refusal::Skip(format!("psync does one operation at a time, and this test asks for depth {depth}")))
+            Err(Refusal::Skip(format!("psync performs one operation at a time, but this test has depth {depth}")))
         }
         EngineChoice::Psync | EngineChoice::Libaio if linked => Err(Refusal::Skip(format!(
-            "only io_uring can link a sync to a write, which {} asks for",
+            "only io_uring can link a sync to a write, as required by {}",
             workload.sync.name()
         ))),
         EngineChoice::Psync => Ok((Carrier::Psync, None)),
@@ -85,29 +81,26 @@ pub fn choose(
         EngineChoice::Auto => match probe() {
             Ok(()) => Ok((Carrier::IoUring, None)),
             Err(errno) if linked => Err(Refusal::Skip(format!(
-                "{} needs io_uring, which is not available here: {}",
+                "{} requires io_uring, which is not available: {}",
                 workload.sync.name(),
-                why_absent(errno)
+                absence_reason(errno)
             ))),
             Err(errno) => Ok((
                 Carrier::Libaio,
-                Some(format!(
-                    "io_uring is not available here ({}); libaio carried this test instead",
-                    why_absent(errno)
-                )),
+                Some(format!("io_uring is not available ({}); used libaio instead", absence_reason(errno))),
             )),
         },
     }
 }
 
-/// What the kernel's refusal of io_uring means.
-fn why_absent(errno: Errno) -> &'static str {
+/// Explains why the kernel refused io_uring.
+fn absence_reason(errno: Errno) -> &'static str {
     match errno {
-        Errno::NOSYS => "the kernel has none, or a container's filter hides it",
-        Errno::PERM | Errno::ACCESS => "switched off by kernel.io_uring_disabled or a container's filter",
-        Errno::NOMEM => "the limit of locked memory, ulimit -l, is too low",
-        Errno::MFILE | Errno::NFILE => "the limit of open files is reached",
-        _ => "the kernel refused to set it up",
+        Errno::NOSYS => "not supported by the kernel, or blocked by a container's seccomp filter",
+        Errno::PERM | Errno::ACCESS => "disabled by kernel.io_uring_disabled or a container's seccomp filter",
+        Errno::NOMEM => "the limit on locked memory (ulimit -l) is too low",
+        Errno::MFILE | Errno::NFILE => "the limit on open files is reached",
+        _ => "the kernel refused the setup",
     }
 }
 
@@ -130,7 +123,7 @@ mod tests {
         assert_eq!(chosen(1, SyncMethod::Fsync), Carrier::Psync);
         assert_eq!(chosen(32, SyncMethod::None), Carrier::IoUring);
         assert_eq!(chosen(32, SyncMethod::RwfDsync), Carrier::IoUring);
-        // A job drains before each sync: depth 32 with fsync=1 is depth 1.
+        // A job drains its writes before each sync: depth 32 with fsync=1 is depth 1.
         assert_eq!(chosen(32, SyncMethod::Fsync), Carrier::Psync);
         assert_eq!(chosen(1, SyncMethod::LinkedFsync), Carrier::IoUring);
     }
@@ -139,11 +132,11 @@ mod tests {
     fn without_io_uring_depth_falls_back_and_says_so() {
         let (carrier, note) = choose(&at_depth(32, SyncMethod::None), None, || Err(Errno::PERM)).unwrap();
         assert_eq!(carrier, Carrier::Libaio);
-        insta::assert_snapshot!(note.unwrap(), @"io_uring is not available here (switched off by kernel.io_uring_disabled or a container's filter); libaio carried this test instead");
+        insta::assert_snapshot!(note.unwrap(), @"io_uring is not available (disabled by kernel.io_uring_disabled or a container's seccomp filter); used libaio instead");
         let refusal = choose(&at_depth(1, SyncMethod::LinkedFsync), None, || Err(Errno::NOSYS)).unwrap_err();
         assert_eq!(
             refusal,
-            Refusal::Skip("linked_fsync needs io_uring, which is not available here: the kernel has none, or a container's filter hides it".to_owned())
+            Refusal::Skip("linked_fsync requires io_uring, which is not available: not supported by the kernel, or blocked by a container's seccomp filter".to_owned())
         );
     }
 

@@ -1,8 +1,9 @@
-//! Time from the processor's own counter.
+//! Time from the processor's time-stamp counter.
 //!
-//! A latency of 80 ns cannot be told with a clock that costs 40 ns to read. Where the kernel itself trusts the time-stamp counter (it is its clock
-//! source: invariant, synchronised between CPUs), the counter is read directly (about 9 ns in a virtual machine) and scaled by a factor
-//! found once against `CLOCK_MONOTONIC`. Everywhere else `CLOCK_MONOTONIC` is read through the vDSO.
+//! A clock that takes 40 ns to read cannot measure a latency of 80 ns. If the kernel itself trusts
+//! the time-stamp counter (uses it as its clock source: invariant, synchronised between CPUs), the
+//! counter is read directly (about 9 ns in a virtual machine) and scaled by a factor calibrated
+//! once against `CLOCK_MONOTONIC`. Otherwise, `CLOCK_MONOTONIC` is read through the vDSO.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -10,12 +11,12 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use workload::{Bounds, Limit};
 
-/// How long the counter is compared with the kernel's clock: reading jitter of about 40 ns over this span is 2 ppm.
+/// Duration of the calibration: reading jitter of about 40 ns over this span is 2 ppm.
 const CALIBRATION: Duration = Duration::from_millis(20);
-/// Bits of the fixed-point factor's fraction.
+/// Fraction bits of the fixed-point factor.
 const FRACTION_BITS: u32 = 32;
 
-/// A source of ticks, and their length.
+/// A source of ticks, with their duration.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     counter: bool,
@@ -23,7 +24,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The machine's clock, calibrated at the first call (which takes 20 ms where the counter is used).
+    /// The machine's clock. The first call calibrates it, which takes 20 ms if the counter is used.
     pub fn calibrated() -> Clock {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
         *CLOCK.get_or_init(|| if counter::is_trusted() { Clock::calibrate() } else { Clock::MONOTONIC })
@@ -43,31 +44,31 @@ impl Clock {
         Clock { counter: true, ns_per_tick: ((ns << FRACTION_BITS) / ticks) as u64 }
     }
 
-    /// Now.
+    /// The current time in ticks.
     #[inline]
     pub fn ticks(&self) -> u64 {
         if self.counter { counter::read() } else { monotonic_ns() }
     }
 
-    /// The length of a span of ticks.
+    /// Converts ticks to nanoseconds.
     #[inline]
     pub fn ns(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.ns_per_tick)) >> FRACTION_BITS) as u64
     }
 
-    /// The number of ticks in a span.
+    /// Converts a duration to ticks.
     pub fn ticks_of(&self, span: Duration) -> u64 {
         u64::try_from((span.as_nanos() << FRACTION_BITS) / u128::from(self.ns_per_tick.max(1))).unwrap_or(u64::MAX)
     }
 
-    /// A limit that begins to run at `start`.
+    /// The end of a phase with this limit that starts at `start`.
     pub fn bounds(&self, limit: Limit, start: u64) -> Bounds {
         Bounds::new(limit, start, |time| self.ticks_of(time))
     }
 }
 
-/// The counter and the kernel's clock at the same moment: the closest of a few tries, so that an interrupt between the two readings does
-/// not count.
+/// Reads the counter and the kernel's clock at the same time: the closest pair of several attempts,
+/// in case of an interrupt between the two readings.
 fn paired_reading() -> (u64, u64) {
     let attempt = || {
         let before = counter::read();
@@ -83,7 +84,7 @@ fn monotonic_ns() -> u64 {
     ns_of(ClockId::Monotonic)
 }
 
-/// How long the calling thread has been on a processor, in its own code and in the kernel's. A system call, some hundred ns.
+/// CPU time of the calling thread, in user and kernel mode. A system call of some hundred ns.
 pub fn thread_cpu_ns() -> u64 {
     ns_of(ClockId::ThreadCPUTime)
 }
@@ -95,15 +96,17 @@ fn ns_of(clock: ClockId) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 mod counter {
-    /// Reads the time-stamp counter. Not ordered against neighbouring instructions: the system call between two readings is.
+    /// Reads the time-stamp counter. Not ordered against neighbouring instructions, but the system
+    /// call between two readings is.
     #[inline]
     #[expect(unsafe_code, reason = "the counter has no safe wrapper")]
     pub(super) fn read() -> u64 {
-        // SAFETY: every x86-64 processor has the instruction, and Linux leaves it open to user mode.
+        // SAFETY: every x86-64 processor has the instruction, and Linux allows it in user mode.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 
-    /// The kernel takes the counter as its own clock only after checking that it neither stops nor drifts between CPUs.
+    /// The kernel selects the counter as its clock source only after checking that it neither stops
+    /// nor drifts between CPUs.
     pub(super) fn is_trusted() -> bool {
         std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .is_ok_and(|source| source.trim() == "tsc")

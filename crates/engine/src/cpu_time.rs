@@ -1,11 +1,12 @@
-//! Processor time of this process.
+//! CPU time of this process.
 
 use measurement::CpuUse;
 
-/// What all threads of this process have used so far, the kernel's work on their behalf and io_uring's workers included.
+/// CPU time of all threads of this process so far, including kernel time and io_uring's worker
+/// threads.
 #[expect(unsafe_code, reason = "getrusage has no safe wrapper among the project's crates")]
 pub fn cpu_use() -> CpuUse {
-    // SAFETY: the kernel fills the structure, for which all zeros is a valid value, within the call.
+    // SAFETY: the kernel fills in the structure within the call; all zeros is a valid value for it.
     let usage = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);

@@ -1,7 +1,7 @@
-//! The threads of the tests that run at the same time, most often of one, and the observer that looks on.
+//! The threads of concurrent tests (usually of a single one), and the thread that observes them.
 //!
-//! Every job sets up, warms up and waits; the observer reads the device's counters and the processor time; all start together. So the counters
-//! hold what was measured and nothing else of ours.
+//! Every job sets up, warms up and waits. The observer reads the device counters and the processor
+//! time, then all jobs start together, so the counters cover exactly the measurement.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -20,113 +20,103 @@ use crate::job::{Failure, JobEnd, Stop, Tally};
 use crate::target::read_counters;
 use crate::watch::Watch;
 
-/// How often a person's display is brought up to date, and a stop is passed on.
-const GLANCE: Duration = Duration::from_millis(100);
+/// Interval at which the progress display is updated and a stop request is passed on.
+const OBSERVE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What the jobs of a test have in common.
+/// The parameters shared by the jobs of a test.
 #[derive(Debug, Clone, Copy)]
 pub struct Team {
-    /// How many jobs.
     pub jobs: u32,
-    /// When the measurement ends.
     pub limit: Limit,
-    /// How long they run before it.
     pub warm_up: Duration,
-    /// Whose latency the series follows.
+    /// The operation whose latency the series follows.
     pub headline: Headline,
 }
 
-/// Who works at the same time, and on what.
+/// The parameters of all tests that run at the same time.
 pub struct Crew<'a> {
-    /// A team for each test.
+    /// One team per test.
     pub teams: Vec<Team>,
-    /// Reads ticks.
     pub clock: Clock,
-    /// Whose counters show what arrived.
+    /// The devices whose counters are read.
     pub devices: Vec<DeviceNumber>,
-    /// Below which they are read.
+    /// The root of procfs and sysfs.
     pub root: &'a SystemRoot,
-    /// The person's wish to stop.
+    /// The user's request to stop.
     pub stop: &'a Stop,
 }
 
-/// Which part of a job's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Not counted.
+    /// Not measured.
     WarmUp,
-    /// Counted.
+    /// Measured.
     Measurement,
 }
 
-/// What a job hands over at its end.
+/// A job's results.
 pub struct Report {
-    /// What it did.
     pub end: JobEnd,
-    /// What differs from what was asked.
+    /// Deviations from what was requested.
     pub notes: Vec<String>,
-    /// The tick at which the measurement ended, before the job takes down what carried it: the
-    /// kernel takes 30 ms for a libaio context.
+    /// The tick at which the measurement ended, before the job tears down its interface: destroying
+    /// a libaio context takes the kernel 30 ms.
     pub ended: u64,
 }
 
 impl Report {
-    /// A job that did nothing.
+    /// The report of a job that failed before its first operation.
     pub fn failed(failure: Failure) -> Report {
         Report { end: JobEnd { failure: Some(failure), ..JobEnd::new() }, notes: Vec::new(), ended: 0 }
     }
 }
 
-/// What is left of a team when all its jobs are done.
+/// A team's results.
 pub struct TeamEnd {
     /// Seconds from the start to the last job's last operation.
     pub elapsed_s: f64,
-    /// How each job ended.
     pub ends: Vec<JobEnd>,
-    /// What differs from what was asked.
+    /// Deviations from what was requested.
     pub notes: Vec<String>,
     /// The tallies and the series.
     pub watch: Watch,
 }
 
-/// What is left when all teams are done.
-pub struct Finished {
-    /// In the order of the teams.
+pub struct CrewEnd {
     pub teams: Vec<TeamEnd>,
-    /// What they have in common.
-    pub meanwhile: Meanwhile,
+    pub system: SystemUse,
 }
 
-/// What was counted from the start to the end of all teams.
-pub struct Meanwhile {
-    /// What the devices counted meanwhile.
+/// Counts from the start to the end of all teams.
+pub struct SystemUse {
+    /// Device counters, if there are any.
     pub counters: Option<Counters>,
-    /// Processor time spent meanwhile.
+    /// Processor time of the whole process.
     pub cpu: CpuUse,
 }
 
-/// What the observer knows of a team.
+/// The observer's view of a team.
 struct Watched {
     watch: Watch,
     ends: Vec<JobEnd>,
     notes: Vec<String>,
-    /// When the last operation of those that have ended was done.
+    /// Tick of the last operation of the jobs that have ended.
     last: u64,
-    /// Jobs that have not ended.
+    /// Number of jobs that are still running.
     working: u32,
 }
 
 impl Crew<'_> {
-    /// Has `work` done by every job of every team in a thread of its own, and looks on. `work` is told
-    /// the team and the job within it.
+    /// Calls `work` with the indices of the team and of the job, in a separate thread for every
+    /// job, and observes them.
     ///
     /// # Errors
-    /// When the system gives too few threads.
+    /// Fails if the system cannot create enough threads.
     pub fn measure(
         &self,
         observe: &mut dyn FnMut(&Progress),
         work: &(dyn Fn(usize, u32, Stage<'_>) -> Report + Sync),
-    ) -> Result<Finished, EngineError> {
+    ) -> Result<CrewEnd, EngineError> {
         let clock = self.clock;
         let jobs: Vec<(usize, u32)> = (self.teams.iter().enumerate())
             .flat_map(|(index, team)| (0..team.jobs).map(move |job| (index, job)))
@@ -153,12 +143,12 @@ impl Crew<'_> {
                 };
                 let (sender, cpu) = (sender.clone(), cpus.get(number).copied().filter(|_| pins));
                 let body = move || {
-                    affinity::own_descriptors();
+                    affinity::unshare_descriptors();
                     if let Some(cpu) = cpu {
                         affinity::pin(cpu);
                     }
                     let report = work(index, job, stage);
-                    // The observer stays until every job has reported or is gone.
+                    // The observer keeps receiving until every job has reported or terminated.
                     let _ = sender.send((index, report));
                 };
                 match std::thread::Builder::new().name(format!("job {number}")).spawn_scoped(scope, body) {
@@ -186,11 +176,11 @@ impl Crew<'_> {
 
             let mut teams = self.watched(&tallies, begun);
             while teams.iter().any(|team| team.working > 0) {
-                match receiver.recv_timeout(GLANCE) {
+                match receiver.recv_timeout(OBSERVE_INTERVAL) {
                     Ok((index, report)) => {
                         let report: Report = report;
                         if report.end.failure.is_some() {
-                            // The others would go on measuring a target that is broken.
+                            // The other jobs would continue on a target that is broken.
                             halt.request();
                         }
                         teams[index].take(report);
@@ -206,9 +196,9 @@ impl Crew<'_> {
             let counters =
                 counters_before.and_then(|before| Some(read_counters(self.root, &self.devices)?.since(&before)));
             threads.into_iter().for_each(|thread| drop(thread.join()));
-            Ok(Finished {
+            Ok(CrewEnd {
                 teams: teams.into_iter().map(|team| team.end(begun, clock)).collect(),
-                meanwhile: Meanwhile {
+                system: SystemUse {
                     counters,
                     cpu: CpuUse {
                         user_s: cpu.user_s - cpu_before.user_s,
@@ -219,7 +209,7 @@ impl Crew<'_> {
         })
     }
 
-    /// Each team with its share of the tallies.
+    /// Splits the tallies among the teams.
     fn watched(&self, mut tallies: &[Arc<Tally>], begun: u64) -> Vec<Watched> {
         let mut of_team = |team: &Team| {
             let own = tallies.split_off(..team.jobs as usize).unwrap_or_default();
@@ -237,7 +227,7 @@ impl Watched {
         self.ends.push(report.end);
         self.working -= 1;
         if self.working == 0 {
-            // Its series ends here, however long the others go on.
+            // This series ends here, even if the other teams continue.
             self.watch.look();
         }
     }
@@ -245,7 +235,7 @@ impl Watched {
     fn end(self, begun: u64, clock: Clock) -> TeamEnd {
         let Watched { mut watch, mut ends, mut notes, last, working } = self;
         if working > 0 {
-            // A job that panicked is known by its missing report.
+            // A job that panicked is recognised by its missing report.
             watch.look();
             ends.extend((0..working).map(|_| Report::failed(Failure::Panic).end));
         }
@@ -255,13 +245,13 @@ impl Watched {
     }
 }
 
-/// All teams at work together.
+/// Combined progress of all teams.
 fn look(teams: &mut [Watched]) -> Progress {
     let working = teams.iter_mut().filter(|team| team.working > 0);
     Progress::together(working.map(|team| team.watch.look()))
 }
 
-/// Where jobs wait until all are warm and the observer has read its counters.
+/// Holds jobs back until all are warmed up and the observer has read its counters.
 #[derive(Debug, Default)]
 struct Gate {
     state: Mutex<GateState>,
@@ -275,26 +265,26 @@ struct GateState {
 }
 
 impl Gate {
-    /// A job is warm, or will never be.
+    /// Marks a job as warmed up, or as failed.
     fn announce(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).warm += 1;
         self.changed.notify_all();
     }
 
-    /// Whether all jobs have announced themselves, after waiting a little for it.
+    /// Waits briefly for all jobs to announce themselves; returns `true` once they have.
     fn wait_for_warm(&self, jobs: u32) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(state, GLANCE, |state| state.warm < jobs);
+        let waited = self.changed.wait_timeout_while(state, OBSERVE_INTERVAL, |state| state.warm < jobs);
         waited.unwrap_or_else(PoisonError::into_inner).0.warm >= jobs
     }
 
-    /// Lets everybody through.
+    /// Releases all waiting jobs.
     fn open(&self, start: u64) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).start = Some(start);
         self.changed.notify_all();
     }
 
-    /// Waits until it is open; returns when the measurement began.
+    /// Waits until the gate is open; returns the start of the measurement.
     fn pass(&self) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.changed.wait_while(state, |state| state.start.is_none());
@@ -302,7 +292,7 @@ impl Gate {
     }
 }
 
-/// One job's way through warm-up and measurement.
+/// Leads one job through warm-up and measurement.
 pub struct Stage<'a> {
     limit: Limit,
     warm_up: Duration,
@@ -314,7 +304,7 @@ pub struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Calls `phase` for the warm-up, if there is one, and then for the measurement.
+    /// Calls `phase` for the warm-up, if there is one, then for the measurement.
     pub fn act(
         mut self,
         notes: Vec<String>,
@@ -341,7 +331,8 @@ impl Stage<'_> {
 
 impl Drop for Stage<'_> {
     fn drop(&mut self) {
-        // Whatever kept the job from being warm, a panic included: nobody waits for it.
+        // If the job never warmed up, for instance because of a panic, the others must not wait for
+        // it.
         if !self.announced {
             self.gate.announce();
         }

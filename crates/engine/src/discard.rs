@@ -1,4 +1,4 @@
-//! Discards in place of writes: the space of each block is given back.
+//! Discards instead of writes: releases the space of each block.
 
 use std::os::fd::OwnedFd;
 
@@ -12,7 +12,7 @@ use crate::disk::Disk;
 /// `BLKDISCARD` of include/uapi/linux/fs.h: takes an offset and a length.
 const DISCARD: Opcode = opcode::none(0x12, 119);
 
-/// A file or block device on which each write is a discard, as fio's `trim` has it.
+/// A file or block device on which each write is a discard, like fio's `trim`.
 #[derive(Debug)]
 pub struct DiscardDisk {
     file: OwnedFd,
@@ -41,9 +41,10 @@ impl Disk for DiscardDisk {
     fn write(&mut self, block: &[u8], offset: u64) -> Result<usize, Errno> {
         let bytes = block.len() as u64;
         if self.is_device {
-            // SAFETY: BLKDISCARD reads an offset and a length from the address that it is given, and changes no memory.
+            // SAFETY: BLKDISCARD reads an offset and a length from the address that it is given,
+            // and changes no memory.
             let range = unsafe { Setter::<DISCARD, [u64; 2]>::new([offset, bytes]) };
-            // SAFETY: as above; what it does to the device is what the caller was asked to do.
+            // SAFETY: as above; the user requested the discard.
             unsafe { ioctl(&self.file, range)? };
         } else {
             fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)?;

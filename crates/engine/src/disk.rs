@@ -1,7 +1,7 @@
-//! The seam to the disk: one read, write or sync at a time.
+//! The interface to blocking storage: one read, write or sync at a time.
 //!
-//! The depth-1 loop knows storage by these three calls only. Behind them stand a real file, nothing at all (`null:`), and, in tests, a disk
-//! that fails.
+//! The depth-1 loop accesses storage only through this trait. Implementations are a real file, no
+//! storage at all (`null:`) and, in tests, a disk that fails.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,7 +13,7 @@ use workload::SyncCall;
 
 /// Blocking storage.
 pub trait Disk {
-    /// What a write is called where one fails.
+    /// The name of a write in errors.
     fn write_name(&self) -> &'static str {
         "write"
     }
@@ -33,28 +33,28 @@ pub trait Disk {
     /// Makes completed writes durable.
     ///
     /// # Errors
-    /// As the kernel reports them. After one, no earlier write may be taken for durable.
+    /// As the kernel reports them. After an error, no earlier write can be assumed durable.
     fn sync(&mut self, call: SyncCall) -> Result<(), Errno>;
 
-    /// Puts a layout that writing uses up back to its beginning.
+    /// Restores the initial state of a layout that is consumed by writing.
     ///
     /// # Errors
     /// As the kernel reports them.
     fn renew(&mut self) -> Result<(), Errno>;
 }
 
-/// How a file's layout is put back to its beginning.
+/// The method that restores the initial state of a file's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Renewal {
-    /// Overwriting uses nothing up.
+    /// Overwriting consumes nothing.
     Unneeded,
-    /// A growing file starts over, empty.
+    /// Empties a file that has grown.
     Empty,
-    /// A file is emptied, and this many bytes are reserved anew.
+    /// Empties a file, then reserves this many bytes.
     Reserve(u64),
 }
 
-/// A file or block device, by plain system calls.
+/// A file or block device, accessed by plain system calls.
 #[derive(Debug)]
 pub struct FileDisk {
     file: OwnedFd,
@@ -63,7 +63,7 @@ pub struct FileDisk {
 }
 
 impl FileDisk {
-    /// Writes carry `write_flags` (`RWF_DSYNC`, or none).
+    /// All writes have `write_flags` (`RWF_DSYNC`, or none).
     pub fn new(file: OwnedFd, write_flags: ReadWriteFlags, renewal: Renewal) -> FileDisk {
         FileDisk { file, write_flags, renewal }
     }
@@ -83,7 +83,7 @@ impl Disk for FileDisk {
 
     #[inline]
     fn write(&mut self, block: &[u8], offset: u64) -> Result<usize, Errno> {
-        // pwrite where no flag is asked: the kernel then copies in no vector of buffers.
+        // pwrite if there are no flags: the kernel then does not copy an I/O vector.
         if self.write_flags.is_empty() {
             pwrite(&self.file, block, offset)
         } else {
@@ -104,7 +104,7 @@ impl Disk for FileDisk {
         if let Renewal::Reserve(bytes) = self.renewal {
             fallocate(&self.file, FallocateFlags::empty(), 0, bytes)?;
         }
-        // Durable before the next commit, which would otherwise carry this change as well.
+        // Must be durable before the next commit, which would otherwise include this change.
         fsync(&self.file)
     }
 }
@@ -121,7 +121,7 @@ pub fn sync(file: BorrowedFd<'_>, call: SyncCall) -> Result<(), Errno> {
     }
 }
 
-/// `null:` takes every request at once, so that only the engine's own cost remains.
+/// `null:` completes every request immediately, so only the engine's overhead remains.
 #[derive(Debug)]
 pub struct NullDisk;
 
@@ -146,13 +146,13 @@ impl Disk for NullDisk {
     }
 }
 
-/// `null:` for those who want back what they wrote: blocks in memory, each where it was written.
+/// An in-memory variant of `null:` that returns the blocks written to it.
 #[derive(Debug, Default)]
 pub struct MemoryDisk(HashMap<u64, Box<[u8]>>);
 
 impl Disk for MemoryDisk {
     fn read(&mut self, block: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        // A place that nobody wrote to is the end of the file.
+        // Reading an offset that was never written is treated as end of file.
         let Some(kept) = self.0.get(&offset).filter(|kept| kept.len() == block.len()) else { return Ok(0) };
         block.copy_from_slice(kept);
         Ok(block.len())
@@ -178,16 +178,14 @@ impl Disk for MemoryDisk {
 
 #[cfg(test)]
 pub mod failing {
-    //! A disk that errors after a number of requests.
+    //! A disk that fails after a number of requests.
 
     use super::{Disk, Errno, SyncCall};
 
-    /// Takes `requests` requests, then answers each with `error`.
+    /// Accepts `requests` requests, then fails with `error`.
     #[derive(Debug)]
     pub struct FailingDisk {
-        /// Requests left.
         pub requests: u64,
-        /// What follows.
         pub error: Errno,
     }
 

@@ -1,4 +1,5 @@
-//! What keeps a target from being opened or a test from being run. Each message is one sentence: what, why, and what to do instead.
+//! The reasons why a target cannot be opened or a test cannot run. Each message is one sentence:
+//! the problem, its cause, and what to do.
 
 use std::path::PathBuf;
 
@@ -8,193 +9,193 @@ use workload::format_bytes;
 
 use crate::job::plain;
 
-/// Who has to act, which decides the exit code.
+/// The party at fault, which determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
-    /// The person asked for something that does not exist or cannot be.
+    /// The user: the request names something that does not exist or is impossible.
     Usage,
-    /// It would endanger data.
+    /// The safety rules: the request would endanger data.
     Safety,
-    /// The system or the device did not do its part.
+    /// The system or the device.
     System,
 }
 
-/// A target or a test that cannot be run.
+/// A target cannot be opened or a test cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// A kind of target that this version does not have.
+    /// The target has an unknown prefix.
     #[error(
-        "`{given}`: targets of the kind `{scheme}:` do not exist in this version; name a directory, a file, a device under /dev, sim:MODEL, or null:"
+        "unknown kind of target `{scheme}:` in `{given}`; expected a directory, a file, a device under /dev, sim:MODEL, or null:"
     )]
     UnknownScheme {
-        /// As the person wrote it.
+        /// The target as given by the user.
         given: String,
         /// The part before the colon.
         scheme: String,
     },
-    /// The target could not be looked at.
+    /// The target could not be inspected.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// No permission to make a file in the directory, or to open the file or device.
+    /// No permission to create a file in the directory, or to open the file or device.
     #[error("no permission to {action} {}; {advice}", .path.display())]
     Permission {
-        /// `write to`, `open`.
+        /// The verb, such as `write to` or `open`.
         action: &'static str,
-        /// What.
+        /// The directory, file or device.
         path: PathBuf,
         /// What to do instead.
         advice: &'static str,
     },
-    /// The filesystem takes no writes.
-    #[error("{} is on a read-only filesystem; name a directory that can be written to", .path.display())]
+    /// The filesystem is mounted read-only.
+    #[error("{} is on a read-only filesystem; use a writable directory", .path.display())]
     ReadOnlyFilesystem {
-        /// What.
+        /// A path on the filesystem.
         path: PathBuf,
     },
-    /// The device takes no writes.
-    #[error("{} is a read-only device; only plans that read can run on it", .path.display())]
+    /// The device is read-only.
+    #[error("{} is a read-only device; only read-only plans can run on it", .path.display())]
     ReadOnlyDevice {
-        /// What.
+        /// The path of the device.
         path: PathBuf,
     },
-    /// The content would be overwritten, and nobody asked for that.
-    #[error("{} would be overwritten{}; to allow that, add --destroy-data, or name a directory, where flushmark makes a file of its own", .path.display(), holds(.signatures))]
-    NotAskedToDestroy {
-        /// What.
+    /// Existing content would be overwritten, without permission from the user.
+    #[error("{} would be overwritten{}; to allow this, add --destroy-data, or use a directory, where flushmark creates temporary files", .path.display(), holds(.signatures))]
+    WouldOverwrite {
+        /// The device or file.
         path: PathBuf,
-        /// What lies on it.
+        /// The signatures found on it.
         signatures: Vec<Signature>,
     },
     /// The device or file is in use.
-    #[error("{} is in use and is never overwritten: {}; name another target", .path.display(), reasons(.occupied))]
+    #[error("{} is in use and will not be overwritten: {}; use another target", .path.display(), reasons(.occupied))]
     Occupied {
-        /// What.
+        /// The device or file.
         path: PathBuf,
-        /// By whom.
+        /// The users of the device or file.
         occupied: Vec<Occupied>,
     },
-    /// Another run works here.
-    #[error("another flushmark run is measuring in {}; both would measure each other, so wait until it has ended", .path.display())]
+    /// Another run is using the same directory.
+    #[error("another flushmark run is using {}; concurrent runs would distort each other's results, so wait until it ends", .path.display())]
     AnotherRun {
-        /// Where.
+        /// The directory.
         path: PathBuf,
     },
-    /// Too little space.
-    #[error("{} has {} free; flushmark takes at most half of that and this test needs {}: free some space or ask for a smaller size", .path.display(), format_bytes_rounded(*.free_bytes), format_bytes(*.needed_bytes))]
+    /// Not enough free space.
+    #[error("{} has {} free, of which flushmark uses at most half, but this test needs {}; free some space or use a smaller size", .path.display(), format_bytes_rounded(*.free_bytes), format_bytes(*.needed_bytes))]
     NoSpace {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// Free for this user.
+        /// Bytes available to this user.
         free_bytes: u64,
-        /// The least that would do.
+        /// The minimum number of bytes.
         needed_bytes: u64,
     },
-    /// The file or device is smaller than a test's smallest part.
-    #[error("{} holds {} and this test needs at least {}", .path.display(), format_bytes_rounded(*.size_bytes), format_bytes(*.needed_bytes))]
+    /// The file or device is smaller than the smallest part of a test.
+    #[error("{} has a size of {}, but this test needs at least {}", .path.display(), format_bytes_rounded(*.size_bytes), format_bytes(*.needed_bytes))]
     TooSmall {
-        /// What.
+        /// The file or device.
         path: PathBuf,
-        /// Its size.
+        /// The size of the file or device.
         size_bytes: u64,
-        /// The least that would do.
+        /// The minimum number of bytes.
         needed_bytes: u64,
     },
-    /// More memory than there is.
-    #[error("{jobs} jobs with {depth} blocks of {} in flight need {} of memory and {} are available; ask for fewer jobs or less depth", format_bytes(*.block_bytes), format_bytes_rounded(*.needed_bytes), format_bytes_rounded(*.available_bytes))]
+    /// Not enough memory for the buffers.
+    #[error("{jobs} jobs with {depth} blocks of {} in flight need {} of memory, but only {} may be used; use fewer jobs or a lower depth", format_bytes(*.block_bytes), format_bytes_rounded(*.needed_bytes), format_bytes_rounded(*.available_bytes))]
     NoMemory {
-        /// Jobs asked for.
+        /// Number of jobs.
         jobs: u32,
-        /// Depth asked for.
+        /// I/Os in flight per job.
         depth: u32,
-        /// Block size.
+        /// Block size in bytes.
         block_bytes: u64,
-        /// Memory they take.
+        /// Bytes required.
         needed_bytes: u64,
-        /// Memory that may be taken.
+        /// Bytes that may be used.
         available_bytes: u64,
     },
-    /// More memory than there is, for sorts.
-    #[error("{jobs} sorts, and what `null:` keeps of their runs, need {} of memory and {} are available; ask for less memory, fewer records or fewer jobs", format_bytes_rounded(*.needed_bytes), format_bytes_rounded(*.available_bytes))]
+    /// Not enough memory for the sorts.
+    #[error("{jobs} sorts, including runs kept in memory by `null:`, need {} of memory, but only {} may be used; use less memory per sort, fewer records or fewer jobs", format_bytes_rounded(*.needed_bytes), format_bytes_rounded(*.available_bytes))]
     NoMemoryForSorts {
-        /// Sorts side by side.
+        /// Number of concurrent sorts.
         jobs: u32,
-        /// Memory they take.
+        /// Bytes required.
         needed_bytes: u64,
-        /// Memory that may be taken.
+        /// Bytes that may be used.
         available_bytes: u64,
     },
-    /// More open files than allowed.
+    /// The limit on open files is too low.
     #[error(
-        "{jobs} jobs need {needed} open files and the limit is {limit}; raise it (ulimit -n {needed}) or ask for fewer jobs"
+        "{jobs} jobs need {needed} open files, but the limit is {limit}; raise it (ulimit -n {needed}) or use fewer jobs"
     )]
     OpenFiles {
-        /// Jobs asked for.
+        /// Number of jobs.
         jobs: u32,
-        /// Files they need.
+        /// Number of files required.
         needed: u64,
         /// The hard limit.
         limit: u64,
     },
     /// A thread could not be started.
     #[error(
-        "the system gives no thread for job {job} of {jobs} ({}); raise the limit (ulimit -u) or ask for fewer jobs",
+        "cannot start a thread for job {job} of {jobs} ({}); raise the limit (ulimit -u) or use fewer jobs",
         plain(*.errno)
     )]
     Threads {
-        /// Which job.
+        /// Number of the job.
         job: u32,
-        /// Of how many.
+        /// Number of jobs.
         jobs: u32,
-        /// The system's answer.
+        /// The error of the system.
         errno: Errno,
     },
-    /// A call on the target failed before anything was measured.
+    /// A call on the target failed before the measurement.
     #[error("cannot {action} {}: {}", .path.display(), plain(*.errno))]
     Call {
-        /// `open`, `prepare`, …
+        /// The verb, such as `open` or `prepare`.
         action: &'static str,
-        /// What.
+        /// The target.
         path: PathBuf,
-        /// The error.
+        /// The error of the kernel.
         errno: Errno,
     },
-    /// An asynchronous interface that was asked for by name is not there.
-    #[error("{engine} cannot be used here: {}; {advice}", plain(*.errno))]
+    /// An asynchronous interface that was requested by name is not available.
+    #[error("{engine} is not available: {}; {advice}", plain(*.errno))]
     Interface {
-        /// Which.
+        /// The name of the interface.
         engine: &'static str,
-        /// The kernel's answer.
+        /// The error of the kernel.
         errno: Errno,
-        /// What to do.
+        /// What to do instead.
         advice: &'static str,
     },
-    /// Asked to stop before anything was measured.
+    /// A stop was requested before the measurement.
     #[error("interrupted before the test began")]
     Interrupted,
 }
 
 impl EngineError {
-    /// Who has to act.
+    /// The party at fault.
     pub fn blame(&self) -> Blame {
         match self {
             EngineError::UnknownScheme { .. }
             | EngineError::Drive(DriveError::NoSuchPath { .. } | DriveError::WrongKind { .. }) => Blame::Usage,
-            EngineError::NotAskedToDestroy { .. } | EngineError::Occupied { .. } | EngineError::AnotherRun { .. } => {
+            EngineError::WouldOverwrite { .. } | EngineError::Occupied { .. } | EngineError::AnotherRun { .. } => {
                 Blame::Safety
             }
             _ => Blame::System,
         }
     }
 
-    /// A failed open of `path`, told apart by its cause.
+    /// Classifies a failed open of `path` by its cause.
     pub(crate) fn opening(path: &std::path::Path, errno: Errno) -> EngineError {
         let path = path.to_owned();
         match errno {
             Errno::ACCESS | Errno::PERM => EngineError::Permission {
                 action: "open",
                 path,
-                advice: "run as a user who may (devices belong to root), or name a directory of your own",
+                advice: "run as a user with access (devices require root), or use a directory that you own",
             },
             Errno::ROFS => EngineError::ReadOnlyDevice { path },
             errno => EngineError::Call { action: "open", path, errno },
@@ -216,7 +217,7 @@ fn reasons(occupied: &[Occupied]) -> String {
     occupied.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// A size as it is read at a glance: three digits are enough to see that something is too small.
+/// A size rounded to three digits, which is enough to see that something is too small.
 fn format_bytes_rounded(bytes: u64) -> String {
     for (shift, unit) in [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
         if bytes >= 1 << shift {
@@ -234,50 +235,50 @@ mod tests {
     fn messages_say_what_why_and_what_to_do() {
         let path = PathBuf::from("/dev/sdb");
         insta::assert_snapshot!(
-            EngineError::NotAskedToDestroy { path: path.clone(), signatures: vec![] },
-            @"/dev/sdb would be overwritten; to allow that, add --destroy-data, or name a directory, where flushmark makes a file of its own"
+            EngineError::WouldOverwrite { path: path.clone(), signatures: vec![] },
+            @"/dev/sdb would be overwritten; to allow this, add --destroy-data, or use a directory, where flushmark creates temporary files"
         );
         let signatures = vec![Signature { kind: drive::SignatureKind::Xfs, offset_bytes: 0 }];
         insta::assert_snapshot!(
-            EngineError::NotAskedToDestroy { path: path.clone(), signatures },
-            @"/dev/sdb would be overwritten and holds an XFS filesystem; to allow that, add --destroy-data, or name a directory, where flushmark makes a file of its own"
+            EngineError::WouldOverwrite { path: path.clone(), signatures },
+            @"/dev/sdb would be overwritten and holds an XFS filesystem; to allow this, add --destroy-data, or use a directory, where flushmark creates temporary files"
         );
         let occupied = vec![Occupied::Mount { device: "/dev/sdb1".into(), mount_point: "/srv".into() }];
         insta::assert_snapshot!(
             EngineError::Occupied { path: path.clone(), occupied },
-            @"/dev/sdb is in use and is never overwritten: /dev/sdb1 is mounted on /srv; name another target"
+            @"/dev/sdb is in use and will not be overwritten: /dev/sdb1 is mounted on /srv; use another target"
         );
         insta::assert_snapshot!(
             EngineError::NoSpace { path: path.clone(), free_bytes: 3 << 19, needed_bytes: 1 << 20 },
-            @"/dev/sdb has 1.5 MiB free; flushmark takes at most half of that and this test needs 1 MiB: free some space or ask for a smaller size"
+            @"/dev/sdb has 1.5 MiB free, of which flushmark uses at most half, but this test needs 1 MiB; free some space or use a smaller size"
         );
         insta::assert_snapshot!(
             EngineError::NoMemory { jobs: 256, depth: 1024, block_bytes: 64 << 20, needed_bytes: 16 << 40, available_bytes: 12 << 30 },
-            @"256 jobs with 1024 blocks of 64 MiB in flight need 16.0 TiB of memory and 12.0 GiB are available; ask for fewer jobs or less depth"
+            @"256 jobs with 1024 blocks of 64 MiB in flight need 16.0 TiB of memory, but only 12.0 GiB may be used; use fewer jobs or a lower depth"
         );
         insta::assert_snapshot!(
             EngineError::NoMemoryForSorts { jobs: 4, needed_bytes: 40 << 30, available_bytes: 12 << 30 },
-            @"4 sorts, and what `null:` keeps of their runs, need 40.0 GiB of memory and 12.0 GiB are available; ask for less memory, fewer records or fewer jobs"
+            @"4 sorts, including runs kept in memory by `null:`, need 40.0 GiB of memory, but only 12.0 GiB may be used; use less memory per sort, fewer records or fewer jobs"
         );
         insta::assert_snapshot!(
             EngineError::OpenFiles { jobs: 256, needed: 544, limit: 256 },
-            @"256 jobs need 544 open files and the limit is 256; raise it (ulimit -n 544) or ask for fewer jobs"
+            @"256 jobs need 544 open files, but the limit is 256; raise it (ulimit -n 544) or use fewer jobs"
         );
         insta::assert_snapshot!(
             EngineError::opening(&path, Errno::ACCESS),
-            @"no permission to open /dev/sdb; run as a user who may (devices belong to root), or name a directory of your own"
+            @"no permission to open /dev/sdb; run as a user with access (devices require root), or use a directory that you own"
         );
         insta::assert_snapshot!(
             EngineError::UnknownScheme { given: "emu:x".into(), scheme: "emu".into() },
-            @"`emu:x`: targets of the kind `emu:` do not exist in this version; name a directory, a file, a device under /dev, sim:MODEL, or null:"
+            @"unknown kind of target `emu:` in `emu:x`; expected a directory, a file, a device under /dev, sim:MODEL, or null:"
         );
         insta::assert_snapshot!(
             EngineError::AnotherRun { path: "/srv".into() },
-            @"another flushmark run is measuring in /srv; both would measure each other, so wait until it has ended"
+            @"another flushmark run is using /srv; concurrent runs would distort each other's results, so wait until it ends"
         );
         insta::assert_snapshot!(
             EngineError::ReadOnlyFilesystem { path: "/srv".into() },
-            @"/srv is on a read-only filesystem; name a directory that can be written to"
+            @"/srv is on a read-only filesystem; use a writable directory"
         );
     }
 }

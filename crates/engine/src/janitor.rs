@@ -1,9 +1,10 @@
 //! Removes the test files of a run that was killed.
 //!
-//! A file without a name would vanish by itself, but it will not do: Btrfs and ZFS skip the log for files whose link count is
-//! zero, so that their `fsync` would cost nothing. The test files therefore have names, in a directory of the run's own, and a child process waits at
-//! the end of a pipe. When the run ends in whatever way, `kill -9` included, the kernel closes the pipe, and the child removes what is
-//! left.
+//! Unnamed files would vanish by themselves, but they are unsuitable: Btrfs and ZFS skip the log
+//! for files with a link count of zero, so their `fsync` would cost nothing. Test files therefore
+//! have names, in a separate directory per run, and a child process waits at the end of a pipe.
+//! However the run ends, `kill -9` included, the kernel closes the pipe and the child removes the
+//! files that are left.
 
 #![expect(unsafe_code, reason = "fork has no safe wrapper, and the child may only make system calls")]
 
@@ -13,29 +14,33 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// The child's last words about a directory.
+/// A child process that removes a directory when this process ends.
 #[derive(Debug)]
 pub struct Janitor {
-    /// Its closing tells the child that the run is over.
+    /// Closing it signals the child that the run is over.
     pipe: Option<OwnedFd>,
     child: libc::pid_t,
 }
 
 impl Janitor {
-    /// Starts a child that will remove the directory `name` within `parent`, files and all (there are no directories in it), when this
-    /// process is gone or the janitor is dropped.
+    /// Starts a child that removes the directory `name` within `parent`, including its files (it
+    /// has no subdirectories), when this process ends or the janitor is dropped.
     ///
     /// # Errors
-    /// When the system gives no pipe or process.
+    /// Fails if the system cannot create a pipe or process.
     pub fn watch(parent: BorrowedFd<'_>, name: &CStr) -> Result<Janitor, Errno> {
         let (end_of_run, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
         let name = CString::from(name);
-        // SAFETY: the child calls nothing but `sweep_up`, which makes system calls on memory that exists already: no allocation, no lock
-        // that another thread might have held at the moment of the fork.
+        // SAFETY: the child calls nothing but `wait_and_clean_up`, which makes system calls on
+        // existing memory: no allocation, and no lock that another thread could have held at the
+        // time of the fork.
         match unsafe { libc::fork() } {
             -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::AGAIN)),
-            // SAFETY: the descriptors are open, and the name is a C string that the child has its own copy of.
-            0 => unsafe { sweep_up(end_of_run.as_raw_fd(), pipe.as_raw_fd(), parent.as_raw_fd(), name.as_ptr()) },
+            // SAFETY: the descriptors are open, and the name is a C string that is copied into the
+            // child by the fork.
+            0 => unsafe {
+                wait_and_clean_up(end_of_run.as_raw_fd(), pipe.as_raw_fd(), parent.as_raw_fd(), name.as_ptr())
+            },
             child => Ok(Janitor { pipe: Some(pipe), child }),
         }
     }
@@ -44,27 +49,34 @@ impl Janitor {
 impl Drop for Janitor {
     fn drop(&mut self) {
         drop(self.pipe.take());
-        // SAFETY: waits for this process's own child, which ends as soon as the pipe is closed.
+        // SAFETY: waits for a child of this process, which exits once the pipe is closed.
         unsafe { libc::waitpid(self.child, std::ptr::null_mut(), 0) };
     }
 }
 
-/// The child's whole life.
+/// The main function of the child.
 ///
 /// # Safety
-/// Only to be called in a freshly forked child, with two open descriptors and a C string.
-unsafe fn sweep_up(end_of_run: libc::c_int, pipe: libc::c_int, parent: libc::c_int, name: *const libc::c_char) -> ! {
+/// Must only be called in a freshly forked child, with two open descriptors and a C string.
+unsafe fn wait_and_clean_up(
+    end_of_run: libc::c_int,
+    pipe: libc::c_int,
+    parent: libc::c_int,
+    name: *const libc::c_char,
+) -> ! {
     // SAFETY: system calls on descriptors of this process and on memory of this stack frame.
     unsafe {
-        // Out of the terminal's process group, deaf to its signals: what ends the run must not end the child first.
+        // A separate session that ignores the terminal's signals: whatever ends the run must not
+        // end the child first.
         libc::setsid();
         let mut every = std::mem::zeroed::<libc::sigset_t>();
         libc::sigfillset(&raw mut every);
         libc::sigprocmask(libc::SIG_BLOCK, &raw const every, std::ptr::null_mut());
-        // Our copy of the writing end would keep the pipe open for ever.
+        // The child's copy of the write end would keep the pipe open forever.
         libc::close(pipe);
-        // Keeps only two descriptors, as 0 and 1: locks and pipes to other programs must not stay open through us. Kernels before 5.9 have
-        // no such call; there, closing 2 lets go of the terminal at least.
+        // Keeps only two descriptors, as 0 and 1: the child must not hold locks and pipes to other
+        // programs open. Kernels before 5.9 do not have this call; there, closing 2 at least
+        // releases the terminal.
         if libc::dup2(end_of_run, 0) != 0 || libc::dup2(parent, 1) != 1 {
             libc::_exit(1);
         }
@@ -81,18 +93,19 @@ unsafe fn sweep_up(end_of_run: libc::c_int, pipe: libc::c_int, parent: libc::c_i
     }
 }
 
-/// Unlinks every file of a directory, without allocating.
+/// Unlinks every file in a directory, without allocating.
 ///
 /// # Safety
-/// `directory` is an open directory.
+/// `directory` must be an open directory.
 unsafe fn remove_files(directory: libc::c_int) {
-    /// Offset of the name within `struct linux_dirent64`, and of the record's length.
+    /// Offsets of the name and of the record length within `struct linux_dirent64`.
     const NAME: usize = 19;
     const LENGTH: usize = 16;
     let mut buffer = [0u8; 4096];
     loop {
         let mut removed = false;
-        // SAFETY: system calls on this frame's buffer; the kernel fills whole records of the stated length, each with a terminated name.
+        // SAFETY: system calls on this frame's buffer; the kernel fills whole records of the stated
+        // length, each with a terminated name.
         unsafe {
             libc::lseek(directory, 0, libc::SEEK_SET);
             loop {

@@ -1,4 +1,4 @@
-//! One job: what it counts, and how it ended.
+//! The counts of one job, and the way it ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,121 +7,110 @@ use rustix::io::Errno;
 
 use crate::recorder::Recorder;
 
-/// What a job counts while others look on.
+/// The latencies of a job, readable by other threads while it runs.
 #[derive(Debug)]
 pub struct Tally {
-    /// Read latencies.
     pub read: Recorder,
-    /// Write latencies.
     pub write: Recorder,
-    /// Sync latencies.
     pub sync: Recorder,
-    /// Latencies from the first write of a commit to its durability, where that takes a call of its own.
+    /// Latencies from the first write of a commit to its durability, if that takes a separate call.
     pub commit: Recorder,
 }
 
 impl Tally {
-    /// All empty.
     pub fn new() -> Tally {
         Tally { read: Recorder::new(), write: Recorder::new(), sync: Recorder::new(), commit: Recorder::new() }
     }
 }
 
-/// Asks jobs to stop, once and for all.
+/// A one-way request to stop, shared by all jobs.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicBool);
 
 impl Stop {
-    /// Nobody has asked yet.
+    /// Creates a request that has not been made yet.
     pub const fn new() -> Stop {
         Stop(AtomicBool::new(false))
     }
 
-    /// Asks every job to stop after the operation it is in.
+    /// Asks every job to stop after its current operation.
     pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether anyone has asked.
+    /// Returns `true` once a stop has been requested.
     #[inline]
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What a job did, and how it ended.
+/// The results of a job, and the way it ended.
 #[derive(Debug)]
 pub struct JobEnd {
-    /// Reads that completed whole.
+    /// Reads that completed in full.
     pub reads: u64,
-    /// Writes that completed whole.
+    /// Writes that completed in full.
     pub writes: u64,
-    /// Sync calls that returned success.
+    /// Successful sync calls.
     pub syncs: u64,
     /// Turns of a step program.
     pub turns: u64,
-    /// Bytes of those reads.
+    /// Bytes of the completed reads.
     pub read_bytes: u64,
-    /// Bytes of those writes.
+    /// Bytes of the completed writes.
     pub written_bytes: u64,
-    /// Where the time of a sort went.
+    /// The breakdown of a sort's time.
     pub sort: Option<Box<SortFigures>>,
-    /// The error that ended it, if one did.
+    /// The error that ended the job.
     pub failure: Option<Failure>,
 }
 
 impl JobEnd {
-    /// Nothing done yet.
     pub const fn new() -> JobEnd {
         JobEnd { reads: 0, writes: 0, syncs: 0, turns: 0, read_bytes: 0, written_bytes: 0, sort: None, failure: None }
     }
 }
 
-/// An operation that failed.
+/// A failed operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// The kernel reported an error.
     Errno {
-        /// What was asked: `write`, `read`, `fsync`…
+        /// The name of the operation: `write`, `read`, `fsync`…
         operation: &'static str,
-        /// At which offset, where there is one.
         offset: Option<u64>,
-        /// The error.
         errno: Errno,
     },
-    /// The system gives a job no queue of its depth.
+    /// The system cannot provide a queue of the job's depth.
     Interface {
-        /// Which asynchronous interface.
+        /// The name of the asynchronous interface.
         interface: &'static str,
-        /// The error.
         errno: Errno,
     },
-    /// Fewer bytes were moved than asked, without an error.
+    /// Fewer bytes were transferred than requested, without an error.
     Short {
-        /// What was asked.
         operation: &'static str,
-        /// At which offset.
         offset: u64,
-        /// Bytes moved.
+        /// Bytes transferred.
         moved: u64,
-        /// Bytes asked.
+        /// Bytes requested.
         asked: u64,
     },
-    /// A block that was read back is not the one that was written.
+    /// A block that was read back differs from the one written.
     Mismatch {
-        /// Where.
         offset: u64,
-        /// How it differs.
-        flaw: &'static str,
+        /// A description of the mismatch.
+        mismatch: &'static str,
     },
-    /// A sort came to an end that no single operation explains.
+    /// A sort failed, but no single operation did.
     Sort(String),
-    /// The thread's code panicked; its measurements are gone.
+    /// The job's thread panicked; its measurements are lost.
     Panic,
 }
 
 impl Failure {
-    /// Checks that an operation moved all of its bytes.
+    /// Checks that an operation transferred all of its bytes.
     #[inline]
     pub fn check(
         operation: &'static str,
@@ -148,36 +137,40 @@ impl std::fmt::Display for Failure {
                 write!(f, " failed: {}", plain(*errno))
             }
             Failure::Interface { interface, errno } => {
-                // io_setup(2): EAGAIN is that limit and nothing else. io_uring_setup(2): ENOMEM is the limit of locked memory, or no memory.
+                // io_setup(2): EAGAIN means only that limit. io_uring_setup(2): ENOMEM means the
+                // limit on locked memory, or no memory.
                 let cause = match (*interface, *errno) {
-                    ("libaio", Errno::AGAIN) => "the system's limit of requests in flight, fs.aio-max-nr, is reached",
-                    (_, Errno::NOMEM) => "the limit of locked memory, ulimit -l, or the memory itself is used up",
-                    (_, Errno::MFILE | Errno::NFILE) => "the limit of open files, ulimit -n, is reached",
+                    ("libaio", Errno::AGAIN) => "the system limit on requests in flight (fs.aio-max-nr) is reached",
+                    (_, Errno::NOMEM) => "the limit on locked memory (ulimit -l) is reached, or memory is exhausted",
+                    (_, Errno::MFILE | Errno::NFILE) => "the limit on open files (ulimit -n) is reached",
                     (_, other) => return write!(f, "setting up {interface} failed: {}", plain(other)),
                 };
-                write!(f, "setting up {interface} failed: {cause}; raise it, or ask for fewer jobs or less depth")
+                write!(f, "setting up {interface} failed: {cause}; raise the limit, or use fewer jobs or a lower depth")
             }
             Failure::Short { operation, offset, moved, asked } => {
-                // What write(2) and read(2) name as causes; there is no error number that tells them apart.
+                // The causes named by write(2) and read(2). No error number distinguishes them.
                 let cause = if *operation == "read" { "the file ends there" } else { "the disk is full" };
-                write!(f, "{operation} at offset {offset} moved {moved} of {asked} bytes, as when {cause}")
+                write!(
+                    f,
+                    "{operation} at offset {offset} transferred only {moved} of {asked} bytes, as happens when {cause}"
+                )
             }
-            Failure::Mismatch { offset, flaw } => {
-                write!(f, "the block at offset {offset} is not what was written there: {flaw}")
+            Failure::Mismatch { offset, mismatch } => {
+                write!(f, "the block at offset {offset} differs from what was written there: {mismatch}")
             }
             Failure::Sort(what) => f.write_str(what),
-            Failure::Panic => f.write_str("a job of the engine broke down; this is a defect of flushmark"),
+            Failure::Panic => f.write_str("a job of the engine panicked; this is a bug in flushmark"),
         }
     }
 }
 
-/// The system's words for an error, without Rust's error number suffix.
+/// The system's message for an error, without Rust's error number suffix.
 pub fn plain(errno: Errno) -> String {
     match errno {
         Errno::NOSPC => "the disk is full (ENOSPC)".to_owned(),
         Errno::IO => "the device reported an I/O error (EIO)".to_owned(),
         Errno::ROFS => "the filesystem is read-only (EROFS)".to_owned(),
-        Errno::DQUOT => "the disk quota is used up (EDQUOT)".to_owned(),
+        Errno::DQUOT => "the disk quota is exceeded (EDQUOT)".to_owned(),
         other => {
             let text = std::io::Error::from(other).to_string();
             text.split(" (os error").next().unwrap_or_default().to_lowercase()
@@ -198,10 +191,10 @@ mod tests {
         let fsync = Failure::Errno { operation: "fsync", offset: None, errno: Errno::IO };
         insta::assert_snapshot!(fsync.to_string(), @"fsync failed: the device reported an I/O error (EIO)");
         let interface = |interface, errno| Failure::Interface { interface, errno }.to_string();
-        insta::assert_snapshot!(interface("libaio", Errno::AGAIN), @"setting up libaio failed: the system's limit of requests in flight, fs.aio-max-nr, is reached; raise it, or ask for fewer jobs or less depth");
-        insta::assert_snapshot!(interface("io_uring", Errno::NOMEM), @"setting up io_uring failed: the limit of locked memory, ulimit -l, or the memory itself is used up; raise it, or ask for fewer jobs or less depth");
+        insta::assert_snapshot!(interface("libaio", Errno::AGAIN), @"setting up libaio failed: the system limit on requests in flight (fs.aio-max-nr) is reached; raise the limit, or use fewer jobs or a lower depth");
+        insta::assert_snapshot!(interface("io_uring", Errno::NOMEM), @"setting up io_uring failed: the limit on locked memory (ulimit -l) is reached, or memory is exhausted; raise the limit, or use fewer jobs or a lower depth");
         insta::assert_snapshot!(interface("io_uring", Errno::INVAL), @"setting up io_uring failed: invalid argument");
         let short = Failure::Short { operation: "write", offset: 4096, moved: 512, asked: 4096 };
-        insta::assert_snapshot!(short.to_string(), @"write at offset 4096 moved 512 of 4096 bytes, as when the disk is full");
+        insta::assert_snapshot!(short.to_string(), @"write at offset 4096 transferred only 512 of 4096 bytes, as happens when the disk is full");
     }
 }

@@ -1,23 +1,25 @@
-//! Runs a workload on a real target, as close to the kernel's limit as can be.
+//! Runs workloads on a real target, with as little overhead as possible above the kernel.
 //!
-//! A [`Target`] is opened once (that is where safety is decided), then [`run`] takes one [`workload::Test`] after the other, or several at the same
-//! time, to their [`measurement::TestResult`]s. The way of one test:
+//! A [`Target`] is opened once, which is where safety is decided. Then [`run`] turns one
+//! [`workload::Test`] after the other, or several at the same time, into
+//! [`measurement::TestResult`]s. The stages of one test:
 //!
 //! | step | module |
 //! | --- | --- |
-//! | what the target is, and whether it may be written to | `target`; `scratch` and `janitor` for test files that never stay behind |
-//! | which system interface carries it | `carrier` |
-//! | can the system give what it asks for | `limits` |
-//! | each job's part, written through beforehand | `prepare` |
-//! | threads that start together, observed once a second | `crew`, `watch`, `affinity` |
+//! | the kind of target, and whether writing to it is allowed | `target`; `scratch` and `janitor` for test files that are always removed |
+//! | selects the system interface | `carrier` |
+//! | checks system limits | `limits` |
+//! | prepares each job's part, written once beforehand | `prepare` |
+//! | threads that start together and are sampled once a second | `crew`, `watch`, `affinity` |
 //! | the loops: one operation at a time, many in flight, steps | `blocking`, `queued`, `stepping` |
-//! | the seams to the disk beneath them | `disk` (blocking calls), `queue` (`uring`, `libaio`) |
-//! | sorts of more than memory holds, their runs on the target | `spilling` |
-//! | what a loop needs for each operation | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
-//! | how many completions one wait is for | `batching` |
+//! | the storage interfaces under these loops | `disk` (blocking calls), `queue` (`uring`, `libaio`) |
+//! | sorts of more than fits in memory, with runs on the target | `spilling` |
+//! | per-operation parts of a loop | [`workload::access`] (offsets, mix, gaps), `buffers`, `pace`, `clock`, `recorder` |
+//! | selects the number of completions per wait | `batching` |
 //!
-//! `unsafe` stands only in `clock` (reading the counter), `cpu_time` (getrusage), `recorder` (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `uring` and
-//! `libaio` (the kernel's shared rings).
+//! `unsafe` is confined to `clock` (reading the counter), `cpu_time` (getrusage), `recorder`
+//! (zeroed memory), `buffers` (page-aligned memory), `janitor` (fork), `uring` and `libaio` (the
+//! kernel's shared rings).
 
 mod affinity;
 mod batching;

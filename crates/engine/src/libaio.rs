@@ -1,7 +1,8 @@
-//! The kernel's older asynchronous interface, for kernels where io_uring is absent or switched off.
+//! The kernel's older asynchronous interface, for kernels without io_uring.
 //!
-//! `io_submit` takes a batch, `io_getevents` waits. It is truly asynchronous only for direct I/O; a buffered operation is done within
-//! `io_submit`. The layout is the kernel's (`include/uapi/linux/aio_abi.h`).
+//! `io_submit` submits a batch, `io_getevents` waits. It is truly asynchronous only for direct I/O;
+//! a buffered operation is performed within `io_submit`. The layout is the kernel's
+//! (`include/uapi/linux/aio_abi.h`).
 
 #![expect(unsafe_code, reason = "the interface passes pointers and has no safe wrapper")]
 
@@ -41,7 +42,7 @@ struct Request {
     event_fd: u32,
 }
 
-/// An answer (`struct io_event`).
+/// A completion (`struct io_event`).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Event {
@@ -53,12 +54,12 @@ struct Event {
 
 const _: () = assert!(size_of::<Request>() == 64 && size_of::<Event>() == 32);
 
-/// A job's context.
+/// The aio context of a job.
 #[derive(Debug)]
 pub struct Libaio {
     context: libc::c_ulong,
     requests: Vec<Request>,
-    /// A sync must have neither address nor length.
+    /// Separate requests, because a sync must have neither address nor length.
     syncs: Vec<Request>,
     prepared: Vec<*mut Request>,
     events: Vec<Event>,
@@ -67,11 +68,11 @@ pub struct Libaio {
 }
 
 impl Libaio {
-    /// A context for a file and its buffers, which must have `depth` slots. The caller keeps both alive, and the slots untouched, while
-    /// operations are in flight.
+    /// Creates a context for a file and its buffers, which must have `depth` slots. The caller
+    /// keeps both alive, and does not touch the slots while operations are in flight.
     ///
     /// # Errors
-    /// `EAGAIN` beyond `/proc/sys/fs/aio-max-nr`, `ENOSYS` where the kernel was built without it.
+    /// `EAGAIN` above `/proc/sys/fs/aio-max-nr`, `ENOSYS` if the kernel was built without it.
     pub fn new(
         file: BorrowedFd<'_>,
         depth: u32,
@@ -115,7 +116,7 @@ impl Libaio {
     }
 }
 
-/// The kernel's answer, or the error in `errno`.
+/// Converts a system call's return value.
 fn check(answer: libc::c_long) -> Result<usize, Errno> {
     usize::try_from(answer).map_err(|_| Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
@@ -137,8 +138,9 @@ impl Queue for Libaio {
         let mut first = 0;
         while first < self.prepared.len() {
             let rest = &mut self.prepared[first..];
-            // SAFETY: the pointers lead to `requests` and `syncs`, which neither moves nor shrinks while the context lives, and which name memory and a
-            // file that the job keeps until it has drained the queue.
+            // SAFETY: the pointers refer to `requests` and `syncs`, which neither move nor shrink
+            // during the lifetime of the context. These refer to memory and a file that the job
+            // keeps until it has drained the queue.
             let taken = unsafe { libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr()) };
             first += check(taken)?;
         }
@@ -151,7 +153,8 @@ impl Queue for Libaio {
             tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
         });
         let span = span.as_mut().map_or(std::ptr::null_mut(), std::ptr::from_mut);
-        // SAFETY: the kernel writes at most `events.len()` events and reads the span within the call.
+        // SAFETY: the kernel writes at most `events.len()` events and reads the span within the
+        // call.
         let there = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -180,7 +183,7 @@ impl Queue for Libaio {
 
 impl Drop for Libaio {
     fn drop(&mut self) {
-        // SAFETY: the context was made in `new`; the kernel waits for what is still in flight.
+        // SAFETY: the context was created in `new`; the kernel waits for operations in flight.
         let _ = unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }

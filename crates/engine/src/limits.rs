@@ -1,17 +1,17 @@
-//! Whether the system can give what a workload asks for.
+//! Checks of system limits against the requirements of a workload.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use workload::{Test, Work};
 
 use crate::error::EngineError;
 
-/// Files that the program has open besides those of its jobs, with room for libraries.
+/// Open files other than those of the jobs, with a margin for libraries.
 const OTHER_FILES: u64 = 32;
 
-/// Raises the limit of open files as far as tests at the same time need it.
+/// Raises the limit on open files as far as concurrent tests require.
 ///
 /// # Errors
-/// When even the hard limit is below that.
+/// Fails if the hard limit is too low.
 pub fn open_files(tests: &[Test]) -> Result<(), EngineError> {
     let jobs = tests.iter().map(|test| test.work.jobs()).sum();
     let files = tests.iter().map(|test| u64::from(test.work.jobs()) * files_per_job(&test.work)).sum::<u64>();
@@ -42,11 +42,11 @@ fn raise_open_files(jobs: u32, needed: u64) -> Result<(), EngineError> {
     })
 }
 
-/// Checks that the buffers of all jobs together fit into half of the memory that is available: a
-/// measurement must not push a production machine into swapping.
+/// Checks that the buffers of all jobs together fit in half of the available memory: a measurement
+/// must not push a production machine into swapping.
 ///
 /// # Errors
-/// When they do not.
+/// Fails if they do not fit.
 pub fn memory(tests: &[Test]) -> Result<(), EngineError> {
     let buffers = |test: &Test| {
         let Work::Blocks(workload) = &test.work else { return None };
@@ -64,10 +64,10 @@ pub fn memory(tests: &[Test]) -> Result<(), EngineError> {
     }
 }
 
-/// Checks that sorts with so much memory each fit into half of what is available.
+/// Checks that sorts with this much memory each fit in half of the available memory.
 ///
 /// # Errors
-/// When they do not.
+/// Fails if they do not fit.
 pub fn memory_of_sorts(jobs: u32, each_bytes: u64) -> Result<(), EngineError> {
     let needed_bytes = u64::from(jobs).saturating_mul(each_bytes);
     match available_bytes() {
@@ -78,7 +78,7 @@ pub fn memory_of_sorts(jobs: u32, each_bytes: u64) -> Result<(), EngineError> {
     }
 }
 
-/// `MemAvailable` of `/proc/meminfo`: what can be taken without swapping.
+/// `MemAvailable` of `/proc/meminfo`: memory that can be allocated without swapping.
 pub fn available_bytes() -> Option<u64> {
     let table = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -106,7 +106,7 @@ mod tests {
         let error = memory(std::slice::from_ref(&large)).unwrap_err();
         assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_0000, .. }), "{error}");
         assert!(memory(std::slice::from_ref(&small)).is_ok());
-        // Together they need both, and the larger one is named.
+        // Concurrent tests need the sum of both; the error names the larger one.
         let error = memory(&[small, large]).unwrap_err();
         assert!(matches!(error, EngineError::NoMemory { needed_bytes: 0x1000_0000_1000, jobs: 256, .. }), "{error}");
         let error = memory_of_sorts(4, 1 << 50).unwrap_err();

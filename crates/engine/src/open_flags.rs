@@ -1,9 +1,9 @@
-//! The flags with which a file is opened so that its writes are durable.
+//! Open flags that make writes durable.
 
 use rustix::fs::OFlags;
 use workload::OpenFlag;
 
-/// The kernel's flags for `flag`; none for `None`.
+/// The kernel's open flags for `flag`; empty for `None`.
 ///
 /// `OFlags::DSYNC` is not used: rustix 1.1.6 defines it as `O_SYNC` on its `linux_raw` backend
 /// (`src/backend/linux_raw/fs/types.rs`), and `O_RSYNC` likewise. On ext4, `O_SYNC` commits a
@@ -46,7 +46,7 @@ mod tests {
         }
     }
 
-    /// What else crosses rustix here, against the C library's numbers.
+    /// Other flags that are passed through rustix, compared with the C library's values.
     #[test]
     fn other_constants_are_the_kernel_s() {
         let open = [

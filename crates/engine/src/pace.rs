@@ -1,4 +1,4 @@
-//! A fixed offered load: when each operation is due.
+//! A fixed offered load: the time at which each operation is due.
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use workload::access::Gaps;
 
 use crate::clock::Clock;
 
-/// Waiting ends in a spin of this length, because a sleep ends late by the timer's slack and the scheduler's wake-up.
+/// The end of each wait is a spin of this length, because a sleep ends late by the timer slack and
+/// the scheduler's wake-up latency.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// The moments, in ticks, at which a job's operations are due.
+/// The times, in ticks, at which a job's operations are due.
 #[derive(Debug)]
 pub struct Pace {
     clock: Clock,
@@ -25,17 +26,18 @@ impl Pace {
         Pace { clock, gaps, ticks_per_s, due: start as f64 }
     }
 
-    /// When the next operation is due.
+    /// The time at which the next operation is due.
     pub fn due(&self) -> u64 {
         self.due as u64
     }
 
-    /// The operation that was due has been issued: on to the next.
+    /// Moves on to the next operation.
     pub fn advance(&mut self) {
         self.due += self.gaps.next_s() * self.ticks_per_s;
     }
 
-    /// Waits until the next operation is due, or `deadline`, whichever comes first. Returns at once when it is overdue.
+    /// Waits until the next operation is due or until `deadline`, whichever comes first. Returns
+    /// immediately if it is overdue.
     pub fn wait(&self, deadline: u64) {
         let until = self.due().min(deadline);
         let spin = self.clock.ticks_of(SPIN);
@@ -45,7 +47,7 @@ impl Pace {
                 return;
             }
             if until - now > spin {
-                // In slices, so that a stop is noticed soon even at one operation a minute.
+                // In slices, so a stop is noticed promptly even at one operation per minute.
                 let sleep = Duration::from_nanos(self.clock.ns(until - now - spin)).min(Duration::from_millis(50));
                 std::thread::sleep(sleep);
                 if sleep == Duration::from_millis(50) {

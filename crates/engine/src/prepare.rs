@@ -1,4 +1,4 @@
-//! Gets a target ready for one test: how large each job's part may be, and what lies on it.
+//! Prepares a target for one test: sizes the jobs' parts and puts them into their initial state.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -14,71 +14,71 @@ use crate::job::Stop;
 use crate::target::{Opened, Target};
 use workload::access::generator;
 
-/// Test files are written through in pieces of this size: large enough to go at the drive's speed.
+/// Test files are written in chunks of this size, which is large enough for the drive's full
+/// throughput.
 const PIECE_BYTES: usize = 1 << 20;
-/// A run never asks for less than this in a directory: below it there is nothing to measure.
+/// The smallest total size in a directory: below it there is nothing to measure.
 const TOTAL_BYTES_MIN: u64 = 1 << 20;
 
-/// One part of the target, for one job or one file of a step program.
+/// A requested part of the target, for one job or one file of a step program.
 #[derive(Debug, Clone)]
 pub struct PartSpec {
-    /// The file's name in a directory.
+    /// File name in a directory.
     pub name: String,
-    /// Bytes asked for, a multiple of `unit_bytes`.
+    /// Requested bytes, a multiple of `unit_bytes`.
     pub size_bytes: u64,
-    /// The part stays a multiple of this when it must be made smaller.
+    /// A smaller part is still a multiple of this.
     pub unit_bytes: u64,
-    /// What must lie on it.
+    /// The required initial state.
     pub layout: Layout,
-    /// Whether the page cache is bypassed.
+    /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// Whether cached pages are dropped when it is ready.
+    /// Drop cached pages after preparation.
     pub invalidate: bool,
-    /// From where on it is written through although it was there before, if it is.
+    /// If set, existing content is overwritten once from this offset on.
     pub precondition: Option<u64>,
-    /// What it is filled with.
     pub content: Content,
 }
 
-/// A part that is ready.
+/// A prepared part.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// The file's name in a directory.
+    /// File name in a directory.
     pub name: String,
-    /// Where it begins within the file or device.
+    /// Offset within the file or device.
     pub start: u64,
-    /// Its size, which may be less than asked for.
+    /// Can be less than requested.
     pub size_bytes: u64,
-    /// Whether `O_DIRECT` works on it; `false` also when nobody asked.
+    /// Direct I/O was requested and works on it.
     pub direct: bool,
-    /// Multiple of which direct offsets and lengths must be.
+    /// Required alignment of direct offsets and lengths.
     pub alignment_bytes: u64,
 }
 
-/// How a test's parts are made ready.
+/// The parameters of a preparation.
 #[derive(Debug, Clone, Copy)]
 pub struct Preparation<'a> {
-    /// Writing test files through ends after this time; the parts are then as large as what was written.
+    /// Time limit for writing test files. After it, parts are as large as what has been written.
     pub time_max: Option<Duration>,
-    /// Decides the contents.
+    /// Seed of the contents.
     pub seed: u64,
-    /// Asked after each piece.
+    /// Checked after each chunk.
     pub stop: &'a Stop,
 }
 
-/// Parts that are ready, and what about them differs from what was asked.
+/// Prepared parts.
 #[derive(Debug)]
 pub struct Prepared {
     /// In the order of the specifications.
     pub parts: Vec<Part>,
-    /// One sentence each.
+    /// Deviations from what was requested, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Makes every part ready.
+/// Prepares every part.
 ///
 /// # Errors
-/// Without space, without permission, or when writing fails.
+/// Fails without space or permission, or if writing fails.
 pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>) -> Result<Prepared, EngineError> {
     let mut notes = Vec::new();
     let sizes = sizes(target, specs, &mut notes)?;
@@ -127,7 +127,7 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
                         }
                     }
                 }
-                // The file's own name must be durable, or the first fsync pays for the directory.
+                // The directory entry must be durable, or the first fsync pays for it.
                 fsync(scratch.directory()).map_err(failed("sync"))?;
                 if spec.invalidate {
                     let _ = fadvise(&file, 0, None, Advice::DontNeed);
@@ -135,7 +135,7 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
             }
         }
         if spec.direct && !part.direct && target.kind() != TargetKind::Null {
-            notes.push("this filesystem has no O_DIRECT; measured through the page cache instead".to_owned());
+            notes.push("this filesystem does not support O_DIRECT; measured through the page cache instead".to_owned());
         }
         if preparation.stop.is_requested() {
             return Err(EngineError::Interrupted);
@@ -150,7 +150,7 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
         }
         if part.size_bytes < size_bytes {
             notes.push(format!(
-                "worked on {} MiB instead of {} MiB, which is what could be written through in the time for preparation",
+                "used {} MiB instead of {} MiB, which is what could be written in the time for preparation",
                 part.size_bytes >> 20,
                 size_bytes >> 20
             ));
@@ -161,10 +161,10 @@ pub fn prepare(target: &Target, specs: &[PartSpec], preparation: Preparation<'_>
     Ok(Prepared { parts, notes })
 }
 
-/// Opens a part's file, with `O_DIRECT` if asked and if the filesystem has it.
+/// Opens a part's file, with `O_DIRECT` if it is requested and supported by the filesystem.
 ///
 /// # Errors
-/// When it cannot be opened.
+/// As the kernel reports them.
 pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Result<(OwnedFd, bool), Errno> {
     let open = |flags: OFlags| match target.opened() {
         Opened::Null => Err(Errno::NOENT),
@@ -184,7 +184,7 @@ pub fn open_part(target: &Target, name: &str, direct: bool, flags: OFlags) -> Re
     open(flags).map(|file| (file, false))
 }
 
-/// How large each part may be: as asked, or all of them smaller by the same factor.
+/// The size of each part: as requested, or all reduced by the same factor.
 fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result<Vec<u64>, EngineError> {
     let asked: u64 = specs.iter().map(|spec| spec.size_bytes).sum();
     let least: u64 = specs.iter().map(|spec| spec.unit_bytes).sum();
@@ -199,7 +199,8 @@ fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result
             *budget_bytes
         }
         Opened::Existing(existing) => {
-            // Parts begin on multiples of their unit: in the worst case each loses one unit to that.
+            // Parts start on multiples of their unit, which in the worst case costs each of them
+            // one unit.
             let room = existing.size_bytes.saturating_sub(if specs.len() > 1 { least } else { 0 });
             if room < least {
                 return Err(EngineError::TooSmall {
@@ -215,13 +216,13 @@ fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result
         return Ok(specs.iter().map(|spec| spec.size_bytes).collect());
     }
     notes.push(format!(
-        "worked on {} MiB instead of {} MiB: {}",
+        "used {} MiB instead of {} MiB: {}",
         room >> 20,
         asked >> 20,
         if target.kind() == TargetKind::Directory {
-            "flushmark takes at most half of what is free"
+            "flushmark uses at most half of the free space"
         } else {
-            "there is no more"
+            "the target is smaller"
         }
     ));
     let share = |spec: &PartSpec| {
@@ -231,7 +232,7 @@ fn sizes(target: &Target, specs: &[PartSpec], notes: &mut Vec<String>) -> Result
     Ok(specs.iter().map(share).collect())
 }
 
-/// Writes a file through, so that no allocation or conversion of unwritten extents hides in a later sync.
+/// Writes a file once, so no later sync includes allocation or conversion of unwritten extents.
 struct Filler<'a> {
     preparation: Preparation<'a>,
     content: Content,
@@ -239,7 +240,7 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// Writes a range of an existing file or device through and makes it durable.
+    /// Overwrites a range of an existing file or device and makes it durable.
     fn overwrite(&self, file: &OwnedFd, start: u64, bytes: u64) -> Result<(), Errno> {
         let mut draws = generator(self.preparation.seed, 0);
         let mut buffers = Buffers::new(4, PIECE_BYTES, self.content, &mut draws).map_err(|_| Errno::NOMEM)?;
@@ -254,7 +255,7 @@ impl Filler<'_> {
         fsync(file)
     }
 
-    /// Writes what is missing up to `size_bytes` and makes it durable; returns the bytes that are there.
+    /// Extends the file to `size_bytes` and makes it durable; returns the resulting size.
     fn fill(&self, file: &OwnedFd, size_bytes: u64) -> Result<u64, Errno> {
         let there = rustix::fs::fstat(file)?.st_size as u64;
         if there >= size_bytes {
@@ -268,7 +269,7 @@ impl Filler<'_> {
             if self.preparation.stop.is_requested() || self.time_left.is_some_and(|left| begun.elapsed() >= left) {
                 break;
             }
-            // The file ends on a whole piece: direct I/O would refuse an odd rest.
+            // The file ends on a whole chunk, because direct I/O would reject an odd remainder.
             let moved = pwrite(file.as_fd(), &*buffers.next_stamped(written), written)?;
             if moved != PIECE_BYTES {
                 return Err(Errno::NOSPC);

@@ -1,54 +1,54 @@
-//! The seam to asynchronous storage: many operations in flight.
+//! The interface to asynchronous storage: many operations in flight.
 
 use std::time::Duration;
 
 use rustix::io::Errno;
 
-/// What a slot is asked to do.
+/// The operation of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Read one block.
     Read,
-    /// Write one block (and whatever the queue was told to link behind each write).
+    /// Write one block, and perform the linked sync if the queue has one.
     Write,
-    /// Make completed writes durable, by the call that the queue was set up with.
+    /// Make completed writes durable, by the call selected at setup.
     Sync,
 }
 
-/// What has finished.
+/// A completed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// Whose operation it was.
+    /// The slot of the operation.
     pub slot: u32,
-    /// Whether this is the sync that was linked behind the slot's write, and not the write itself.
+    /// This is the sync linked to the slot's write, not the write itself.
     pub linked_sync: bool,
-    /// Bytes moved (0 for a sync), or the error.
+    /// Bytes transferred (0 for a sync), or the error.
     pub moved: Result<usize, Errno>,
 }
 
-/// Storage that takes operations and answers later. Each slot has one block of memory and at most one operation in flight.
+/// Storage that accepts operations and completes them later. Each slot has one block of memory and
+/// at most one operation in flight.
 pub trait Queue {
-    /// Prepares a slot's operation on at most the slot's own number of bytes; the kernel does not see it yet.
+    /// Prepares a slot's operation, of at most the slot's size. The kernel does not see it yet.
     fn push(&mut self, slot: u32, operation: Operation, offset: u64, bytes: u32);
 
-    /// Hands over what was prepared, and waits until `least` completions are there or the time is over.
+    /// Submits the prepared operations, and waits for at least `least` completions or the timeout.
     ///
     /// # Errors
-    /// As the kernel reports them. A wait that ran out of time or was interrupted by a signal is no error.
+    /// As the kernel reports them. A timeout or an interruption by a signal is not an error.
     fn submit_and_wait(&mut self, least: u32, timeout: Option<Duration>) -> Result<(), Errno>;
 
-    /// The next completion that is there, if any.
+    /// The next available completion.
     fn next_completion(&mut self) -> Option<Completion>;
 }
 
-/// `null:` at depth: every operation is complete as soon as it is handed over.
+/// `null:` at depth: every operation completes on submission.
 #[derive(Debug)]
 pub struct NullQueue {
     taken: Vec<(u32, u32)>,
 }
 
 impl NullQueue {
-    /// For as many slots as `depth`.
     pub fn new(depth: u32) -> NullQueue {
         NullQueue { taken: Vec::with_capacity(depth as usize) }
     }

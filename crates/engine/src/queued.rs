@@ -1,11 +1,11 @@
-//! The loop for depth: many operations in flight from one thread.
+//! The loop for depths above 1: many operations in flight from one thread.
 //!
-//! One system call hands over what was refilled and waits; then the clock is read once, what has
-//! finished is counted, and each freed slot is refilled. A slot's next operation begins at the
-//! moment at which its last one was seen to end, so no slot waits without a running clock, and
-//! operations per second times mean latency is the depth (Little's law). The loop is compiled once
-//! for each order of blocks and direction, with and without the parts that only some workloads
-//! have (offered load, sync calls, layouts that are used up).
+//! One system call submits the refilled slots and waits. Then the clock is read once, the completed
+//! operations are counted, and each free slot is refilled. A slot's next operation starts at the
+//! time at which the previous one was seen to end. No slot is ever idle off the clock, so
+//! throughput times mean latency equals the depth (Little's law). The loop is compiled once per
+//! block order and direction, with and without the features that only some workloads need (offered
+//! load, sync calls, layouts that are used up).
 
 use std::time::Duration;
 
@@ -22,37 +22,33 @@ use crate::readback::{self, Written};
 use workload::access::{Access, Direction, Loop, Operations};
 use workload::{Bounds, Commits, SyncCall, SyncTiming, Workload};
 
-/// A wait looks up this often, so that a stop is noticed on a device that does not answer.
-const LOOK_UP: Duration = Duration::from_millis(200);
+/// Maximum length of a wait, so a stop is noticed on a device that does not respond.
+const WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// One phase (warm-up or measurement) of a job at depth.
 pub struct Queued<'a, Q, D> {
-    /// Where the operations go.
     pub queue: &'a mut Q,
-    /// The same storage for calls that are made while nothing is in flight: syncs and renewals.
+    /// The same storage, for blocking calls while nothing is in flight: syncs and renewals.
     pub disk: &'a mut D,
-    /// Slots, one block of memory each.
+    /// Number of slots, with one block of memory each.
     pub depth: u32,
-    /// Reads ticks.
     pub clock: Clock,
-    /// What to do.
     pub operations: Operations<'a>,
-    /// When to stop.
+    /// The end of the phase.
     pub bounds: Bounds,
-    /// How many completions a wait is for.
+    /// Selects the number of completions per wait.
     pub batching: &'a mut Batching,
-    /// Memory to write from and read into.
     pub buffers: &'a mut Buffers,
-    /// Where latencies are counted.
+    /// Receives the latencies.
     pub tally: &'a Tally,
-    /// Asked after each batch.
+    /// Checked after each batch.
     pub stop: &'a Stop,
-    /// Notes what was written, where it is read back afterwards.
+    /// Tracks written blocks, if they are read back afterwards.
     pub written: Option<&'a mut Written>,
 }
 
 impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
-    /// Runs until the bounds, a stop, or an error; nothing is in flight afterwards.
+    /// Runs until the bounds, a stop, or an error. Nothing is in flight afterwards.
     pub fn run(self) -> JobEnd {
         let operations = self.operations;
         let workload = operations.workload();
@@ -67,7 +63,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
     }
 }
 
-/// The loop with the parts that only some workloads need, or, where it is `PLAIN`, without them.
+/// The loop; `PLAIN` omits the features that only some workloads need.
 struct Specialised<T, const PLAIN: bool>(T);
 
 impl<Q: Queue, T: Disk, const PLAIN: bool> Loop for Specialised<Queued<'_, Q, T>, PLAIN> {
@@ -107,7 +103,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         loop {
             let stopping = self.bounds.reached(now, end.reads + end.writes) || self.stop.is_requested();
             let mut room = if stopping { 0 } else { self.bounds.room(started) };
-            // A sync is due after the last write, too.
+            // A sync is also due after the last write.
             while (room > 0 && (PLAIN || !group.is_full())) || (!PLAIN && group.queues_sync()) {
                 if !PLAIN && group.queues_sync() {
                     let Some(slot) = flight.free.pop() else { break };
@@ -124,7 +120,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 let Some(slot) = flight.free.pop() else { break };
                 let reads = direction.next_reads();
                 let (offset, bytes) = match &mut sizes {
-                    None if verify => (flight.next_apart(&mut access), usual_bytes),
+                    None if verify => (flight.next_idle_block(&mut access), usual_bytes),
                     None => (access.next(), usual_bytes),
                     Some(sizes) => {
                         let bytes = sizes.next(reads);
@@ -154,7 +150,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
                 group.note_begin(now);
             }
             if !PLAIN && undrained && group.needs_sync() {
-                // What is in flight goes out first; the sync does not wait for it.
+                // Submit prepared operations first, because the sync does not wait for them.
                 self.submit(0, None)?;
                 now = self.sync(&mut group, now, end)?;
                 continue;
@@ -173,7 +169,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
             }
             let until_due =
                 if PLAIN || stopping { None } else { pace.as_ref().map(|pace| pace.due().saturating_sub(now)) };
-            let timeout = until_due.map(|ticks| Duration::from_nanos(clock.ns(ticks)).min(LOOK_UP));
+            let timeout = until_due.map(|ticks| Duration::from_nanos(clock.ns(ticks)).min(WAIT_MAX));
             let least = if PLAIN { self.batching.size().min(flight.count) } else { 1 };
             self.submit(least, timeout)?;
             now = clock.ticks();
@@ -209,7 +205,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
             flight.free.push(completion.slot);
             flight.count -= 1;
             if completion.moved == Err(Errno::CANCELED) {
-                // The write before it failed, and said so itself.
+                // The write before it failed and reported that itself.
                 return Ok(());
             }
             completion.moved.map_err(|errno| Failure::Errno { operation: "fsync", offset: None, errno })?;
@@ -234,7 +230,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         let reads = slot.reads;
         let (offset, bytes) = (slot.offset, slot.bytes);
         slot.written = now;
-        slot.waits = false;
+        slot.in_flight = false;
         if !self.linked() || reads {
             flight.free.push(completion.slot);
             flight.count -= 1;
@@ -256,7 +252,8 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         Ok(())
     }
 
-    /// Nothing is in flight, and the group of writes is full: makes them durable, renews a layout that is used up, or both. Returns the time.
+    /// Called with nothing in flight and a full group of writes: makes them durable, renews a
+    /// layout that is used up, or both. Returns the time.
     fn close(&mut self, group: &mut Group, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
         let clock = self.clock;
         let mut done = now;
@@ -276,7 +273,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         Ok(done)
     }
 
-    /// Syncs what has completed. Returns the time.
+    /// Syncs the completed writes. Returns the time.
     fn sync(&mut self, group: &mut Group, now: u64, end: &mut JobEnd) -> Result<u64, Failure> {
         let Some(call) = self.operations.workload().sync.call() else { return Ok(now) };
         let clock = self.clock;
@@ -289,15 +286,15 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
         Ok(done)
     }
 
-    /// Whether a sync is linked to each write.
+    /// Returns `true` if a sync is linked to each write.
     const fn linked(&self) -> bool {
         self.operations.workload().sync.linked_call().is_some()
     }
 
-    /// Waits for what is still in flight after a failure, so that its memory can be given back.
+    /// After a failure, waits for the operations in flight, so their memory can be released.
     fn drain(&mut self, flight: &mut Flight) {
         loop {
-            // First what has been handed over already: a queue may hold answers that no further wait would bring.
+            // Collect available completions first: no further wait would return them.
             while let Some(completion) = self.queue.next_completion() {
                 let last = completion.linked_sync || !self.linked() || flight.slots[completion.slot as usize].reads;
                 flight.count -= u32::from(last);
@@ -309,7 +306,7 @@ impl<Q: Queue, T: Disk> Queued<'_, Q, T> {
     }
 }
 
-/// One slot's operation.
+/// The state of one slot.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     begun: u64,
@@ -318,11 +315,11 @@ struct Slot {
     bytes: u32,
     reads: bool,
     syncs: bool,
-    /// Whether it is in flight.
-    waits: bool,
+    /// An operation is in flight.
+    in_flight: bool,
 }
 
-/// What is in flight.
+/// The operations in flight.
 #[derive(Debug)]
 struct Flight {
     slots: Vec<Slot>,
@@ -337,15 +334,16 @@ impl Flight {
 
     #[inline]
     fn begin(&mut self, slot: u32, reads: bool, offset: u64, bytes: u32, begun: u64) {
-        self.slots[slot as usize] = Slot { begun, written: 0, offset, bytes, reads, syncs: false, waits: true };
+        self.slots[slot as usize] = Slot { begun, written: 0, offset, bytes, reads, syncs: false, in_flight: true };
         self.count += 1;
     }
 
-    /// The next block that no operation in flight touches: of two writes to one block at the same time, either may be the last. Where all blocks are in flight, any.
-    fn next_apart(&self, access: &mut impl Access) -> u64 {
+    /// The next block that no operation in flight is accessing: of two concurrent writes to a
+    /// block, either can be the last. If all blocks are in flight, any block.
+    fn next_idle_block(&self, access: &mut impl Access) -> u64 {
         let mut offset = access.next();
         for _ in 0..8 * self.slots.len() {
-            if !self.slots.iter().any(|slot| slot.waits && slot.offset == offset) {
+            if !self.slots.iter().any(|slot| slot.in_flight && slot.offset == offset) {
                 break;
             }
             offset = access.next();
@@ -353,17 +351,17 @@ impl Flight {
         offset
     }
 
-    /// A sync in flight; `written` is when the commit began that it ends.
+    /// Starts a sync. `commit_begun` is the start of the commit that it completes.
     fn begin_sync(&mut self, slot: u32, begun: u64, commit_begun: u64) {
         let (offset, bytes) = (0, 0);
         self.slots[slot as usize] =
-            Slot { begun, written: commit_begun, offset, bytes, reads: false, syncs: true, waits: false };
+            Slot { begun, written: commit_begun, offset, bytes, reads: false, syncs: true, in_flight: false };
         self.count += 1;
     }
 }
 
-/// The writes between two moments at which nothing may be in flight: before a sync, which covers only what has completed, and before a
-/// layout is renewed.
+/// The writes between two points at which nothing may be in flight: before a sync, which covers
+/// only completed writes, and before a layout is renewed.
 #[derive(Debug)]
 struct Group {
     sync_every: Option<u32>,
@@ -407,7 +405,7 @@ impl Group {
         self.sync_every.is_some_and(|every| self.unsynced >= every)
     }
 
-    /// Whether a sync is due that goes among the operations in flight.
+    /// Returns `true` if a sync is due that is queued among the operations in flight.
     fn queues_sync(&self) -> bool {
         self.queued && self.needs_sync()
     }
@@ -468,7 +466,9 @@ mod tests {
         (job.run(), tally)
     }
 
-    /// Answers all at each wait, the last request first, and forgets what was not taken by then, as libaio's buffer of events does; checks that no more is in flight than the depth, and fails one request.
+    /// Completes all operations on each wait, the last request first, and drops completions that
+    /// are not collected by the next wait, like libaio's event buffer. Checks that the depth is
+    /// never exceeded, and fails one request.
     #[derive(Default)]
     struct Checking {
         in_flight: Vec<(u32, Operation)>,

@@ -1,4 +1,5 @@
-//! Reading back what a job wrote: each write carries a checksum, and after the measurement each block that was written is read and checked.
+//! Read-back verification: each write carries a checksum, and every written block is read and
+//! checked after the measurement.
 
 use workload::access::Region;
 
@@ -6,10 +7,10 @@ use crate::buffers::STAMP;
 use crate::disk::Disk;
 use crate::job::{Failure, Stop};
 
-/// Where a block's checksum stands: behind its stamp. The smallest block has room for both.
+/// Position of a block's checksum: after its stamp. The smallest block has room for both.
 const CHECKSUM: std::ops::Range<usize> = STAMP..STAMP + 4;
 
-/// Puts a checksum (CRC-32C) into a block that was stamped.
+/// Adds a checksum (CRC-32C) to a stamped block.
 pub fn seal(block: &mut [u8]) {
     let checksum = checksum(block);
     block[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
@@ -19,38 +20,37 @@ fn checksum(block: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&block[..CHECKSUM.start]), &block[CHECKSUM.end..])
 }
 
-/// What is wrong with a block that was read back from where it was written.
-fn flaw(block: &[u8], offset: u64) -> Option<&'static str> {
+/// Checks a block that was read back from `offset`; returns a description of the mismatch.
+fn mismatch(block: &[u8], offset: u64) -> Option<&'static str> {
     if block[CHECKSUM] != checksum(block).to_le_bytes() {
-        return Some("its checksum does not match its content");
+        return Some("checksum mismatch");
     }
-    (block[8..STAMP] != offset.to_le_bytes()).then_some("it was written to another place")
+    (block[8..STAMP] != offset.to_le_bytes()).then_some("misdirected write, its stamp names another offset")
 }
 
-/// Which blocks of a region were written.
+/// The set of blocks of a region that were written.
 #[derive(Debug)]
 pub struct Written {
     region: Region,
-    /// One bit each.
+    /// One bit per block.
     blocks: Vec<u64>,
 }
 
 impl Written {
-    /// None yet.
     pub fn new(region: Region) -> Written {
         Written { region, blocks: vec![0; region.blocks.div_ceil(64) as usize] }
     }
 
-    /// Notes a block.
+    /// Adds a block.
     pub fn note(&mut self, offset: u64) {
         let block = (offset - self.region.start) / self.region.block_bytes;
         self.blocks[(block / 64) as usize] |= 1 << (block % 64);
     }
 
-    /// Reads every block that was noted, and returns how many there are.
+    /// Reads back and checks every block of the set; returns their number.
     ///
     /// # Errors
-    /// The first block that cannot be read, or that holds something else than what was written there.
+    /// Fails at the first block that cannot be read or does not match.
     pub fn read_back(&self, disk: &mut impl Disk, memory: &mut [u8], stop: &Stop) -> Result<u64, Failure> {
         let block = &mut memory[..self.region.block_bytes as usize];
         let mut count = 0;
@@ -65,8 +65,8 @@ impl Written {
             let offset = self.region.start + index * self.region.block_bytes;
             let moved = disk.read(block, offset);
             Failure::check("reading back", offset, block.len(), moved)?;
-            if let Some(flaw) = flaw(block, offset) {
-                return Err(Failure::Mismatch { offset, flaw });
+            if let Some(mismatch) = mismatch(block, offset) {
+                return Err(Failure::Mismatch { offset, mismatch });
             }
             count += 1;
         }
@@ -103,10 +103,10 @@ mod tests {
         disk.read(&mut misplaced, 8192).unwrap();
         disk.write(&misplaced, 8192 + 64 * 4096).unwrap();
         let failure = read(&mut disk).unwrap_err().to_string();
-        insta::assert_snapshot!(failure, @"the block at offset 270336 is not what was written there: it was written to another place");
+        insta::assert_snapshot!(failure, @"the block at offset 270336 differs from what was written there: misdirected write, its stamp names another offset");
         misplaced[4000] ^= 1;
         disk.write(&misplaced, 8192).unwrap();
         let failure = read(&mut disk).unwrap_err().to_string();
-        insta::assert_snapshot!(failure, @"the block at offset 8192 is not what was written there: its checksum does not match its content");
+        insta::assert_snapshot!(failure, @"the block at offset 8192 differs from what was written there: checksum mismatch");
     }
 }

@@ -1,8 +1,9 @@
-//! Where a job counts its latencies while another thread looks on.
+//! Counts the latencies of a job while another thread reads them.
 //!
-//! The layout is HdrHistogram's with 3 significant digits (2048 linear buckets, then 1024 to each doubling), so that it turns into a
-//! [`Histogram`] without loss. Recording is a leading-zero count, a shift and an increment of one cell. Each cell is written by one thread
-//! and read by any: relaxed atomic loads and stores compile to plain moves, and the observer never makes the job wait.
+//! The layout is that of HdrHistogram with 3 significant digits (2048 linear buckets, then 1024 per
+//! doubling), so it converts to a [`Histogram`] without loss. Recording is a leading-zero count, a
+//! shift and an increment of one cell. Each cell is written by one thread and read by any: relaxed
+//! atomic loads and stores compile to plain moves, and the observer never delays the job.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,41 +12,43 @@ use measurement::histogram::HIGHEST_NS;
 
 /// Linear buckets at the bottom: twice the resolution of 3 digits, rounded up to a power of two.
 const LINEAR_BITS: u32 = 11;
-/// Buckets of each doubling above.
+/// Buckets per doubling above the linear ones.
 const HALF: usize = 1 << (LINEAR_BITS - 1);
 /// Doublings from the linear part up to an hour in nanoseconds (42 bits).
 const DOUBLINGS: usize = (u64::BITS - HIGHEST_NS.leading_zeros() - LINEAR_BITS) as usize;
-/// Cells of a recorder: 33 Ki, of which a measurement touches a few pages.
+/// Cells of a recorder: 33 Ki, of which a measurement touches only a few pages.
 pub const CELLS: usize = (DOUBLINGS + 2) * HALF;
 
-/// Counts of latencies, written by one thread.
+/// Latency counts, written by a single thread.
 #[derive(Debug)]
 pub struct Recorder {
     cells: Box<[AtomicU64]>,
 }
 
 impl Recorder {
-    /// An empty one. Its pages are not touched, so that they cost no memory until latencies fall into them.
-    #[expect(unsafe_code, reason = "no safe way to ask for zeroed pages of atomics")]
+    /// Creates an empty recorder. Its pages are untouched and use no memory until latencies fall
+    /// into them.
+    #[expect(unsafe_code, reason = "no safe way to allocate zeroed pages of atomics")]
     pub fn new() -> Recorder {
         let cells = Box::new_zeroed_slice(CELLS);
         // SAFETY: an AtomicU64 has the bit validity of a u64, for which all zeros is the value 0.
         Recorder { cells: unsafe { cells.assume_init() } }
     }
 
-    /// Counts one latency. Only the owning thread may call this; another's would lose counts.
+    /// Counts one latency. Must be called only by the owning thread: calls from another thread
+    /// would lose counts.
     #[inline]
     pub fn record(&self, latency_ns: u64) {
         let cell = &self.cells[index_of(latency_ns)];
         cell.store(cell.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// How many latencies it holds.
+    /// The number of latencies recorded.
     pub fn count(&self) -> u64 {
         self.cells.iter().map(|cell| cell.load(Ordering::Relaxed)).sum()
     }
 
-    /// Adds the present counts to `sums`, which has [`CELLS`] entries.
+    /// Adds the current counts to `sums`, which has [`CELLS`] entries.
     pub fn add_to(&self, sums: &mut [u64]) {
         for (sum, cell) in sums.iter_mut().zip(&self.cells) {
             *sum += cell.load(Ordering::Relaxed);
@@ -53,7 +56,7 @@ impl Recorder {
     }
 }
 
-/// The cell in which a latency is counted.
+/// The cell for a latency.
 #[inline]
 fn index_of(latency_ns: u64) -> usize {
     let latency_ns = latency_ns.min(HIGHEST_NS);
@@ -61,25 +64,25 @@ fn index_of(latency_ns: u64) -> usize {
     (doubling as usize) * HALF + (latency_ns >> doubling) as usize
 }
 
-/// The smallest latency that is counted in a cell.
+/// The smallest latency of a cell.
 fn latency_of(index: usize) -> u64 {
     let doubling = (index / HALF).saturating_sub(1);
     ((index - doubling * HALF) as u64) << doubling
 }
 
-/// The histogram of a recorder's cells.
+/// Converts a recorder's cells to a histogram.
 pub fn histogram_of(cells: &[u64]) -> Histogram {
     let mut histogram = Histogram::new();
     counts_of(cells).for_each(|(latency_ns, count)| histogram.record_n(latency_ns, count));
     histogram
 }
 
-/// The cells that are not empty, lowest first: each one's smallest latency and its count.
+/// The non-empty cells, lowest first: the smallest latency and the count of each.
 pub fn counts_of(cells: &[u64]) -> impl Iterator<Item = (u64, u64)> + '_ {
     cells.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(index, &count)| (latency_of(index), count))
 }
 
-/// The latency at or below which a share of the cells' counts lies, or `None` when they are empty.
+/// The latency at or below which this share of the counts lies, or `None` if there are none.
 pub fn quantile_ns(cells: &[u64], quantile: f64) -> Option<u64> {
     let total: u64 = cells.iter().sum();
     let rank = (total as f64 * quantile).ceil().max(1.0) as u64;

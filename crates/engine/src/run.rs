@@ -1,4 +1,4 @@
-//! Runs tests on an opened target, from their preparation to their results.
+//! Runs tests on an opened target, from preparation to results.
 
 mod blocks;
 mod sort;
@@ -16,32 +16,32 @@ use workload::{EngineChoice, Sharing, Test, Work, format_bytes};
 
 use crate::carrier::{Carrier, Refusal};
 use crate::clock::Clock;
-use crate::crew::{Crew, Finished, Meanwhile, Report, Stage, Team, TeamEnd};
+use crate::crew::{Crew, CrewEnd, Report, Stage, SystemUse, Team, TeamEnd};
 use crate::error::EngineError;
 use crate::job::{JobEnd, Stop};
 use crate::limits;
 use crate::prepare::{Part, PartSpec, Preparation, Prepared, prepare};
 use crate::target::Target;
 
-/// A rest is taken in slices, so that a stop is noticed.
+/// Interval at which a stop is checked during a rest.
 const REST_SLICE: Duration = Duration::from_millis(100);
 
-/// How tests are run, apart from what they are.
+/// The parameters of a run that are not part of the tests.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// An interface that goes before the tests' own choice.
+    /// The interface to use instead of the tests' choice.
     pub engine: Option<EngineChoice>,
-    /// Writing test files through ends after this time; the test then works on what is there.
+    /// Time limit for writing test files. After it, the test uses what has been written.
     pub prepare_time_max: Option<Duration>,
-    /// Below which procfs and sysfs are read.
+    /// The root of procfs and sysfs.
     pub root: SystemRoot,
 }
 
-/// Runs a test, or several at the same time; an outcome for each, in their order. `observe` is called
-/// about ten times a second.
+/// Runs one test, or several at the same time, and returns their outcomes in order. `observe` is
+/// called about ten times a second.
 ///
 /// # Errors
-/// When nothing could be measured at all: no space, no memory, no permission.
+/// Fails if nothing could be measured: no space, no memory, no permission.
 pub fn run(
     tests: &[Test],
     target: &Target,
@@ -57,7 +57,7 @@ pub fn run(
     }
 }
 
-/// Why a test gave no result.
+/// The reason why a test has no result.
 enum NotRun {
     Skip(String),
     Error(EngineError),
@@ -74,22 +74,22 @@ impl From<Refusal> for NotRun {
         match refusal {
             Refusal::Skip(because) => NotRun::Skip(because),
             Refusal::Missing { engine, errno } => {
-                EngineError::Interface { engine, errno, advice: "leave --engine out to let flushmark choose" }.into()
+                EngineError::Interface { engine, errno, advice: "omit --engine to let flushmark choose" }.into()
             }
         }
     }
 }
 
-/// Takes the files that the specs ask for, in their order.
+/// Continues with the prepared files, in the order of the specs.
 type GetReady<'a> = Box<dyn FnOnce(&[&Part]) -> Result<Ready<'a>, NotRun> + 'a>;
 
-/// A test before its files are prepared.
-struct Asked<'a> {
+/// A test whose files have not been prepared.
+struct Planned<'a> {
     specs: Vec<PartSpec>,
     ready: GetReady<'a>,
 }
 
-/// Takes one job through its stage.
+/// Runs one job through its stage.
 type JobWork<'a> = Box<dyn Fn(u32, Stage<'_>) -> Report + Sync + 'a>;
 
 /// A test that is ready to run.
@@ -99,13 +99,13 @@ struct Ready<'a> {
     described: Described<'a>,
 }
 
-/// A test as its result will describe it.
+/// The description of a test in its result.
 struct Described<'a> {
     test: &'a Test,
     record: WorkloadRecord,
     carrier: Carrier,
     note: Option<String>,
-    /// Each write is durable by itself.
+    /// Each write is a commit.
     writes_are_commits: bool,
 }
 
@@ -116,7 +116,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs tests at the same time; most often there is one.
+    /// Runs tests at the same time; usually a single one.
     fn tests(&self, tests: &[Test], observe: &mut dyn FnMut(&Progress)) -> Result<Vec<TestResult>, NotRun> {
         if tests.len() > 1 {
             Test::together(tests).map_err(NotRun::Skip)?;
@@ -124,7 +124,7 @@ impl Run<'_> {
         limits::open_files(tests)?;
         limits::memory(tests)?;
         let mut asked = Vec::new();
-        // A file that several jobs share has the first number.
+        // Number 0 is reserved for a file shared by several jobs.
         let mut files = usize::from(tests.len() > 1);
         for test in tests {
             let one = match &test.work {
@@ -138,7 +138,7 @@ impl Run<'_> {
             files += one.specs.len();
             asked.push(one);
         }
-        let specs = united(asked.iter().flat_map(|one| &one.specs));
+        let specs = merged_specs(asked.iter().flat_map(|one| &one.specs));
         self.target.make_room(&specs);
         let seed = tests.first().map_or(0, |test| test.work.seed());
         let preparation = Preparation { time_max: self.options.prepare_time_max, seed, stop: self.stop };
@@ -152,13 +152,12 @@ impl Run<'_> {
         self.rest(tests.iter().map(|test| test.work.rest()).max().unwrap_or_default())?;
 
         let crew = self.crew(ready.iter().map(|one| one.team).collect());
-        let Finished { teams, meanwhile } =
-            crew.measure(observe, &|team, job, stage| (ready[team].work)(job, stage))?;
+        let CrewEnd { teams, system } = crew.measure(observe, &|team, job, stage| (ready[team].work)(job, stage))?;
         for spec in specs.iter().filter(|spec| spec.layout.needs_new_file()) {
             // The next test could not use it.
             self.target.remove_file(&spec.name);
         }
-        let of_test = |(one, team): (Ready<'_>, TeamEnd)| self.result(one.described, team, &meanwhile, &notes);
+        let of_test = |(one, team): (Ready<'_>, TeamEnd)| self.result(one.described, team, &system, &notes);
         Ok(ready.into_iter().zip(teams).map(of_test).collect())
     }
 
@@ -167,7 +166,7 @@ impl Run<'_> {
         Crew { teams, clock, devices, root: &self.options.root, stop: self.stop }
     }
 
-    /// Leaves the target alone, so that its caches empty.
+    /// Leaves the target idle, so its caches can drain.
     fn rest(&self, time: Duration) -> Result<(), EngineError> {
         let begun = Instant::now();
         while begun.elapsed() < time {
@@ -188,14 +187,14 @@ impl Run<'_> {
 
     fn misaligned(&self, bytes: u64, alignment_bytes: u64) -> String {
         format!(
-            "{} is no multiple of the logical block size of {}, {}, as direct I/O needs it",
+            "{} is not a multiple of the logical block size of {}, {}, as direct I/O requires",
             format_bytes(bytes),
             self.target.given(),
             format_bytes(alignment_bytes)
         )
     }
 
-    fn result(&self, described: Described<'_>, team: TeamEnd, meanwhile: &Meanwhile, notes: &[String]) -> TestResult {
+    fn result(&self, described: Described<'_>, team: TeamEnd, system: &SystemUse, notes: &[String]) -> TestResult {
         let Described { test, record, carrier, note, writes_are_commits } = described;
         let TeamEnd { elapsed_s, ends, notes: of_jobs, watch } = team;
         let mut notes: Vec<String> = notes.iter().cloned().chain(note).chain(of_jobs).collect();
@@ -215,11 +214,11 @@ impl Run<'_> {
             device: None,
         };
         let written_bytes = total(|end| end.written_bytes);
-        // Beside other tests nobody can tell whose requests a device counted.
-        let counters = meanwhile.counters.as_ref().filter(|_| record.beside.is_empty());
+        // With concurrent tests, a device's requests cannot be attributed.
+        let counters = system.counters.as_ref().filter(|_| record.beside.is_empty());
         if !record.beside.is_empty() {
             let others = record.beside.join(", ");
-            notes.push(format!("ran at the same time as {others}; the processor time is that of all of them"));
+            notes.push(format!("ran at the same time as {others}; the CPU time includes all of them"));
         }
         let device = |counters| DeviceProof::new(&device_counts(counters), proof.commits, written_bytes);
         let proof = Proof { device: counters.map(device), ..proof };
@@ -233,7 +232,7 @@ impl Run<'_> {
             histograms,
             series,
             proof,
-            cpu: meanwhile.cpu,
+            cpu: system.cpu,
             ended,
             notes,
         };
@@ -245,12 +244,12 @@ impl Run<'_> {
     }
 }
 
-/// Each file once, as large as the test that needs most of it.
-fn united<'a>(specs: impl Iterator<Item = &'a PartSpec>) -> Vec<PartSpec> {
-    let mut united: Vec<PartSpec> = Vec::new();
+/// Merges specs of the same file: each file once, at the largest size required.
+fn merged_specs<'a>(specs: impl Iterator<Item = &'a PartSpec>) -> Vec<PartSpec> {
+    let mut merged_specs: Vec<PartSpec> = Vec::new();
     for spec in specs {
-        match united.iter_mut().find(|known| known.name == spec.name) {
-            None => united.push(spec.clone()),
+        match merged_specs.iter_mut().find(|known| known.name == spec.name) {
+            None => merged_specs.push(spec.clone()),
             Some(known) => {
                 known.size_bytes = known.size_bytes.max(spec.size_bytes);
                 known.unit_bytes = known.unit_bytes.max(spec.unit_bytes);
@@ -260,7 +259,7 @@ fn united<'a>(specs: impl Iterator<Item = &'a PartSpec>) -> Vec<PartSpec> {
             }
         }
     }
-    united
+    merged_specs
 }
 
 fn device_counts(counters: &Counters) -> DeviceCounts {

@@ -1,8 +1,9 @@
-//! The test files of one run, in a directory of its own.
+//! The test files of one run, in a separate directory.
 //!
-//! `.flushmark-PID-RANDOM` is made within the target directory, holds nothing but files of this run, and is gone afterwards: removed by the
-//! run, or by its [`Janitor`] when the run was killed, or, when machine and janitor went down together, by the next run. A lock on the
-//! target directory keeps two runs from measuring each other.
+//! `.flushmark-PID-RANDOM` is created in the target directory, contains only files of this run, and
+//! is always removed: by the run; by its [`Janitor`] if the run was killed; or by the next run if
+//! machine and janitor went down together. A lock on the target directory prevents two runs from
+//! disturbing each other.
 
 use std::ffi::CString;
 use std::fmt::Write as _;
@@ -15,79 +16,80 @@ use rustix::io::Errno;
 use crate::error::EngineError;
 use crate::janitor::Janitor;
 
-/// What every run's directory begins with.
+/// The prefix of every run's directory.
 const PREFIX: &str = ".flushmark-";
-/// Only the user who runs it may look into it.
+/// Accessible only to the user who runs flushmark.
 const PRIVATE: Mode = Mode::RWXU;
 
-/// A run's directory.
+/// The directory of a run.
 #[derive(Debug)]
 pub struct Scratch {
-    /// Dropped first: it then finds the directory gone.
+    /// Dropped first: by then the directory has been removed.
     janitor: Option<Janitor>,
     directory: OwnedFd,
     name: CString,
     /// Holds the lock.
     parent: OwnedFd,
     parent_path: PathBuf,
-    /// Directories of runs that went down with their machine, removed at the start.
-    left_over: u32,
+    /// Number of directories removed at the start, left by runs that went down with their machine.
+    leftovers: u32,
 }
 
 impl Scratch {
-    /// Makes the run's directory within `path`.
+    /// Creates the run's directory in `path`.
     ///
     /// # Errors
-    /// Without permission, on a read-only filesystem, or when another run works there.
+    /// Fails without permission, on a read-only filesystem, or if another run is using `path`.
     pub fn create(path: &Path) -> Result<Scratch, EngineError> {
         let call = |action| move |errno| EngineError::Call { action, path: path.to_owned(), errno };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| EngineError::opening(path, errno))?;
-        // Some network filesystems have no locks; then nothing guards against a second run, which harms no data.
+        // Some network filesystems do not support locks. Nothing then prevents a second run, but no
+        // data is at risk.
         if flock(&parent, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(EngineError::AnotherRun { path: path.to_owned() });
         }
-        let left_over = remove_left_overs(&parent);
-        let name = fresh_name();
+        let leftovers = remove_left_overs(&parent);
+        let name = unique_name();
         mkdirat(&parent, &name, PRIVATE).map_err(|errno| match errno {
             Errno::ACCESS | Errno::PERM => EngineError::Permission {
                 action: "write to",
                 path: path.to_owned(),
-                advice: "name a directory of your own",
+                advice: "use a directory that you own",
             },
             Errno::ROFS => EngineError::ReadOnlyFilesystem { path: path.to_owned() },
-            errno => EngineError::Call { action: "make a directory in", path: path.to_owned(), errno },
+            errno => EngineError::Call { action: "create a directory in", path: path.to_owned(), errno },
         })?;
         let directory = openat(&parent, &name, flags, Mode::empty()).map_err(call("open the new directory in"))?;
         let _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
-        let janitor = Janitor::watch(parent.as_fd(), &name).map_err(call("start the process that tidies"))?;
-        Ok(Scratch { janitor: Some(janitor), directory, name, parent, parent_path: path.to_owned(), left_over })
+        let janitor = Janitor::watch(parent.as_fd(), &name).map_err(call("start the cleanup process"))?;
+        Ok(Scratch { janitor: Some(janitor), directory, name, parent, parent_path: path.to_owned(), leftovers })
     }
 
-    /// The run's directory, to open files in.
+    /// The run's directory.
     pub fn directory(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }
 
-    /// The directory that the person named.
+    /// The directory named by the user.
     pub fn parent_path(&self) -> &Path {
         &self.parent_path
     }
 
-    /// How many directories of runs that went down with their machine were removed at the start.
-    pub fn left_over(&self) -> u32 {
-        self.left_over
+    /// Number of directories removed at the start, left by runs that went down with their machine.
+    pub fn leftovers(&self) -> u32 {
+        self.leftovers
     }
 
-    /// Opens one of the run's files, which is made if it is not there.
+    /// Opens one of the run's files, creating it if necessary.
     ///
     /// # Errors
-    /// As the kernel reports them; `EINVAL` for `O_DIRECT` where the filesystem has none.
+    /// As the kernel reports them; `EINVAL` for `O_DIRECT` if the filesystem does not support it.
     pub fn open(&self, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         openat(&self.directory, name, flags | OFlags::CREATE | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)
     }
 
-    /// The run's files with their sizes, but for those that `keep` names.
+    /// The run's files with their sizes, except those for which `keep` returns `true`.
     pub fn files_except(&self, keep: impl Fn(&str) -> bool) -> Vec<(String, u64)> {
         let Ok(entries) = Dir::read_from(&self.directory) else { return Vec::new() };
         let names = entries.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
@@ -102,7 +104,7 @@ impl Scratch {
             .collect()
     }
 
-    /// Removes one of the run's files, if it is there.
+    /// Removes one of the run's files, if it exists.
     pub fn remove(&self, name: &str) {
         let _ = unlinkat(&self.directory, name, AtFlags::empty());
     }
@@ -115,9 +117,9 @@ impl Drop for Scratch {
     }
 }
 
-fn fresh_name() -> CString {
+fn unique_name() -> CString {
     let mut random = [0u8; 8];
-    // Without random bytes the process number still makes the name unique among living runs.
+    // Without random bytes, the process ID still makes the name unique among live runs.
     let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
     let mut name = format!("{PREFIX}{}-", std::process::id());
     for byte in random {
@@ -126,7 +128,7 @@ fn fresh_name() -> CString {
     CString::new(name).unwrap_or_default()
 }
 
-/// Removes the directories of runs that are gone. A living run holds a lock on its own.
+/// Removes the directories of dead runs. A live run holds a lock on its directory.
 fn remove_left_overs(parent: &OwnedFd) -> u32 {
     let Ok(entries) = Dir::read_from(parent) else { return 0 };
     let mut removed = 0;
@@ -146,7 +148,7 @@ fn remove_left_overs(parent: &OwnedFd) -> u32 {
     removed
 }
 
-/// Removes a run's directory with its files; says whether it is gone.
+/// Removes a run's directory with its files; returns `true` if it is gone.
 fn remove_directory(parent: &OwnedFd, name: &std::ffi::CStr, directory: &OwnedFd) -> bool {
     if let Ok(entries) = Dir::read_from(directory) {
         for entry in entries.flatten() {
@@ -185,7 +187,7 @@ mod tests {
         std::fs::write(left.join("job0"), "x").unwrap();
         std::fs::write(parent.path().join(".flushmark-notes"), "mine").unwrap();
         let scratch = Scratch::create(parent.path()).unwrap();
-        assert_eq!(scratch.left_over(), 1);
+        assert_eq!(scratch.leftovers(), 1);
         assert!(!left.exists() && parent.path().join(".flushmark-notes").exists());
     }
 

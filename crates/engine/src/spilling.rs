@@ -1,18 +1,20 @@
-//! A sort of more records than memory holds, its runs on the target, its own time and the drive's told apart.
+//! Sorts of more records than fit in memory, with their runs on the target. Separates the sort's
+//! own time from the drive's.
 //!
-//! Each job is one sort in one thread, as a database's connection is: it makes records, or sorts, or waits for the drive, and
-//! never does two of these at once. So the parts add up to the whole, and a second within a read or a write in which the thread
-//! is on no processor is one that a faster drive would save. A sort that reads ahead or writes behind hides a part of that; how
-//! much would depend on both, and neither could be told from the sum.
+//! Each job is one sort in one thread, like a database connection. At any moment it generates
+//! records, sorts, or waits for the drive, so these times add up to the total. Time inside a read
+//! or write while the thread is off the processor is time that a faster drive would save. A sort
+//! that reads ahead or writes behind would hide a part of it; how much depends on both sort and
+//! drive and could not be derived from the sum.
 //!
-//! The sort's own time is its thread's processor time: where more sorts run than processors, each would else be charged for
-//! the others.
+//! The sort's own time is the CPU time of its thread. Otherwise, with more sorts than processors,
+//! each would be charged for the others.
 //!
-//! | module | its one job |
+//! | module | content |
 //! | --- | --- |
-//! | `records` | what is sorted, out of a seed |
-//! | `region` | where runs go: pieces of one file or device, read and written in whole blocks that are timed |
-//! | `span` | how long something took, and how much of that on a processor |
+//! | `records` | the records to sort, generated from a seed |
+//! | `region` | storage of runs: extents of one file or device, read and written in whole, timed blocks |
+//! | `span` | wall time and CPU time of a section |
 
 mod records;
 mod region;
@@ -37,71 +39,70 @@ use records::{Batch, Records};
 use region::{Done, Region, Shape};
 use span::Span;
 
-/// A stop is noticed after this many rows, besides at every block.
+/// Number of rows between two checks for a stop request, which is also checked at every block.
 const ROWS_BETWEEN_LOOKS: u64 = 4096;
-/// Every so many rows are compared with the last: enough to notice a sort that does not, and too few to be measured.
+/// Every so many rows, a row is compared with the previous one: often enough to detect a broken
+/// sort, and too rarely to affect the measurement.
 const ROWS_BETWEEN_CHECKS: u64 = 64;
-/// Runs take room in pieces of at most this.
-const EXTENT_BYTES_MOST: u64 = 4 << 20;
-/// Memory for each byte of records, at the most: 28 bytes beside the shortest of 62, and a sixteenth more, since a buffer is made for a few more records than the last
-/// one held.
+/// Upper bound on the extents that runs allocate.
+const EXTENT_BYTES_MAX: u64 = 4 << 20;
+/// Maximum memory per byte of records: 28 bytes in addition to the shortest record of 62, plus a
+/// sixteenth, since a buffer is allocated for a few more records than the previous one contained.
 const MEMORY_PER_BYTE: f64 = 1.6;
-/// What a record takes in a run besides its own bytes, at the most: 3 bytes beside the shortest of 62. Most take less, since
-/// what a key shares with the one before it is left out.
+/// Maximum bytes in a run per byte of records: 3 bytes in addition to the shortest record of 62.
+/// Most records take less, since the prefix that a key shares with its predecessor is omitted.
 const RUN_PER_BYTE: f64 = 1.05;
 
-/// Bytes of the pieces in which runs take their room: a sixteenth of a run, so that what each leaves unused is little.
+/// Size of the extents that runs allocate: a sixteenth of a run, so little of the last extent is
+/// wasted.
 pub fn extent_bytes(sort: &SortWork) -> u64 {
     let block_bytes = u64::from(sort.block_bytes.get());
-    (sort.memory_bytes / 16).clamp(block_bytes, EXTENT_BYTES_MOST.max(block_bytes)).next_multiple_of(block_bytes)
+    (sort.memory_bytes / 16).clamp(block_bytes, EXTENT_BYTES_MAX.max(block_bytes)).next_multiple_of(block_bytes)
 }
 
-/// Runs that the crate merges at a time, at the most.
-const RUNS_MERGED_MOST: u64 = 128;
+/// Maximum number of runs that `prefixsort` merges at a time.
+const RUNS_MERGED_MAX: u64 = 128;
 
-/// Room that the runs of `bytes` of records take at the most, in whole extents.
+/// Maximum space that the runs of `bytes` of records need, in whole extents.
 pub fn room_bytes(sort: &SortWork, bytes: u64) -> u64 {
     let extent_bytes = extent_bytes(sort);
     let runs = (bytes as f64 * MEMORY_PER_BYTE / sort.memory_bytes as f64) as u64 + 2;
     let once = (bytes as f64 * RUN_PER_BYTE) as u64;
-    // What is merged into longer runs first is there twice until it is done. The crate merges a run for each MiB at a time, and
-    // no more than so many.
-    let times = if runs > (sort.memory_bytes >> 20).min(RUNS_MERGED_MOST) { 2 } else { 1 };
+    // Runs that are first merged into longer ones exist twice until that merge is done.
+    // `prefixsort` merges one run per MiB of memory at a time, up to the limit above.
+    let times = if runs > (sort.memory_bytes >> 20).min(RUNS_MERGED_MAX) { 2 } else { 1 };
     (once * times + (runs + 2) * extent_bytes).next_multiple_of(extent_bytes)
 }
 
-/// How many bytes of records have room for their runs in so much.
+/// Bytes of records whose runs fit in `room` bytes.
 pub fn records_bytes(sort: &SortWork, room: u64) -> u64 {
     let (asked, needed) = (sort.size_per_job_bytes(), room_bytes(sort, sort.size_per_job_bytes()));
     if room >= needed {
         return asked;
     }
-    // What does not shrink with the records is left out on both sides.
+    // Space that does not shrink with the records is excluded on both sides.
     let fixed = 6 * extent_bytes(sort);
     (u128::from(asked) * u128::from(room.saturating_sub(fixed)) / u128::from(needed.max(1))) as u64
 }
 
-/// One sort.
 pub struct SortJob<'a> {
-    /// Where.
     pub target: &'a Target,
-    /// What.
     pub sort: &'a SortWork,
-    /// Where its runs go.
+    /// The part of the target for its runs.
     pub part: &'a Part,
-    /// How many bytes of records.
+    /// Bytes of records.
     pub bytes: u64,
-    /// Reads ticks.
     pub clock: Clock,
-    /// Which of the sorts.
+    /// Index of the sort.
     pub job: u32,
 }
 
-/// What the clocks said.
+/// The clock readings of a sort.
 #[derive(Debug, Default)]
 struct Times {
     input: Span,
-    /// When all records had been taken, and what calls to the drive and the sort in memory had taken by then.
+    /// The state when all records had been taken: the time, and the time spent until then in calls
+    /// to the drive and sorting in memory.
     taken: Option<Taken>,
     first_row_ns: Option<u64>,
 }
@@ -113,7 +114,7 @@ struct Taken {
     sorting_ns: u64,
 }
 
-/// What went in has to come out.
+/// Checksums of the rows, which must be equal for input and output.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Rows {
     count: u64,
@@ -121,7 +122,7 @@ struct Rows {
 }
 
 impl SortJob<'_> {
-    /// Sorts, and reports.
+    /// Sorts and reports.
     pub fn run(self, stage: Stage<'_>) -> Report {
         match self.disk() {
             Err(failure) => Report::failed(failure),
@@ -145,7 +146,7 @@ impl SortJob<'_> {
         Ok(Box::new(FileDisk::new(file, ReadWriteFlags::empty(), Renewal::Unneeded)))
     }
 
-    /// `drive` is whether the disk has one behind it to wait for.
+    /// `drive` is set if there is a drive to wait for.
     fn measured(&self, disk: Box<dyn Disk + Send>, drive: bool, tally: &Arc<Tally>, stop: &Arc<Stop>) -> JobEnd {
         let shape = Shape {
             path: self.target.path().to_owned(),
@@ -164,7 +165,8 @@ impl SortJob<'_> {
         let done = region.done();
         let block_bytes = u64::from(self.sort.block_bytes.get());
         let failure = match sorted {
-            // What the drive said is plainer than what the sort makes of it; and a stop is no failure.
+            // A failed drive operation explains more than the resulting sort error, and a stop is
+            // not a failure.
             Err(error) => done.failure.clone().or_else(|| (!stop.is_requested()).then_some(error)),
             Ok(()) => None,
         };
@@ -180,7 +182,7 @@ impl SortJob<'_> {
         }
     }
 
-    /// The sort from its first record to its last row.
+    /// Sorts, from the first record to the last row.
     fn sorted(
         &self,
         region: &Region,
@@ -250,7 +252,8 @@ impl SortJob<'_> {
         let (calls, sorting_ns) = (done.calls(), figures.sorting.as_nanos() as u64);
         let last = Taken { at: ended, calls, sorting_ns };
         let taken = times.taken.as_ref().unwrap_or(&last);
-        // What is left in memory at the end is sorted after the last record was taken.
+        // The records that are still in memory at the end are sorted after the last record was
+        // taken.
         let taking = taken.at - begun - times.input - taken.calls;
         let (first_sorting_ns, coding_ns) = taking.split(taken.sorting_ns);
         let giving = ended - taken.at - (calls - taken.calls);
@@ -277,8 +280,7 @@ impl SortJob<'_> {
     }
 }
 
-const WRONG: &str =
-    "the sort gave back other rows than it was given, or in another order; this is a defect of flushmark";
+const WRONG: &str = "the sort returned different rows, or rows in the wrong order; this is a bug in flushmark";
 
 impl Rows {
     fn add(&mut self, payload: &[u8]) {

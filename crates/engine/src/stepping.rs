@@ -1,4 +1,5 @@
-//! The loop of a step program: the calls that some software makes for one commit, in its order.
+//! The loop of a step program: the system calls that some software makes per commit, in the same
+//! order.
 
 use std::os::fd::OwnedFd;
 
@@ -16,7 +17,6 @@ use crate::prepare::{Part, open_part};
 use crate::target::{Opened, Target};
 use workload::access::{below, generator};
 
-/// One job's files and the loop over them.
 pub struct Stepping<'a> {
     target: &'a Target,
     program: &'a StepProgram,
@@ -26,22 +26,22 @@ pub struct Stepping<'a> {
     buffers: Buffers,
 }
 
-/// A program's file as it stands.
+/// The state of a program's file.
 struct OpenFile<'a> {
     spec: &'a FileSpec,
     part: &'a Part,
     handle: Option<OwnedFd>,
-    /// Where the next `seq` or `append` goes, from the part's start.
+    /// Offset of the next `seq` or `append`, relative to the part's start.
     next: u64,
-    /// The layout is used up; it is renewed between two turns, so that no commit pays for it.
+    /// The layout is used up. It is renewed between two turns, so no commit pays for it.
     used_up: bool,
 }
 
 impl<'a> Stepping<'a> {
-    /// Opens a job's files. `parts` are its own, in the order of the program's files.
+    /// Opens a job's files. `parts` are the job's parts, in the order of the program's files.
     ///
     /// # Errors
-    /// When a file cannot be opened or memory is short.
+    /// Fails if a file cannot be opened or memory is exhausted.
     pub fn new(
         target: &'a Target,
         program: &'a StepProgram,
@@ -66,7 +66,7 @@ impl<'a> Stepping<'a> {
         Ok(stepping)
     }
 
-    /// Takes turns until the bounds, a stop, or an error.
+    /// Runs turns until the bounds, a stop, or an error.
     pub fn run(&mut self, bounds: Bounds, tally: &Tally, stop: &Stop) -> JobEnd {
         let mut end = JobEnd::new();
         end.failure = self.repeat(bounds, tally, stop, &mut end).err();
@@ -193,14 +193,14 @@ impl<'a> Stepping<'a> {
         Ok(())
     }
 
-    /// Opens a file that is not open; one that was unlinked or renamed away is made anew.
+    /// Opens a file unless it is open; creates it if it was unlinked or renamed.
     fn handle(&mut self, file: usize) -> Result<(), Failure> {
         let open = &mut self.files[file];
         if open.handle.is_none() {
             let flags = open_flags(open.spec.open_flag);
             let opened = open_part(self.target, &open.part.name, open.part.direct, flags);
             let (handle, _) = opened.map_err(|errno| Failure::Errno {
-                operation: "opening a file of the program",
+                operation: "opening a file of the step program",
                 offset: None,
                 errno,
             })?;
@@ -221,11 +221,11 @@ impl<'a> Stepping<'a> {
     fn directory(&self) -> Result<rustix::fd::BorrowedFd<'a>, Failure> {
         match self.target.opened() {
             Opened::Directory { scratch, .. } => Ok(scratch.directory()),
-            _ => Err(Failure::Errno { operation: "a step on names", offset: None, errno: Errno::NOTDIR }),
+            _ => Err(Failure::Errno { operation: "a directory operation", offset: None, errno: Errno::NOTDIR }),
         }
     }
 
-    /// Starts used-up files over, durably, between two turns.
+    /// Durably resets used-up files, between two turns.
     fn renew(&mut self) -> Result<(), Failure> {
         for open in &mut self.files {
             if !std::mem::take(&mut open.used_up) {

@@ -1,7 +1,8 @@
-//! Where a workload runs: a directory, a file, a block device, or nothing.
+//! The target of a workload: a directory, a file, a block device, or nothing.
 //!
-//! Opening a target is where safety is decided. Nothing is overwritten that flushmark did not make, unless the person asked for that; what is
-//! mounted, held or swapped on is refused even then. A plan that only reads may look at anything.
+//! Safety is decided when a target is opened. Nothing is overwritten that flushmark did not create,
+//! unless the user allowed it; targets that are mounted, held or used as swap are refused even
+//! then. A plan that only reads may use any target.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -17,29 +18,29 @@ use crate::limits;
 use crate::prepare::PartSpec;
 use crate::scratch::Scratch;
 
-/// What a plan will do to its target.
+/// The planned effects of a plan on its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Intent {
-    /// Whether any test writes.
+    /// At least one test writes.
     pub writes: bool,
-    /// Whether the person allowed the target's content to be destroyed.
+    /// The user has allowed the target's content to be destroyed.
     pub destroy_data: bool,
 }
 
 impl Intent {
-    /// Of a plan.
+    /// The intent of a plan.
     pub fn of(plan: &Plan, destroy_data: bool) -> Intent {
         let writes = |test: &Test| match &test.work {
             Work::Blocks(workload) => workload.pattern.writes(),
             Work::Steps(program) => program.steps.iter().any(|step| !matches!(step, Step::Sync { .. })),
-            // Its runs.
+            // A sort writes its runs.
             Work::Sort(_) => true,
         };
         Intent { writes: plan.tests.iter().any(writes), destroy_data }
     }
 }
 
-/// An opened target. Dropping it removes what was made.
+/// An opened target. Files created on it are removed on drop.
 #[derive(Debug)]
 pub struct Target {
     given: String,
@@ -53,19 +54,20 @@ pub(crate) enum Opened {
     Existing(Existing),
 }
 
-/// A file or device that was there before.
+/// An existing file or device.
 #[derive(Debug)]
 pub(crate) struct Existing {
     pub(crate) place: Place,
     pub(crate) path: PathBuf,
     pub(crate) size_bytes: u64,
     pub(crate) writable: bool,
-    /// Holds the lock, and for a device the claim that keeps others from mounting it.
+    /// Holds the lock and, for a device, the exclusive claim that prevents mounting.
     _claim: OwnedFd,
 }
 
 impl Target {
-    /// What tests may work on: of a device or file its size, of a directory half of what is free.
+    /// The space available to tests: the size of a device or file; half of the free space in a
+    /// directory.
     pub fn room(&self) -> Room {
         match &self.opened {
             Opened::Null => Room::Unlimited,
@@ -74,10 +76,10 @@ impl Target {
         }
     }
 
-    /// Looks at `given` and opens it, or says why not.
+    /// Inspects `given` and opens it.
     ///
     /// # Errors
-    /// Every way in which a target can be wrong, dangerous or out of order; see [`EngineError`].
+    /// Fails if the target is invalid, unsafe or defective; see [`EngineError`].
     pub fn open(root: &SystemRoot, given: &str, intent: Intent) -> Result<Target, EngineError> {
         let opened = if TargetName::parse(given) == TargetName::Null {
             Opened::Null
@@ -95,12 +97,12 @@ impl Target {
         Ok(Target { given: given.to_owned(), opened })
     }
 
-    /// As the person wrote it.
+    /// The target as given by the user.
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// As the result document says it.
+    /// Its kind, as recorded in result documents.
     pub fn kind(&self) -> TargetKind {
         match &self.opened {
             Opened::Null => TargetKind::Null,
@@ -110,7 +112,7 @@ impl Target {
         }
     }
 
-    /// The filesystem and drive beneath; `None` for `null:`.
+    /// The filesystem and drive under the target; `None` for `null:`.
     pub fn place(&self) -> Option<&Place> {
         match &self.opened {
             Opened::Null => None,
@@ -119,13 +121,13 @@ impl Target {
         }
     }
 
-    /// What the person should know about how it was opened, one sentence each.
+    /// Remarks for the user about the opened target, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         match &self.opened {
-            Opened::Directory { scratch, .. } if scratch.left_over() > 0 => {
+            Opened::Directory { scratch, .. } if scratch.leftovers() > 0 => {
                 vec![format!(
-                    "removed {} directory of test files that an earlier run left when its machine went down",
-                    scratch.left_over()
+                    "removed leftover test files of earlier runs that a crash of the machine had interrupted: {} directories",
+                    scratch.leftovers()
                 )]
             }
             _ => Vec::new(),
@@ -136,7 +138,8 @@ impl Target {
         &self.opened
     }
 
-    /// Removes test files that are not among `specs` when both together would take more than this run may have.
+    /// Removes test files that are not in `specs` if both together would exceed the space that this
+    /// run may use.
     pub(crate) fn make_room(&self, specs: &[PartSpec]) {
         if let Opened::Directory { scratch, budget_bytes, .. } = &self.opened {
             let needed: u64 = specs.iter().map(|spec| spec.size_bytes).sum();
@@ -147,14 +150,14 @@ impl Target {
         }
     }
 
-    /// Removes one of the run's own files.
+    /// Removes one of this run's files.
     pub(crate) fn remove_file(&self, name: &str) {
         if let Opened::Directory { scratch, .. } = &self.opened {
             scratch.remove(name);
         }
     }
 
-    /// The path that messages name.
+    /// The path for messages.
     pub(crate) fn path(&self) -> &Path {
         match &self.opened {
             Opened::Null => Path::new(self.given()),
@@ -163,12 +166,12 @@ impl Target {
         }
     }
 
-    /// The devices whose counters show what arrived.
+    /// The devices whose counters are read.
     pub(crate) fn counting_devices(&self) -> Vec<DeviceNumber> {
         self.place().and_then(Place::block_device).map(drive::BlockDevice::flush_counting_devices).unwrap_or_default()
     }
 
-    /// Offsets, lengths and addresses of direct I/O on `file` must be multiples of this.
+    /// The required alignment of offsets, lengths and addresses for direct I/O on `file`.
     pub(crate) fn alignment_bytes(&self, file: impl AsFd) -> u64 {
         let queue = || self.place()?.block_device()?.queue.logical_block_bytes;
         match DirectIo::of(file) {
@@ -178,10 +181,10 @@ impl Target {
     }
 }
 
-/// The smallest logical block that Linux knows.
+/// The smallest logical block size supported by Linux.
 const SECTOR_BYTES: u64 = 512;
 
-/// `name:` at the start that is neither a path nor a kind of target known here.
+/// A prefix `name:` that is neither part of a path nor a known kind of target.
 fn unknown_scheme(given: &str) -> Option<&str> {
     let (scheme, _) = given.split_once(':')?;
     let is_word = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
@@ -190,8 +193,9 @@ fn unknown_scheme(given: &str) -> Option<&str> {
 
 fn open_directory(place: Place) -> Result<Opened, EngineError> {
     let scratch = Scratch::create(&place.path)?;
-    // Never more than half of what is free, so that whatever else writes here does not run out of space because of us. A filesystem that says that it has
-    // no blocks at all knows no limit (statfs(2) of ramfs, and of tmpfs with size=0): it lives in memory, and that is what may run out.
+    // At most half of the free space, so other programs on this filesystem do not run out of space.
+    // A filesystem that reports zero blocks has no limit (statfs(2) of ramfs, and of tmpfs with
+    // size=0): it lives in memory, which can run out instead.
     let free_bytes = match place.space {
         Some(space) if space.total_bytes > 0 => Some(space.available_bytes),
         Some(_) => limits::available_bytes(),
@@ -205,7 +209,8 @@ fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Exis
     let path = place.path.clone();
     let is_device = place.kind == PlaceKind::BlockDevice;
     if intent.writes {
-        // The kernel opens a read-only device for writing without a word; only the writes fail, with EPERM.
+        // The kernel silently opens a read-only device for writing; only the writes fail, with
+        // EPERM.
         if is_device && place.block_device().is_some_and(|device| device.read_only == Some(true)) {
             return Err(EngineError::ReadOnlyDevice { path });
         }
@@ -216,11 +221,12 @@ fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Exis
         }
         if !intent.destroy_data {
             let signatures = drive::read_signatures(&path).unwrap_or_default();
-            return Err(EngineError::NotAskedToDestroy { path, signatures });
+            return Err(EngineError::WouldOverwrite { path, signatures });
         }
     }
     let access = match (intent.writes, is_device) {
-        // O_EXCL on a block device without O_CREAT claims it: the kernel then refuses to mount it (open(2)).
+        // O_EXCL on a block device without O_CREAT claims it: the kernel then refuses to mount it
+        // (open(2)).
         (true, true) => OFlags::RDWR | OFlags::EXCL,
         (true, false) => OFlags::RDWR,
         (false, _) => OFlags::RDONLY,
@@ -242,7 +248,7 @@ fn open_existing(root: &SystemRoot, place: Place, intent: Intent) -> Result<Exis
     Ok(Existing { place, path, size_bytes, writable: intent.writes, _claim: claim })
 }
 
-/// What the devices beneath a target have counted so far, added up; `None` where none counts.
+/// The sum of the counters of the devices under a target; `None` if no device has counters.
 pub(crate) fn read_counters(root: &SystemRoot, devices: &[DeviceNumber]) -> Option<Counters> {
     let mut sum: Option<Counters> = None;
     for &device in devices {
@@ -279,7 +285,7 @@ mod tests {
         std::fs::write(file.path(), vec![1u8; 8192]).unwrap();
         let given = file.path().to_str().unwrap();
         let error = open(given, true, false).unwrap_err();
-        assert!(matches!(error, EngineError::NotAskedToDestroy { .. }));
+        assert!(matches!(error, EngineError::WouldOverwrite { .. }));
         assert_eq!(error.blame(), crate::error::Blame::Safety);
         assert_eq!(open(given, true, true).unwrap().kind(), TargetKind::File);
         assert_eq!(open(given, false, false).unwrap().kind(), TargetKind::File);

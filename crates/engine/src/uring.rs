@@ -1,8 +1,9 @@
-//! io_uring, for depth.
+//! io_uring, for depths above 1.
 //!
-//! One system call submits a batch and waits for completions. The file, the buffers' region and the ring itself are registered; each slot's
-//! entry is built once. A write that must be durable by itself carries `RWF_DSYNC`; a linked sync is a second entry that the kernel starts
-//! when the write is done.
+//! One system call submits a batch and waits for completions. The file, the buffer region and the
+//! ring itself are registered; each slot's entry is built once. A write that must be durable by
+//! itself has `RWF_DSYNC`; a linked sync is a second entry that the kernel starts once the write is
+//! complete.
 
 mod durable_write;
 mod ring;
@@ -19,10 +20,10 @@ use self::ring::{Entry, Ring};
 use crate::buffers::Buffers;
 use crate::queue::{Completion, Operation, Queue};
 
-/// The kernel takes registered buffers of up to this size.
+/// The kernel accepts registered buffers up to this size.
 const REGISTERED_BYTES_MAX: usize = 1 << 30;
 
-/// A job's ring.
+/// The ring of one job.
 #[derive(Debug)]
 pub struct Uring {
     ring: Ring,
@@ -31,27 +32,27 @@ pub struct Uring {
     registered_buffers: bool,
 }
 
-/// What a job's ring is for.
+/// The parameters of a job's ring.
 #[derive(Debug, Clone, Copy)]
 pub struct UringSetup<'a> {
-    /// The open file.
     pub file: BorrowedFd<'a>,
-    /// Slots, and so operations in flight.
+    /// Number of slots, and so of operations in flight.
     pub depth: u32,
-    /// Flags that each write carries.
+    /// The flags of every write.
     pub write_flags: ReadWriteFlags,
-    /// The sync that is linked behind each write, if one is.
+    /// The sync linked to each write, if any.
     pub linked: Option<SyncCall>,
-    /// The sync that is an operation of its own, if one is.
+    /// The sync queued as a separate operation, if any.
     pub queued: Option<SyncCall>,
 }
 
 impl Uring {
-    /// A ring of the calling thread for a file and its buffers, which must have `depth` slots. The caller keeps the buffers alive and their slots
-    /// untouched while operations are in flight.
+    /// Creates a ring of the calling thread for a file and its buffers, which must have `depth`
+    /// slots. The caller keeps the buffers alive, and does not touch their slots while operations
+    /// are in flight.
     ///
     /// # Errors
-    /// `ENOSYS` or `EPERM` where io_uring is absent or switched off, `ENOMEM` beyond a limit.
+    /// `ENOSYS` or `EPERM` if io_uring is not supported or disabled, `ENOMEM` above a limit.
     pub fn new(setup: UringSetup<'_>, buffers: &Buffers) -> Result<Uring, Errno> {
         let UringSetup { file, depth, write_flags, linked, queued } = setup;
         let sync = linked.or(queued);
@@ -70,7 +71,7 @@ impl Uring {
                 user_data: u64::from(slot),
                 ..Entry::default()
             };
-            // Entries of their own, because a sync must have neither address nor length.
+            // Separate entries, because a sync must have neither address nor length.
             if let Some(call) = sync {
                 let flags = match call {
                     SyncCall::Fsync => IoringFsyncFlags::empty(),
@@ -91,19 +92,21 @@ impl Uring {
     #[expect(unsafe_code, reason = "the kernel pins the region")]
     fn register(ring: &Ring, buffers: &Buffers) -> bool {
         let (address, length) = buffers.region();
-        // SAFETY: the region is the buffers' own mapping, which outlives the ring: the job drops its queue first.
+        // SAFETY: the region is the mapping of the buffers, which outlives the ring: the job drops
+        // its queue first.
         length <= REGISTERED_BYTES_MAX && unsafe { ring.register_buffer(address, length) }.is_ok()
     }
 
-    /// Whether io_uring is there at all.
+    /// Checks that io_uring is available.
     ///
     /// # Errors
-    /// `ENOSYS` or `EPERM` where it is absent or switched off.
+    /// `ENOSYS` or `EPERM` if it is not supported or disabled.
     pub fn probe() -> Result<(), Errno> {
         Ring::new(1).map(drop)
     }
 
-    /// Whether the buffers are registered; `RLIMIT_MEMLOCK` may forbid it, which costs some CPU per I/O and nothing else.
+    /// Returns `true` if the buffers are registered. `RLIMIT_MEMLOCK` can prevent it, which only
+    /// costs some CPU time per I/O.
     pub fn has_registered_buffers(&self) -> bool {
         self.registered_buffers
     }
@@ -133,15 +136,16 @@ impl Queue for Uring {
     }
 
     #[inline]
-    #[expect(unsafe_code, reason = "hands addresses to the kernel")]
+    #[expect(unsafe_code, reason = "passes addresses to the kernel")]
     fn submit_and_wait(&mut self, least: u32, timeout: Option<Duration>) -> Result<(), Errno> {
-        // SAFETY: entries name the registered file and slots of the buffers; the job keeps both until it has drained the queue.
+        // SAFETY: entries refer to the registered file and to slots of the buffers; the job keeps
+        // both until it has drained the queue.
         unsafe { self.ring.enter(least, timeout) }
     }
 
     #[inline]
     fn next_completion(&mut self) -> Option<Completion> {
-        let finished = self.ring.next_finished()?;
+        let finished = self.ring.next_completion_entry()?;
         let index = finished.user_data as u32;
         let is_sync = index >= self.depth;
         let moved = usize::try_from(finished.result).map_err(|_| Errno::from_raw_os_error(-finished.result));

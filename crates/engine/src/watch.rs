@@ -1,4 +1,5 @@
-//! Looks on while jobs run: live figures each moment, a series each second, and at the end everything merged.
+//! Observes running jobs: live progress, a series with one interval per second, and the merged
+//! totals at the end.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::clock::Clock;
 use crate::job::Tally;
 use crate::recorder::{CELLS, Recorder, counts_of, histogram_of, quantile_ns};
 
-/// The jobs' tallies and what was seen of them so far.
+/// The jobs' tallies, and the state of their observation.
 pub struct Watch {
     tallies: Vec<Arc<Tally>>,
     headline: Headline,
@@ -21,7 +22,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to look on at `start`.
+    /// Starts the observation at `start`.
     pub fn new(tallies: Vec<Arc<Tally>>, headline: Headline, clock: Clock, start: u64) -> Watch {
         Watch { tallies, headline, clock, start, seen: vec![0; CELLS], seen_ops: 0, series: Series::new() }
     }
@@ -31,7 +32,8 @@ impl Watch {
         self.clock.ns(self.clock.ticks().saturating_sub(self.start)) as f64 / 1e9
     }
 
-    /// Adds the seconds that have become whole to the series. A second during which the observer itself could not run is filled in evenly.
+    /// Adds completed seconds to the series. If the observer itself was delayed, the missed seconds
+    /// are filled in evenly.
     pub fn look(&mut self) -> Progress {
         let elapsed_s = self.elapsed_s();
         let missing = (elapsed_s / self.series.interval_s) as usize - self.series.iops.len().min(elapsed_s as usize);
@@ -79,8 +81,8 @@ impl Watch {
         self.seen_ops = ops;
     }
 
-    /// The whole measurement: distributions of all jobs merged, and the series. Where each write is durable by itself, its latency is the
-    /// commit's.
+    /// The whole measurement: merged distributions of all jobs, and the series. If each write is
+    /// durable by itself, its latency is that of the commit.
     pub fn finish(self, writes_are_commits: bool) -> (Histograms, Series) {
         let merged = |recorder: fn(&Tally) -> &Recorder| {
             let mut cells = vec![0; CELLS];

@@ -36,7 +36,7 @@ pub fn machine(given: &str, target: &SimTarget<'_>) -> anyhow::Result<Machine> {
     };
     let machine = machine.map_err(|error| wrong(error.to_string()))?;
     let stands_on = machine.drive(false).map_err(|error| wrong(error.to_string()))?.identity().volatile_cache;
-    if machine.write_cache.wants_on().is_some_and(|on| on != stands_on) {
+    if machine.write_cache.requires_on().is_some_and(|on| on != stands_on) {
         let what = format!("`{given}`: this drive tells of no volatile write cache that could be switched");
         return Err(wrong(what).into());
     }

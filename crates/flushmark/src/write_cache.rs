@@ -187,7 +187,7 @@ impl<C: CacheControl> WriteCaches<C> {
     /// # Errors
     /// When a drive does not do what it is told; its cache is put back then.
     pub fn arrange(&mut self, wanted: WriteCache) -> Result<Arranged, SwitchError> {
-        match (&mut self.standing, wanted.wants_on()) {
+        match (&mut self.standing, wanted.requires_on()) {
             (_, None) => {
                 self.put_back()?;
                 Ok(Arranged::Run(WriteCache::Unchanged))
@@ -217,7 +217,7 @@ impl<C: CacheControl> WriteCaches<C> {
 
     /// Whether the caches still stand as a test asked: a drive that was reset in the middle has gone back to its default.
     pub fn still(&mut self, wanted: WriteCache) -> bool {
-        let Some(on) = wanted.wants_on() else { return true };
+        let Some(on) = wanted.requires_on() else { return true };
         let stands = |switch: &mut CacheSwitch<C>| {
             switch.reading().is_ok_and(|reading| !reading.present || reading.enabled == on)
         };

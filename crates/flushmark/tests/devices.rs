@@ -29,7 +29,7 @@ fn a_file_is_overwritten_only_when_that_is_said() {
     let target = file.to_str().unwrap();
     let refused = run_plan(WRITES, target, &[]);
     assert_eq!(refused.code, Some(3));
-    insta::assert_snapshot!(refused.said(target, "FILE"), @"flushmark: FILE would be overwritten; to allow that, add --destroy-data, or name a directory, where flushmark makes a file of its own");
+    insta::assert_snapshot!(refused.said(target, "FILE"), @"flushmark: FILE would be overwritten; to allow this, add --destroy-data, or use a directory, where flushmark creates temporary files");
     // A check writes, too.
     assert_eq!(run(&["check", target]).code, Some(3));
     assert_eq!(run_plan(READS, target, &[]).code, Some(0), "reading needs no permission to destroy");
@@ -46,7 +46,7 @@ fn a_file_is_overwritten_only_when_that_is_said() {
 fn what_is_no_target_is_wrong_use() {
     for (target, sentence) in [
         ("/dev/null", "/dev/null is a character device: name a directory, a regular file or a block device"),
-        ("emu:samsung-980-1tb", "targets of the kind `emu:` do not exist in this version"),
+        ("emu:samsung-980-1tb", "unknown kind of target `emu:`"),
     ] {
         let run = run_plan(WRITES, target, &["--destroy-data"]);
         assert_eq!(run.code, Some(2), "{target}: {}", run.stderr);
@@ -63,7 +63,7 @@ fn a_read_only_device() {
     let Some(device) = LoopDevice::new(TEST, 16 << 20, &["--read-only"]) else { return };
     let refused = run_plan(WRITES, &device.path, &["--destroy-data"]);
     assert_eq!(refused.code, Some(4));
-    insta::assert_snapshot!(refused.said(&device.path, "DEV"), @"flushmark: DEV is a read-only device; only plans that read can run on it");
+    insta::assert_snapshot!(refused.said(&device.path, "DEV"), @"flushmark: DEV is a read-only device; only read-only plans can run on it");
     assert_eq!(run_plan(READS, &device.path, &[]).code, Some(0));
 }
 
@@ -77,10 +77,10 @@ fn a_device_smaller_than_a_block_of_the_plan() {
     let text = "[[test]]\nname = \"fits\"\npattern = \"write\"\nsize = \"1GiB\"\ncount = 10\nwarm_up = \"0s\"\n[[test]]\nname = \"does not\"\npattern = \"write\"\nblock = \"1MiB\"\n";
     let run = run_plan(text, &device.path, &["--destroy-data"]);
     assert_eq!(run.code, Some(4));
-    insta::assert_snapshot!(run.said(&device.path, "DEV"), @"flushmark: DEV holds 512.0 KiB and this test needs at least 1 MiB");
+    insta::assert_snapshot!(run.said(&device.path, "DEV"), @"flushmark: DEV has a size of 512.0 KiB, but this test needs at least 1 MiB");
     let document = run.document();
     assert_eq!(document["results"][0]["test"], "fits", "what was measured before is kept");
-    assert!(document["results"][0]["notes"][0].as_str().unwrap().contains("there is no more"));
+    assert!(document["results"][0]["notes"][0].as_str().unwrap().contains("the target is smaller"));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_disk_one_of_whose_partitions_is_mounted() {
     let refused = run_plan(WRITES, &device.path, &["--destroy-data"]);
     assert_eq!(refused.code, Some(3));
     let said = refused.said(&device.path, "DEV").replace(mount.text(), "DIR");
-    insta::assert_snapshot!(said, @"flushmark: DEV is in use and is never overwritten: DEVp1 is mounted on DIR; name another target");
+    insta::assert_snapshot!(said, @"flushmark: DEV is in use and will not be overwritten: DEVp1 is mounted on DIR; use another target");
     // Looking is allowed, at what is mounted as well.
     assert_eq!(run_plan(READS, &partition, &[]).code, Some(0));
 }
@@ -167,7 +167,7 @@ fn a_mounted_image_under_another_name() {
     let refused = nobody.run(&["run", "journal", "--destroy-data", "--target", &second]);
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     let said = refused.said(place, "DIR").replace(&device, "DEV");
-    insta::assert_snapshot!(said, @"flushmark: DIR/im2.img is in use and is never overwritten: DEV is attached to DIR/im.img, which leads to this file here; name another target");
+    insta::assert_snapshot!(said, @"flushmark: DIR/im2.img is in use and will not be overwritten: DEV is attached to DIR/im.img, which leads to this file here; use another target");
 }
 
 #[test]
@@ -215,6 +215,6 @@ fn a_device_belongs_to_one_run_at_a_time() {
     assert_eq!(first.wait().unwrap().code(), Some(130));
     assert_eq!(second.code, Some(3));
     assert_eq!(claim.unwrap_err().raw_os_error(), Some(libc::EBUSY));
-    insta::assert_snapshot!(second.said(&device.path, "DEV"), @"flushmark: DEV is in use and is never overwritten: DEV is claimed for exclusive use by another program or filesystem; name another target");
+    insta::assert_snapshot!(second.said(&device.path, "DEV"), @"flushmark: DEV is in use and will not be overwritten: DEV is claimed for exclusive use by another program or filesystem; use another target");
     assert_eq!(run_plan(WRITES, &device.path, &["--destroy-data"]).code, Some(0));
 }

@@ -45,13 +45,13 @@ fn no_such_path() {
 fn no_such_suite_plan_or_engine() {
     let run = smoke("journl", ".", &[]);
     assert_eq!(run.code, Some(2));
-    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: `journl` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill, sort-spill) nor a file");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: unknown suite or file `journl`; suites are quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill, sort-spill");
     assert_eq!(smoke("journal", ".", &["--engine", "spdk"]).code, Some(2));
     let directory = tempfile::tempdir().unwrap();
     let bad = plan(directory.path(), "[[test]]\npattern = \"randwrite\"\nsync = \"fsnyc\"\n");
     let run = smoke(&bad, ".", &[]);
     assert_eq!(run.code, Some(2));
-    insta::assert_snapshot!(run.said(directory.path(), "DIR"), @r#"flushmark: DIR/plan.toml:3: sync: "fsnyc" is not one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
+    insta::assert_snapshot!(run.said(directory.path(), "DIR"), @r#"flushmark: DIR/plan.toml:3: sync: "fsnyc" is invalid: expected one of none, fsync, fdatasync, o_sync, o_dsync, rwf_dsync, linked_fsync, linked_fdatasync"#);
     let job = directory.path().join("job.fio");
     fs::write(&job, "[a]\nsize=1m\nverify=md5\n").unwrap();
     let run = smoke(job.to_str().unwrap(), ".", &[]);
@@ -88,7 +88,7 @@ fn a_directory_without_write_permission() {
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o555)).unwrap();
     let run = as_nobody("journal", directory.path().to_str().unwrap(), &[]);
     assert_eq!(run.code, Some(4), "{}", run.stderr);
-    insta::assert_snapshot!(run.said(directory.path(), "DIR"), @"flushmark: no permission to write to DIR; name a directory of your own");
+    insta::assert_snapshot!(run.said(directory.path(), "DIR"), @"flushmark: no permission to write to DIR; use a directory that you own");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_full_disk() {
     fs::write(mount.path.join("filler"), vec![1u8; (2 << 20) - 65536]).unwrap();
     let run = smoke("journal", mount.text(), &[]);
     assert_eq!(run.code, Some(4));
-    insta::assert_snapshot!(run.said(&mount.path, "DIR"), @"flushmark: DIR has 64.0 KiB free; flushmark takes at most half of that and this test needs 1 MiB: free some space or ask for a smaller size");
+    insta::assert_snapshot!(run.said(&mount.path, "DIR"), @"flushmark: DIR has 64.0 KiB free, of which flushmark uses at most half, but this test needs 1 MiB; free some space or use a smaller size");
     assert_eq!(entries(&mount.path), ["filler"]);
 }
 
@@ -182,7 +182,7 @@ fn a_read_only_filesystem() {
     let Some(mount) = Mount::new(TEST, &["-t", "tmpfs", "-o", "ro", "tmpfs"]) else { return };
     let run = smoke("journal", mount.text(), &[]);
     assert_eq!(run.code, Some(4));
-    insta::assert_snapshot!(run.said(&mount.path, "DIR"), @"flushmark: DIR is on a read-only filesystem; name a directory that can be written to");
+    insta::assert_snapshot!(run.said(&mount.path, "DIR"), @"flushmark: DIR is on a read-only filesystem; use a writable directory");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_device_with_a_filesystem_or_in_use_is_refused() {
     let Some(device) = LoopDevice::new(TEST, 64 << 20, &[]) else { return };
     let run = smoke("journal", &device.path, &[]);
     assert_eq!(run.code, Some(3));
-    insta::assert_snapshot!(run.said(&device.path, "DEV"), @"flushmark: DEV would be overwritten; to allow that, add --destroy-data, or name a directory, where flushmark makes a file of its own");
+    insta::assert_snapshot!(run.said(&device.path, "DEV"), @"flushmark: DEV would be overwritten; to allow this, add --destroy-data, or use a directory, where flushmark creates temporary files");
 
     if let Err(reason) = system("mkfs.ext4", &["-q", &device.path]) {
         eprintln!("skipped: {TEST}: {reason}");
@@ -248,7 +248,7 @@ fn a_device_with_a_filesystem_or_in_use_is_refused() {
     let mount = Mount::new(TEST, &[&device.path]).unwrap();
     let run = smoke("journal", &device.path, &["--destroy-data"]);
     assert_eq!(run.code, Some(3));
-    insta::assert_snapshot!(run.said(&device.path, "DEV").replace(mount.text(), "DIR"), @"flushmark: DEV is in use and is never overwritten: DEV is mounted on DIR; name another target");
+    insta::assert_snapshot!(run.said(&device.path, "DEV").replace(mount.text(), "DIR"), @"flushmark: DEV is in use and will not be overwritten: DEV is mounted on DIR; use another target");
     drop(mount);
 
     system("mkswap", &[&device.path]).unwrap();
@@ -279,11 +279,11 @@ fn a_block_size_that_the_device_cannot_do() {
     let plan = plan(directory.path(), "[[test]]\nname = \"small\"\npattern = \"randwrite\"\nblock = \"512B\"\n");
     let run_small = run(&["run", &plan, "--target", &device.path, "--destroy-data", "--quiet"]);
     assert_eq!(run_small.code, Some(2));
-    insta::assert_snapshot!(run_small.said(&device.path, "DEV"), @"flushmark: small: 512 B is no multiple of the logical block size of DEV, 4 KiB, as direct I/O needs it");
+    insta::assert_snapshot!(run_small.said(&device.path, "DEV"), @"flushmark: small: 512 B is not a multiple of the logical block size of DEV, 4 KiB, as direct I/O requires");
     let slog = smoke("slog", &device.path, &["--destroy-data"]);
     assert_eq!(slog.code, Some(0), "{}", slog.stderr);
     assert!(
-        slog.stdout.contains("randwrite 2 KiB, fsync=1, depth 1, jobs 1: skipped, 2 KiB is no multiple"),
+        slog.stdout.contains("randwrite 2 KiB, fsync=1, depth 1, jobs 1: skipped, 2 KiB is not a multiple"),
         "{}",
         slog.stdout
     );
@@ -377,7 +377,7 @@ fn what_an_earlier_run_left_is_removed_and_that_is_said() {
     fs::write(left.join("overwrite-0"), "x").unwrap();
     let run = run(&["run", "journal", "--smoke", "--target", directory.path().to_str().unwrap()]);
     assert_eq!(run.code, Some(0));
-    assert!(run.stderr.contains("removed 1 directory of test files that an earlier run left"), "{}", run.stderr);
+    assert!(run.stderr.contains("removed leftover test files of earlier runs"), "{}", run.stderr);
     assert!(entries(directory.path()).is_empty());
 }
 
@@ -390,7 +390,7 @@ fn two_runs_on_one_directory_at_once() {
     kill(&["-INT", &first.id().to_string()]).unwrap();
     first.wait().unwrap();
     assert_eq!(second.code, Some(3));
-    insta::assert_snapshot!(second.said(directory.path(), "DIR"), @"flushmark: another flushmark run is measuring in DIR; both would measure each other, so wait until it has ended");
+    insta::assert_snapshot!(second.said(directory.path(), "DIR"), @"flushmark: another flushmark run is using DIR; concurrent runs would distort each other's results, so wait until it ends");
 }
 
 #[test]

@@ -73,32 +73,32 @@ fn what_keeps_a_model_from_being_made() {
                 .retain(|result| names.contains(&result["test"].as_str().unwrap()));
         }
     };
-    insta::assert_snapshot!(refused(&keep(&["write + fsync", "read"])), @"flushmark: FILE: a small write at depth 1 that is not made durable is missing, without which nobody can tell what the write costs from what the flush costs; `flushmark check TARGET --output RESULT.json` measures all that is needed");
-    insta::assert_snapshot!(refused(&keep(&["write", "write O_DSYNC", "read"])), @"flushmark: FILE: a small write at depth 1 with fsync or fdatasync is missing, without which nobody can tell what a flush costs; `flushmark check TARGET --output RESULT.json` measures all that is needed");
-    insta::assert_snapshot!(refused(&keep(&["write", "write + fsync"])), @"flushmark: FILE: a small read at depth 1 is missing, without which nobody can tell how fast the medium is read; `flushmark check TARGET --output RESULT.json` measures all that is needed");
-    insta::assert_snapshot!(refused(&keep(&[])), @"flushmark: FILE: a small write at depth 1 that is not made durable is missing, without which nobody can tell what the write costs from what the flush costs; `flushmark check TARGET --output RESULT.json` measures all that is needed");
+    insta::assert_snapshot!(refused(&keep(&["write + fsync", "read"])), @"flushmark: FILE: missing the measurement of a small write at depth 1 without a sync, which is needed to determine the cost of a write without its flush; run `flushmark check TARGET --output RESULT.json` to measure everything that is needed");
+    insta::assert_snapshot!(refused(&keep(&["write", "write O_DSYNC", "read"])), @"flushmark: FILE: missing the measurement of a small write at depth 1 with fsync or fdatasync, which is needed to determine the cost of a flush; run `flushmark check TARGET --output RESULT.json` to measure everything that is needed");
+    insta::assert_snapshot!(refused(&keep(&["write", "write + fsync"])), @"flushmark: FILE: missing the measurement of a small read at depth 1, which is needed to determine the read latency of the medium; run `flushmark check TARGET --output RESULT.json` to measure everything that is needed");
+    insta::assert_snapshot!(refused(&keep(&[])), @"flushmark: FILE: missing the measurement of a small write at depth 1 without a sync, which is needed to determine the cost of a write without its flush; run `flushmark check TARGET --output RESULT.json` to measure everything that is needed");
     let result = |document: &Value, name: &str| {
         document["results"].as_array().unwrap().iter().position(|result| result["test"] == name).unwrap()
     };
     insta::assert_snapshot!(refused(&|document| {
         let index = result(document, "write");
         document["results"][index]["iops"] = 4000.0.into();
-    }), @"flushmark: FILE: `write` says 4000 operations a second of 21.2 µs each, which one at a time cannot be; measure again while nothing else uses the drive");
+    }), @"flushmark: FILE: `write` reports 4000 operations per second of 21.2 µs each, which is impossible for one at a time; measure again while nothing else uses the drive");
     insta::assert_snapshot!(refused(&|document| {
         let mut again = document["results"][result(document, "write + fsync")].clone();
         again["test"] = "again".into();
         again["iops"] = (again["iops"].as_f64().unwrap() * 3.0).into();
         again["commit_us"]["mean"] = (again["commit_us"]["mean"].as_f64().unwrap() / 3.0).into();
         document["results"].as_array_mut().unwrap().push(again);
-    }), @"flushmark: FILE: `write + fsync` and `again` are the same test, and contradict: 572 and 1717 operations a second; measure again while nothing else uses the drive");
+    }), @"flushmark: FILE: `write + fsync` and `again` are the same test with contradictory results: 572 and 1717 operations per second; measure again while nothing else uses the drive");
     insta::assert_snapshot!(refused(&|document| {
         let index = result(document, "write + fsync");
         let result = &mut document["results"][index];
         result["iops"] = (result["iops"].as_f64().unwrap() * 200.0).into();
         result["commit_us"]["mean"] = (result["commit_us"]["mean"].as_f64().unwrap() / 200.0).into();
-    }), @"flushmark: FILE: `write + fsync` is faster than `write`, the same without durability (114441 and 47079 operations a second): they contradict; measure again while nothing else uses the drive");
-    insta::assert_snapshot!(refused(&|document| document["smoke"] = true.into()), @"flushmark: FILE: this is the result of a smoke run, whose numbers mean nothing; run the suite without --smoke");
-    insta::assert_snapshot!(refused(&|document| document["target"]["kind"] = "null".into()), @"flushmark: FILE: the target was `sim:samsung-980-1tb`, which is no drive");
+    }), @"flushmark: FILE: `write + fsync` is faster than `write`, the same test without durability (114441 and 47079 operations per second), which is a contradiction; measure again while nothing else uses the drive");
+    insta::assert_snapshot!(refused(&|document| document["smoke"] = true.into()), @"flushmark: FILE: the numbers of a smoke run are meaningless; run the suite without --smoke");
+    insta::assert_snapshot!(refused(&|document| document["target"]["kind"] = "null".into()), @"flushmark: FILE: the target `sim:samsung-980-1tb` is not a drive");
     insta::assert_snapshot!(refused(&|document| *document = serde_json::json!({"results": []})), @"flushmark: FILE: this is no result document of check or run: it does not say `\"schema\": \"flushmark/run/1\"`");
     let nothing = run(&["fit", "/no/such/result.json"]);
     assert_eq!(nothing.code, Some(4));

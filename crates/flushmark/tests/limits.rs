@@ -27,7 +27,7 @@ fn more_than_the_system_can_give() {
     let limited = format!("ulimit -n 64; exec {} run {many} --quiet --target null:", env!("CARGO_BIN_EXE_flushmark"));
     let run = Run::of(std::process::Command::new("bash").args(["-c", &limited]).output().unwrap());
     assert_eq!(run.code, Some(4));
-    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: 256 jobs need 800 open files and the limit is 64; raise it (ulimit -n 800) or ask for fewer jobs");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: 256 jobs need 800 open files, but the limit is 64; raise it (ulimit -n 800) or use fewer jobs");
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn more_threads_than_the_system_can_give() {
     let run = Run::of(command.output().unwrap());
     assert_eq!(run.code, Some(4));
     let (before, after) = run.stderr.split_once(" job ").unwrap();
-    assert_eq!(before, "flushmark: the system gives no thread for");
-    insta::assert_snapshot!(after.split_once(" of ").unwrap().1.trim_end(), @"256 (resource temporarily unavailable); raise the limit (ulimit -u) or ask for fewer jobs");
+    assert_eq!(before, "flushmark: cannot start a thread for");
+    insta::assert_snapshot!(after.split_once(" of ").unwrap().1.trim_end(), @"256 (resource temporarily unavailable); raise the limit (ulimit -u) or use fewer jobs");
     assert!(!entries(directory.path()).iter().any(|name| name.starts_with(".flushmark")));
 }
 
@@ -76,7 +76,7 @@ fn without_locked_memory_depth_still_works() {
     let result = &run.document()["results"][0];
     assert_eq!(result["proof"]["reads"], 20);
     let notes = result["notes"].to_string();
-    assert!(notes.contains("locked memory") || notes.contains("libaio carried this test"), "{notes}");
+    assert!(notes.contains("locked memory") || notes.contains("used libaio instead"), "{notes}");
 }
 
 /// Makes the child's kernel answer ENOSYS to io_uring, as a container's filter does.
@@ -118,8 +118,8 @@ fn a_kernel_without_io_uring() {
     assert_eq!(fallback.code, Some(0), "{}", fallback.stderr);
     let result = &fallback.document()["results"][0];
     assert_eq!((&result["engine"], &result["proof"]["writes"]), (&"libaio".into(), &50.into()));
-    insta::assert_snapshot!(result["notes"][0].as_str().unwrap(), @"io_uring is not available here (the kernel has none, or a container's filter hides it); libaio carried this test instead");
+    insta::assert_snapshot!(result["notes"][0].as_str().unwrap(), @"io_uring is not available (not supported by the kernel, or blocked by a container's seccomp filter); used libaio instead");
     let by_name = run(&["--engine", "io_uring"]);
     assert_eq!(by_name.code, Some(4));
-    insta::assert_snapshot!(by_name.stderr.trim_end(), @"flushmark: io_uring cannot be used here: function not implemented; leave --engine out to let flushmark choose");
+    insta::assert_snapshot!(by_name.stderr.trim_end(), @"flushmark: io_uring is not available: function not implemented; omit --engine to let flushmark choose");
 }

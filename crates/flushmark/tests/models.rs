@@ -61,7 +61,7 @@ fn a_model_of_one_s_own() {
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
         refused.said(&path, "FILE")
     };
-    insta::assert_snapshot!(refused(&model.replace("mb_per_s = 5000.0", "mb_per_s = 0.0")), @"flushmark: the model `kioxia-cd6-3840gb` is impossible: link.mb_per_s has to be above zero, not 0");
+    insta::assert_snapshot!(refused(&model.replace("mb_per_s = 5000.0", "mb_per_s = 0.0")), @"flushmark: the model `kioxia-cd6-3840gb` is impossible: link.mb_per_s must be above zero, not 0");
     insta::assert_snapshot!(refused(&model.replace("dies = 32", "dice = 32")), @"
     flushmark: FILE does not read as a model: TOML parse error at line 12, column 1
        |
@@ -80,7 +80,7 @@ fn refusals() {
     };
     insta::assert_snapshot!(refused(&["check", "sim:samsung-908-1tb"]), @"flushmark: unknown model `samsung-908-1tb` (did you mean `samsung-980-1tb`?); run `flushmark models` for a list");
     insta::assert_snapshot!(refused(&["models", "enterprise"]), @"flushmark: unknown model `enterprise` (did you mean `enterprise-nvme` or `enterprise-sata`?); run `flushmark models` for a list");
-    insta::assert_snapshot!(refused(&["check", "sim:usb-stick,raid=1,members=1"]), @"flushmark: the model `usb-stick` is impossible: RAID 1 needs 2 drives at least, not 1");
+    insta::assert_snapshot!(refused(&["check", "sim:usb-stick,raid=1,members=1"]), @"flushmark: the model `usb-stick` is impossible: RAID 1 needs at least 2 drives, not 1");
     insta::assert_snapshot!(refused(&["check", "sim:enterprise-nvme,write-cache=on"]), @"flushmark: `sim:enterprise-nvme,write-cache=on`: this drive tells of no volatile write cache that could be switched");
     insta::assert_snapshot!(refused(&["check", "sim:usb-stick", "--engine", "psync"]), @"flushmark: --engine chooses how calls reach this machine's kernel, and a model has its own; leave it out");
 }
@@ -94,7 +94,7 @@ fn a_workload_larger_than_the_model() {
     );
     let run = run(&["run", &plan, "--quiet", "--target", "sim:micron-5100-eco-960gb"]);
     assert_eq!(run.code, Some(2));
-    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: much: it works on 2 TiB, and sim:micron-5100-eco-960gb has room for 960 GB");
+    insta::assert_snapshot!(run.stderr.trim_end(), @"flushmark: much: it uses 2 TiB, but sim:micron-5100-eco-960gb has only 960 GB");
 }
 
 #[test]

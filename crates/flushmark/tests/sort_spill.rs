@@ -155,7 +155,7 @@ fn the_same_seed_sorts_the_same_records() {
 fn a_model_has_no_clock_for_a_sort() {
     let skipped = run(&["run", "sort-spill", "--quiet", "--target", "sim:consumer-nvme"]);
     assert_eq!(skipped.code, Some(2));
-    insta::assert_snapshot!(skipped.stderr.lines().next().unwrap(), @"flushmark: urls: a sort computes between its writes and reads, for as long as this machine takes, and a model's run is the same on every machine; run it on a directory or a device");
+    insta::assert_snapshot!(skipped.stderr.lines().next().unwrap(), @"flushmark: urls: a sort depends on the CPU speed of this machine, but a model's results must be the same on every machine; run it on a directory or a device");
 }
 
 fn start(text: &str, plans: &Path, target: &str) -> std::process::Child {
@@ -229,7 +229,7 @@ fn a_small_filesystem_gets_a_small_sort_or_none() {
     check(result);
     assert!(number(&result["workload"]["size_bytes"]) < 48.0 * 1048576.0, "{}", result["workload"]);
     assert!(
-        result["notes"].to_string().contains("flushmark takes at most half of what is free"),
+        result["notes"].to_string().contains("flushmark uses at most half of the free space"),
         "{}",
         result["notes"]
     );
@@ -237,7 +237,7 @@ fn a_small_filesystem_gets_a_small_sort_or_none() {
     let larger = "[[test]]\nname = \"large\"\nsort = \"urls\"\nsize = \"1GiB\"\nmemory = \"64MiB\"\n";
     let skipped = run_plan(larger, small.text(), &[]);
     assert_eq!(skipped.code, Some(2));
-    insta::assert_snapshot!(skipped.said(&small.path, "DIR"), @"flushmark: large: DIR has room for the runs of 20 MiB of records, and a sort in 64 MiB of memory needs twice that; give it less memory, or name a larger target");
+    insta::assert_snapshot!(skipped.said(&small.path, "DIR"), @"flushmark: large: DIR has room for the runs of 20 MiB of records, but a sort in 64 MiB of memory needs twice that; use less memory or a larger target");
     assert!(entries(&small.path).is_empty());
 }
 

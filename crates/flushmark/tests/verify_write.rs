@@ -133,7 +133,7 @@ fn a_small_disk_is_not_filled() {
     };
     let refused = run(&["verify", "write", mount.text(), "--size", "64MiB", "--quiet", "--time", "1s"]);
     assert_eq!(refused.code, Some(4));
-    insta::assert_snapshot!(refused.said(&mount.path, "DIR"), @"flushmark: DIR has 8.0 MiB free; flushmark takes at most half of that and this test needs 64 MiB: free some space or ask for a smaller size");
+    insta::assert_snapshot!(refused.said(&mount.path, "DIR"), @"flushmark: DIR has 8.0 MiB free, of which flushmark uses at most half, but this test needs 64 MiB; free some space or use a smaller size");
     assert!(!file_in(&mount.path).exists(), "nothing is left behind");
     // Without a wish, half of what is free.
     let written = run(&["verify", "write", mount.text(), "--protected", "--quiet", "--time", "300ms"]);

@@ -35,7 +35,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
 /// storage does from now on. A test that ran beside others shows what they left to it, and not what
 /// the storage can do.
 fn standing(case: &Case<'_>) -> Vec<TestResult> {
-    let stands = |setting: WriteCache| setting.wants_on().is_none_or(|on| Some(on) == case.caches_found_on);
+    let stands = |setting: WriteCache| setting.requires_on().is_none_or(|on| Some(on) == case.caches_found_on);
     let results = case.results.iter().filter(|result| result.workload.beside.is_empty());
     results.filter(|result| stands(result.workload.write_cache)).cloned().collect()
 }

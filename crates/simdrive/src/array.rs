@@ -1,9 +1,13 @@
 //! Several drives as one: RAID 0, 1, 5 and 6.
 //!
-//! A write that does not fill a stripe of RAID 5 or 6 reads the old data and parity first, then writes data and parity: four commands to two drives, one after the other in two rounds. Writes of
-//! one stripe take turns. A flush goes to all members and ends with the last. With a journal (md's write journal: a further drive), data and parity are written there first, and
-//! only when that is safe do the members change; after a power cut what the journal holds is written again. Without one, a cut between the write of the data and that of the parity leaves a
-//! stripe whose parity is wrong: harmless while all members live, and the ruin of a block that nobody wrote when one is lost. That is the RAID write hole.
+//! A write that does not fill a stripe of RAID 5 or 6 first reads the old data and parity, then
+//! writes data and parity: four commands to two drives, in two consecutive rounds. Writes to the
+//! same stripe are serialised. A flush goes to all members and completes with the last one. With a
+//! journal (md's write journal, an additional drive), data and parity are written there first, and
+//! the members are updated only once that is durable; after a power cut, the contents of the
+//! journal are written again. Without a journal, a cut between the writes of data and parity leaves
+//! a stripe with wrong parity. It is harmless while all members work, but if a member is lost, it
+//! corrupts a block that was never written: the RAID write hole.
 
 pub mod layout;
 
@@ -17,27 +21,29 @@ use crate::slab::Slab;
 use crate::time::Ns;
 use layout::{Layout, Piece};
 
-/// Bytes of the journal drive that are used, round and round.
+/// Bytes of the journal drive that are used, as a ring.
 const JOURNAL_BYTES: u64 = 1 << 30;
-/// The journal's own block before data and parity.
+/// The header block that the journal writes before data and parity.
 const JOURNAL_BLOCK_BYTES: u64 = 4096;
 
 /// An array.
 pub struct Array {
     layout: Layout,
     members: Vec<Box<dyn Device>>,
-    /// What waits for each member, which takes only so many commands at once, and how many it has.
+    /// Commands waiting for each member, which accepts a limited number at once, and the number
+    /// outstanding.
     queues: Vec<Queue>,
     journal: Option<Journal>,
     lost: Vec<bool>,
     tracks_contents: bool,
     requests: Slab<Parent>,
     parts: Slab<Part>,
-    /// Stripes that are being written, and who waits for them.
+    /// Stripes that are being written, and the parts waiting for them.
     busy: Vec<u64>,
     waiting: VecDeque<u32>,
     next_mirror: usize,
-    /// How far the members' clocks are ahead: the array is up again only when the journal has been written out, and counts no time until then.
+    /// Offset of the members' clocks: after a power cut the array is available only once the
+    /// journal has been replayed, and that time does not count.
     lead: Ns,
     done: Vec<Completion>,
     scratch: Vec<Completion>,
@@ -54,7 +60,7 @@ struct Queue {
 struct Journal {
     drive: Box<dyn Device>,
     head: u64,
-    /// What was journalled and is not known to be safe on the members, in the journal's order.
+    /// Entries not known to be durable on the members, in journal order.
     entries: Vec<Entry>,
 }
 
@@ -64,27 +70,27 @@ struct Entry {
     writes: Vec<Write>,
 }
 
-/// How far a journal's entry is.
+/// The progress of a journal entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// On its way into the journal.
+    /// Being written to the journal.
     OnItsWay,
-    /// Safe in the journal; the members are being changed.
+    /// Durable in the journal; the members are being updated.
     Safe,
-    /// The members have acknowledged the change, which may still be in their caches.
+    /// The members have acknowledged the update, which may still be in their caches.
     OnMembers,
-    /// This flush of the host makes the members' change safe.
+    /// This host flush makes the members' update durable.
     Covered { by: u32 },
 }
 
 impl Entry {
-    /// Whether it belongs to this part, which is not over yet: numbers of parts are used again.
-    const fn is_of(&self, part: u32) -> bool {
+    /// Returns `true` if the entry belongs to this unfinished part. Part numbers are reused.
+    const fn belongs_to(&self, part: u32) -> bool {
         self.part == part && matches!(self.stage, Stage::OnItsWay | Stage::Safe)
     }
 }
 
-/// A request of the host, and how many parts of it are still to be done.
+/// A host request, and the number of its unfinished parts.
 #[derive(Debug, Clone, Copy)]
 struct Parent {
     request: Request,
@@ -92,7 +98,7 @@ struct Parent {
     parts: u32,
 }
 
-/// What of a request concerns one stripe.
+/// The part of a request within one stripe.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     parent: u32,
@@ -104,19 +110,19 @@ struct Part {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Waits for its stripe.
+    /// Waiting for its stripe.
     Queued,
-    /// Reads old data and parity.
+    /// Reading old data and parity.
     ReadsOld,
-    /// Writes the journal.
+    /// Writing the journal.
     Journals,
-    /// Flushes the journal's drive, where that has a volatile cache and no forced unit access.
+    /// Flushing the journal drive, if it has a volatile cache and no FUA.
     FlushesJournal,
-    /// The last round: when it is over, the part is done.
+    /// The last round, after which the part is done.
     Last,
 }
 
-/// A write to a member: the same stamp in all of its sectors.
+/// A write to a member, with the same stamp in all sectors.
 #[derive(Debug, Clone, Copy)]
 struct Write {
     member: usize,
@@ -126,7 +132,7 @@ struct Write {
 }
 
 impl Array {
-    /// An array of these members. `journal`: a drive that stripes are written to first.
+    /// An array of these members. If there is a `journal` drive, stripes are written to it first.
     pub fn new(
         layout: Layout,
         members: Vec<Box<dyn Device>>,
@@ -155,8 +161,8 @@ impl Array {
         }
     }
 
-    /// A member dies: what it held has to be worked out from the others.
-    pub fn lose(&mut self, member: usize) {
+    /// Fails a member: its contents must be reconstructed from the others.
+    pub fn fail_member(&mut self, member: usize) {
         self.lost[member] = true;
     }
 
@@ -201,7 +207,7 @@ impl Array {
         }
     }
 
-    /// Old data and parity are known: to the journal first, if there is one.
+    /// Old data and parity are known: writes the journal first, if there is one.
     fn write_stripe(&mut self, now: Ns, index: u32) {
         if self.journal.is_none() {
             self.write_members(now, index);
@@ -237,7 +243,7 @@ impl Array {
         }
     }
 
-    /// What a part writes to the members.
+    /// The member writes of a part.
     fn member_writes(&self, index: u32) -> Vec<Write> {
         let Part { parent, offset, bytes, .. } = *self.parts.get(index);
         let stamp = self.requests.get(parent).request.stamp;
@@ -257,7 +263,8 @@ impl Array {
         writes
     }
 
-    /// The new parity, in runs of sectors with one stamp: the old one, with the old data taken out and the new put in.
+    /// The new parity, in runs of sectors with the same stamp: the old parity with the old data
+    /// removed and the new data added.
     fn parity_writes(&self, parity: Piece, data: &[Piece], stamp: Stamp) -> Vec<Write> {
         let mut stamps = self.members[parity.member].contents(parity.offset, parity.bytes);
         for piece in data {
@@ -300,7 +307,7 @@ impl Array {
         }
     }
 
-    /// A member has ended a command, and takes the next one.
+    /// Called when a member has completed a command: submits the next one.
     fn next_of(&mut self, now: Ns, member: usize) {
         let queue = &mut self.queues[member];
         match queue.waiting.pop_front() {
@@ -330,7 +337,7 @@ impl Array {
             }
             Phase::Journals | Phase::FlushesJournal => {
                 if let Some(journal) = &mut self.journal {
-                    let entry = journal.entries.iter_mut().find(|entry| entry.is_of(index));
+                    let entry = journal.entries.iter_mut().find(|entry| entry.belongs_to(index));
                     entry.into_iter().for_each(|entry| entry.stage = Stage::Safe);
                 }
                 self.write_members(now, index);
@@ -343,17 +350,17 @@ impl Array {
         let Part { parent, offset, .. } = self.parts.remove(index);
         let is_write = self.requests.get(parent).request.op == Op::Write;
         if let Some(journal) = &mut self.journal {
-            // Without contents nobody reads the journal again.
+            // Without tracked contents, the journal is never read.
             let volatile = self.tracks_contents && self.members[0].identity().volatile_cache;
             if volatile {
-                let entry = journal.entries.iter_mut().find(|entry| entry.is_of(index));
+                let entry = journal.entries.iter_mut().find(|entry| entry.belongs_to(index));
                 entry.into_iter().for_each(|entry| entry.stage = Stage::OnMembers);
             } else {
-                journal.entries.retain(|entry| !entry.is_of(index));
+                journal.entries.retain(|entry| !entry.belongs_to(index));
             }
             journal.entries.retain(|entry| entry.stage != Stage::Covered { by: parent });
         }
-        // Reads and flushes hold no stripe.
+        // Reads and flushes do not lock stripes.
         if is_write && self.layout.parities() > 0 {
             let stripe = offset / self.layout.stripe_bytes();
             self.busy.retain(|busy| *busy != stripe);
@@ -409,7 +416,7 @@ impl Device for Array {
 
     fn wear(&mut self, now: Ns, overwrites: f64, chance: &mut Xoshiro256PlusPlus) -> bool {
         let lead = self.lead;
-        // All of them, not only the first that does.
+        // All members, not only until the first one that wears.
         self.members.iter_mut().filter_map(|member| member.wear(now + lead, overwrites, chance).then_some(())).count()
             > 0
     }
@@ -463,7 +470,8 @@ impl Device for Array {
         done.append(&mut self.done);
     }
 
-    /// All members lose power in the same moment. The journal is read at the next start: what is safe in it is written again.
+    /// All members lose power at the same time. The journal is read at the next start, and its
+    /// durable entries are written again.
     fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
         let cut = now + self.lead;
         self.members.iter_mut().for_each(|member| member.power_cut(cut, chance));
@@ -491,7 +499,7 @@ impl Device for Array {
                 carry_out(&mut self.members[member], request);
             }
         }
-        // Only then the journal may be written over.
+        // The journal can be reused only after this.
         for member in &mut self.members {
             carry_out(member, Request { id: 0, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 });
         }
@@ -510,14 +518,14 @@ impl Device for Array {
                 if !self.lost[member] || self.layout.parities() == 0 {
                     stamps.extend(self.members[member].contents(piece.offset, piece.bytes));
                 } else {
-                    stamps.extend(self.worked_out(piece));
+                    stamps.extend(self.reconstructed(piece));
                 }
             }
         }
         stamps
     }
 
-    /// Parity has stamps that mean nothing here, but whoever endangers it has its data on another member.
+    /// Parity has stamps without meaning here, but the data that endangers it is on another member.
     fn at_risk_from(&self, now: Ns) -> Option<Stamp> {
         self.members.iter().filter_map(|member| member.at_risk_from(now + self.lead)).min()
     }
@@ -533,8 +541,9 @@ impl Device for Array {
 }
 
 impl Array {
-    /// What a lost member held: the first parity and all other data of the stripe, added up.
-    fn worked_out(&self, piece: Piece) -> Vec<Stamp> {
+    /// Reconstructs the contents of a lost member: the XOR of the first parity and all other data
+    /// of the stripe.
+    fn reconstructed(&self, piece: Piece) -> Vec<Stamp> {
         let stripe = piece.offset / self.layout.chunk;
         let second_parity = (self.layout.parities() == 2).then(|| self.layout.parity_member(stripe, 1));
         let others = (0..self.members.len()).filter(|&member| member != piece.member && Some(member) != second_parity);

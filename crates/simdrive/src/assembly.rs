@@ -1,4 +1,4 @@
-//! From a model's parameters to a drive: checks that they are possible, and puts the parts together.
+//! Builds a drive from a model's parameters, after checking that they are possible.
 
 use catalogue::model::{self, Level, Parameters};
 
@@ -17,39 +17,41 @@ use crate::volume::Volume;
 pub struct Impossible {
     /// The model's name.
     pub model: String,
-    /// What cannot be, one sentence.
+    /// The contradiction, as one sentence.
     pub what: String,
 }
 
-/// How a drive is put together, apart from its model.
+/// The parameters of an assembly that are not part of the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Assembly {
-    /// Another capacity than the model's, with the same share of spare flash: a small drive fills sooner.
+    /// Replaces the model's capacity, with the same share of spare flash: a small drive fills up
+    /// sooner.
     pub capacity_bytes: Option<u64>,
-    /// Whether contents are kept, for power cuts. A drive that is only measured keeps none.
+    /// Track contents, for power cuts. A drive that is only measured tracks none.
     pub track_contents: bool,
-    /// Its number among the members of an array. Nothing keeps the platters of several disks in step.
+    /// Index among the members of an array. The platters of several disks are not synchronised.
     pub number: u32,
 }
 
 impl Assembly {
-    /// Share of a turn by which a disk's platters are ahead of the first one's: far from each other for neighbours, whatever their number.
+    /// Fraction of a rotation by which a disk's platters are ahead of the first one's: well apart
+    /// for neighbours, whatever their number.
     fn ahead(&self) -> f64 {
         const GOLDEN: f64 = 0.618_033_988_749_895;
         (f64::from(self.number) * GOLDEN).fract()
     }
 }
 
-/// Bytes that a drive of this marketing capacity has.
+/// The number of bytes of a drive with this nominal capacity.
 fn capacity_bytes(gb: f64) -> u64 {
-    // Whole mebibytes, as drives have.
+    // Whole mebibytes, as in real drives.
     (gb * 1e9) as u64 >> 20 << 20
 }
 
-/// The drive of a model.
+/// Builds the drive of a model.
 ///
 /// # Errors
-/// When the parameters are impossible; the sentence says which.
+/// Fails if the parameters are impossible; the sentence says which.
 pub fn assemble(name: &str, parameters: &Parameters, assembly: Assembly) -> Result<Box<dyn Device>, Impossible> {
     let impossible = |what: String| Impossible { model: name.to_owned(), what };
     match parameters {
@@ -77,7 +79,7 @@ pub fn assemble(name: &str, parameters: &Parameters, assembly: Assembly) -> Resu
         Parameters::Array(array) => {
             check_array(array).map_err(impossible)?;
             let layout = Layout { level: array.level, members: array.members as usize, chunk: array.chunk.0 };
-            // The capacity asked for is the array's.
+            // The requested capacity is that of the array.
             let share = |bytes: u64| bytes.div_ceil(layout.stripe_bytes()) * layout.chunk;
             let member = Assembly { capacity_bytes: assembly.capacity_bytes.map(share), ..assembly };
             let one = |number| assemble(name, &array.member, Assembly { number, ..member });
@@ -86,57 +88,58 @@ pub fn assemble(name: &str, parameters: &Parameters, assembly: Assembly) -> Resu
             let least = if array.journal { (u64::from(array.members) + 1) * layout.chunk } else { layout.chunk };
             if members[0].identity().capacity_bytes < least {
                 let chunk = workload::format_bytes(layout.chunk);
-                return Err(impossible(format!("its drives are too small for a chunk of {chunk}")));
+                return Err(impossible(format!("its drives are too small for a chunk size of {chunk}")));
             }
             Ok(Box::new(Array::new(layout, members, journal, assembly.track_contents)))
         }
     }
 }
 
-/// Far beyond any drive, and still far from where a clock of nanoseconds overflows.
-const NUMBER_MOST: f64 = 1e9;
-/// Parts of each kind that a drive may have: what is more is a slip of the finger, and would take its memory.
-const PARTS_MOST: u32 = 65_536;
-/// Drives of an array.
-const MEMBERS_MOST: u32 = 64;
-/// What lies on one member of an array before the next one follows. The stripe of as many as there may be still fits into a journal.
-const CHUNK_MOST: u64 = 8 << 20;
+/// Far beyond any drive, and still far from an overflow of a nanosecond clock.
+const NUMBER_MAX: f64 = 1e9;
+/// Maximum number of parts of each kind in a drive: a larger number is a typing error, and would
+/// need as much memory.
+const PARTS_MAX: u32 = 65_536;
+/// Maximum number of drives in an array.
+const MEMBERS_MAX: u32 = 64;
+/// Maximum chunk size of an array. The stripe of the largest array still fits in a journal.
+const CHUNK_MAX: u64 = 8 << 20;
 
-/// A number that has to be above zero. As a speed, a thousandth of a MB/s is the least.
+/// Checks a number that must be above zero. For a speed, the minimum is a thousandth of a MB/s.
 fn above_zero(what: &str, value: f64) -> Result<(), String> {
     if value.is_nan() || value <= 0.0 {
-        return Err(format!("{what} has to be above zero, not {value}"));
+        return Err(format!("{what} must be above zero, not {value}"));
     }
-    if (0.001..=NUMBER_MOST).contains(&value) { Ok(()) } else { Err(format!("{what} cannot be {value:e}")) }
+    if (0.001..=NUMBER_MAX).contains(&value) { Ok(()) } else { Err(format!("{what} cannot be {value:e}")) }
 }
 
-/// A number that may be zero.
+/// Checks a number that can be zero.
 fn not_negative(what: &str, value: f64) -> Result<(), String> {
-    if (0.0..=NUMBER_MOST).contains(&value) { Ok(()) } else { Err(format!("{what} cannot be {value}")) }
+    if (0.0..=NUMBER_MAX).contains(&value) { Ok(()) } else { Err(format!("{what} cannot be {value}")) }
 }
 
-/// A number of parts.
+/// Checks a number of parts.
 fn parts(what: &str, value: u32) -> Result<(), String> {
     match value {
-        0 => Err(format!("{what} has to be above zero, not 0")),
-        1..=PARTS_MOST => Ok(()),
-        _ => Err(format!("{what} cannot be {value}, more than {PARTS_MOST}")),
+        0 => Err(format!("{what} must be above zero, not 0")),
+        1..=PARTS_MAX => Ok(()),
+        _ => Err(format!("{what} cannot be {value}; the limit is {PARTS_MAX}")),
     }
 }
 
-/// A size of sectors.
+/// Checks a size that must be whole sectors.
 fn some_bytes(what: &str, bytes: u64) -> Result<(), String> {
     if bytes >= SECTOR_BYTES && bytes.is_multiple_of(SECTOR_BYTES) {
         Ok(())
     } else {
-        Err(format!("{what} has to be a multiple of 512 bytes, not {}", workload::format_bytes(bytes)))
+        Err(format!("{what} must be a multiple of 512 bytes, not {}", workload::format_bytes(bytes)))
     }
 }
 
 /// Checks the host of a model.
 ///
 /// # Errors
-/// When it is impossible.
+/// Fails if it is impossible.
 pub fn check_host(name: &str, host: &model::Host) -> Result<(), Impossible> {
     let checked = || {
         not_negative("host.call_us", host.call_us)?;
@@ -144,7 +147,7 @@ pub fn check_host(name: &str, host: &model::Host) -> Result<(), Impossible> {
         above_zero("host.tick_us", host.tick_us)?;
         if host.request_most.0 < UNIT_BYTES || !host.request_most.0.is_multiple_of(UNIT_BYTES) {
             return Err(format!(
-                "host.request_most has to be a multiple of 4 KiB, not {}",
+                "host.request_most must be a multiple of 4 KiB, not {}",
                 workload::format_bytes(host.request_most.0)
             ));
         }
@@ -180,11 +183,11 @@ fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), Str
         parts(what, value)?;
     }
     if flash.programs_per_block < 2 {
-        return Err("flash.programs_per_block has to be 2 at least, not 1".to_owned());
+        return Err("flash.programs_per_block must be at least 2, not 1".to_owned());
     }
     let unit = |what: &str, bytes: model::Bytes| {
         if bytes.0 == 0 || !bytes.0.is_multiple_of(UNIT_BYTES) {
-            return Err(format!("{what} has to be a multiple of 4 KiB, not {}", workload::format_bytes(bytes.0)));
+            return Err(format!("{what} must be a multiple of 4 KiB, not {}", workload::format_bytes(bytes.0)));
         }
         Ok(())
     };
@@ -196,17 +199,17 @@ fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), Str
         largest = largest.max(slc.program.0);
         if slc.program > flash.program {
             return Err(
-                "flash.slc.program cannot be larger than flash.program: one bit a cell holds no more than several"
+                "flash.slc.program cannot be larger than flash.program: one bit per cell cannot hold more than several"
                     .to_owned(),
             );
         }
         if slc.free > slc.size {
-            return Err("flash.slc.free cannot be more than flash.slc.size".to_owned());
+            return Err("flash.slc.free cannot be larger than flash.slc.size".to_owned());
         }
     }
     if cache.size.0 < 2 * largest {
         return Err(format!(
-            "cache.size has to hold two programs of {} at least, not {}",
+            "cache.size must hold at least two programs of {}, not {}",
             workload::format_bytes(largest),
             workload::format_bytes(cache.size.0)
         ));
@@ -214,7 +217,7 @@ fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), Str
     let stripe = u64::from(flash.dies) * flash.program.0;
     if capacity < 64 * stripe {
         return Err(format!(
-            "a capacity of {} is too small for {} dies that program {} at once",
+            "a capacity of {} is too small for {} dies with programs of {}",
             workload::format_bytes(capacity),
             flash.dies,
             workload::format_bytes(flash.program.0)
@@ -222,7 +225,7 @@ fn check_solid_state(drive: &model::SolidState, capacity: u64) -> Result<(), Str
     }
     let physical = capacity as f64 * (1.0 + flash.spare_percent / 100.0) / UNIT_BYTES as f64;
     if physical * 1.1 > f64::from(u32::MAX) {
-        return Err("it has more than 14 TB, beyond what is simulated".to_owned());
+        return Err("it has more than 14 TB, the limit of the simulation".to_owned());
     }
     Ok(())
 }
@@ -254,7 +257,10 @@ fn check_disk(disk: &model::Disk, capacity: u64) -> Result<(), String> {
     }
     let inner_track = disk.inner_mb_per_s * 1e6 * 60.0 / disk.rpm;
     if inner_track < 2.0 * UNIT_BYTES as f64 {
-        return Err(format!("at rpm {} and inner_mb_per_s {} a track holds nothing", disk.rpm, disk.inner_mb_per_s));
+        return Err(format!(
+            "at rpm {} and inner_mb_per_s {}, a track cannot hold any data",
+            disk.rpm, disk.inner_mb_per_s
+        ));
     }
     Ok(())
 }
@@ -273,7 +279,7 @@ fn check_stick(stick: &model::Stick, capacity: u64) -> Result<(), String> {
     not_negative("erase_us", stick.erase_us)?;
     let blocks = capacity / stick.block.0;
     if u64::from(stick.open_blocks) > blocks {
-        return Err(format!("it keeps {} blocks open and has {blocks}", stick.open_blocks));
+        return Err(format!("it keeps {} blocks open but has only {blocks}", stick.open_blocks));
     }
     Ok(())
 }
@@ -303,26 +309,26 @@ fn check_array(array: &model::Array) -> Result<(), String> {
         Level::Raid6 => 4,
     };
     if array.members < least {
-        return Err(format!("RAID {} needs {least} drives at least, not {}", array.level.number(), array.members));
+        return Err(format!("RAID {} needs at least {least} drives, not {}", array.level.number(), array.members));
     }
-    if array.members > MEMBERS_MOST {
-        return Err(format!("an array of {} drives is not simulated, at most one of {MEMBERS_MOST}", array.members));
+    if array.members > MEMBERS_MAX {
+        return Err(format!("an array of {} drives is not supported; the limit is {MEMBERS_MAX}", array.members));
     }
     if array.chunk.0 == 0 || !array.chunk.0.is_multiple_of(UNIT_BYTES) {
-        return Err(format!("chunk has to be a multiple of 4 KiB, not {}", workload::format_bytes(array.chunk.0)));
+        return Err(format!("chunk must be a multiple of 4 KiB, not {}", workload::format_bytes(array.chunk.0)));
     }
-    if array.chunk.0 > CHUNK_MOST {
+    if array.chunk.0 > CHUNK_MAX {
         return Err(format!(
-            "chunk cannot be {}, more than {}",
+            "chunk cannot be {}; the limit is {}",
             workload::format_bytes(array.chunk.0),
-            workload::format_bytes(CHUNK_MOST)
+            workload::format_bytes(CHUNK_MAX)
         ));
     }
     if array.journal && matches!(array.level, Level::Raid0 | Level::Raid1) {
-        return Err("a journal closes the write hole of RAID 5 and 6; other levels have none".to_owned());
+        return Err("a journal closes the write hole of RAID 5 and 6, which other levels do not have".to_owned());
     }
     if matches!(*array.member, Parameters::Array(_)) {
-        return Err("an array of arrays is not simulated".to_owned());
+        return Err("an array of arrays is not supported".to_owned());
     }
     Ok(())
 }
@@ -333,7 +339,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a built-in model after a change.
+    /// The error for a built-in model after a change.
     fn refused(name: &str, change: impl FnOnce(&mut Parameters)) -> String {
         let mut parameters = catalogue::find_model(name).unwrap().drive.clone();
         change(&mut parameters);
@@ -377,59 +383,59 @@ mod tests {
 
     #[test]
     fn impossible_solid_state_drives() {
-        insta::assert_snapshot!(ssd(|drive| drive.link.mb_per_s = 0.0), @"the model `mine` is impossible: link.mb_per_s has to be above zero, not 0");
-        insta::assert_snapshot!(ssd(|drive| drive.flash.channel_mb_per_s = -1.0), @"the model `mine` is impossible: flash.channel_mb_per_s has to be above zero, not -1");
-        insta::assert_snapshot!(ssd(|drive| drive.flash.program_us = f64::NAN), @"the model `mine` is impossible: flash.program_us has to be above zero, not NaN");
+        insta::assert_snapshot!(ssd(|drive| drive.link.mb_per_s = 0.0), @"the model `mine` is impossible: link.mb_per_s must be above zero, not 0");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.channel_mb_per_s = -1.0), @"the model `mine` is impossible: flash.channel_mb_per_s must be above zero, not -1");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.program_us = f64::NAN), @"the model `mine` is impossible: flash.program_us must be above zero, not NaN");
         insta::assert_snapshot!(ssd(|drive| drive.flush.journal_us = -5.0), @"the model `mine` is impossible: flush.journal_us cannot be -5");
-        insta::assert_snapshot!(ssd(|drive| drive.flash.dies = 0), @"the model `mine` is impossible: flash.dies has to be above zero, not 0");
-        insta::assert_snapshot!(ssd(|drive| drive.flash.dies = 4_000_000_000), @"the model `mine` is impossible: flash.dies cannot be 4000000000, more than 65536");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.dies = 0), @"the model `mine` is impossible: flash.dies must be above zero, not 0");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.dies = 4_000_000_000), @"the model `mine` is impossible: flash.dies cannot be 4000000000; the limit is 65536");
         insta::assert_snapshot!(ssd(|drive| drive.flash.program_us = 1e300), @"the model `mine` is impossible: flash.program_us cannot be 1e300");
         insta::assert_snapshot!(ssd(|drive| drive.link.mb_per_s = 1e-300), @"the model `mine` is impossible: link.mb_per_s cannot be 1e-300");
-        insta::assert_snapshot!(ssd(|drive| drive.link.queue_depth = 0), @"the model `mine` is impossible: link.queue_depth has to be above zero, not 0");
-        insta::assert_snapshot!(ssd(|drive| drive.flash.programs_per_block = 1), @"the model `mine` is impossible: flash.programs_per_block has to be 2 at least, not 1");
-        insta::assert_snapshot!(ssd(|drive| drive.flash.program = Bytes(5000)), @"the model `mine` is impossible: flash.program has to be a multiple of 4 KiB, not 5000 B");
-        insta::assert_snapshot!(ssd(|drive| drive.cache.size = Bytes(4096)), @"the model `mine` is impossible: cache.size has to hold two programs of 96 KiB at least, not 4 KiB");
-        insta::assert_snapshot!(ssd(|drive| drive.capacity_gb = 0.001), @"the model `mine` is impossible: a capacity of 0 B is too small for 16 dies that program 96 KiB at once");
-        insta::assert_snapshot!(ssd(|drive| drive.capacity_gb = 100_000.0), @"the model `mine` is impossible: it has more than 14 TB, beyond what is simulated");
+        insta::assert_snapshot!(ssd(|drive| drive.link.queue_depth = 0), @"the model `mine` is impossible: link.queue_depth must be above zero, not 0");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.programs_per_block = 1), @"the model `mine` is impossible: flash.programs_per_block must be at least 2, not 1");
+        insta::assert_snapshot!(ssd(|drive| drive.flash.program = Bytes(5000)), @"the model `mine` is impossible: flash.program must be a multiple of 4 KiB, not 5000 B");
+        insta::assert_snapshot!(ssd(|drive| drive.cache.size = Bytes(4096)), @"the model `mine` is impossible: cache.size must hold at least two programs of 96 KiB, not 4 KiB");
+        insta::assert_snapshot!(ssd(|drive| drive.capacity_gb = 0.001), @"the model `mine` is impossible: a capacity of 0 B is too small for 16 dies with programs of 96 KiB");
+        insta::assert_snapshot!(ssd(|drive| drive.capacity_gb = 100_000.0), @"the model `mine` is impossible: it has more than 14 TB, the limit of the simulation");
         let slc = |size, free, program| {
             move |drive: &mut model::SolidState| {
                 drive.flash.slc =
                     Some(Slc { size: Bytes(size), free: Bytes(free), program: Bytes(program), program_us: 1.0 });
             }
         };
-        insta::assert_snapshot!(ssd(slc(1 << 30, 2 << 30, 16 << 10)), @"the model `mine` is impossible: flash.slc.free cannot be more than flash.slc.size");
-        insta::assert_snapshot!(ssd(slc(1 << 30, 1 << 30, 256 << 10)), @"the model `mine` is impossible: flash.slc.program cannot be larger than flash.program: one bit a cell holds no more than several");
+        insta::assert_snapshot!(ssd(slc(1 << 30, 2 << 30, 16 << 10)), @"the model `mine` is impossible: flash.slc.free cannot be larger than flash.slc.size");
+        insta::assert_snapshot!(ssd(slc(1 << 30, 1 << 30, 256 << 10)), @"the model `mine` is impossible: flash.slc.program cannot be larger than flash.program: one bit per cell cannot hold more than several");
     }
 
     #[test]
     fn other_impossible_drives() {
-        insta::assert_snapshot!(disk(|disk| disk.rpm = 0.0), @"the model `mine` is impossible: rpm has to be above zero, not 0");
-        insta::assert_snapshot!(disk(|disk| disk.rpm = 7_200_000.0), @"the model `mine` is impossible: at rpm 7200000 and inner_mb_per_s 120 a track holds nothing");
+        insta::assert_snapshot!(disk(|disk| disk.rpm = 0.0), @"the model `mine` is impossible: rpm must be above zero, not 0");
+        insta::assert_snapshot!(disk(|disk| disk.rpm = 7_200_000.0), @"the model `mine` is impossible: at rpm 7200000 and inner_mb_per_s 120, a track cannot hold any data");
         insta::assert_snapshot!(disk(|disk| disk.seek_track_us = 20_000.0), @"the model `mine` is impossible: seek_track_us cannot be longer than seek_mean_us");
         insta::assert_snapshot!(disk(|disk| disk.inner_mb_per_s = 300.0), @"the model `mine` is impossible: inner_mb_per_s cannot be above outer_mb_per_s: tracks are longer outside");
-        insta::assert_snapshot!(stick(|stick| stick.open_blocks = 20_000), @"the model `mine` is impossible: it keeps 20000 blocks open and has 15258");
-        insta::assert_snapshot!(stick(|stick| stick.open_blocks = 0), @"the model `mine` is impossible: open_blocks has to be above zero, not 0");
-        insta::assert_snapshot!(stick(|stick| stick.block = Bytes(0)), @"the model `mine` is impossible: block has to be a multiple of 512 bytes, not 0 B");
-        insta::assert_snapshot!(stick(|stick| stick.copy_mb_per_s = 0.0), @"the model `mine` is impossible: copy_mb_per_s has to be above zero, not 0");
+        insta::assert_snapshot!(stick(|stick| stick.open_blocks = 20_000), @"the model `mine` is impossible: it keeps 20000 blocks open but has only 15258");
+        insta::assert_snapshot!(stick(|stick| stick.open_blocks = 0), @"the model `mine` is impossible: open_blocks must be above zero, not 0");
+        insta::assert_snapshot!(stick(|stick| stick.block = Bytes(0)), @"the model `mine` is impossible: block must be a multiple of 512 bytes, not 0 B");
+        insta::assert_snapshot!(stick(|stick| stick.copy_mb_per_s = 0.0), @"the model `mine` is impossible: copy_mb_per_s must be above zero, not 0");
         let volume = refused("cloud-volume", |parameters| {
             let Parameters::Volume(volume) = parameters else { unreachable!("it is one") };
             volume.iops_most = 0.0;
         });
-        insta::assert_snapshot!(volume, @"the model `mine` is impossible: iops_most has to be above zero, not 0");
+        insta::assert_snapshot!(volume, @"the model `mine` is impossible: iops_most must be above zero, not 0");
     }
 
     #[test]
     fn impossible_arrays() {
-        insta::assert_snapshot!(raid(Level::Raid5, 2, 64 << 10, false), @"the model `mine` is impossible: RAID 5 needs 3 drives at least, not 2");
-        insta::assert_snapshot!(raid(Level::Raid5, 1000, 64 << 10, false), @"the model `mine` is impossible: an array of 1000 drives is not simulated, at most one of 64");
-        insta::assert_snapshot!(raid(Level::Raid5, 3, 1 << 62, false), @"the model `mine` is impossible: chunk cannot be 4194304 TiB, more than 8 MiB");
-        insta::assert_snapshot!(raid(Level::Raid0, 2, 1000, false), @"the model `mine` is impossible: chunk has to be a multiple of 4 KiB, not 1000 B");
-        insta::assert_snapshot!(raid(Level::Raid1, 2, 64 << 10, true), @"the model `mine` is impossible: a journal closes the write hole of RAID 5 and 6; other levels have none");
+        insta::assert_snapshot!(raid(Level::Raid5, 2, 64 << 10, false), @"the model `mine` is impossible: RAID 5 needs at least 3 drives, not 2");
+        insta::assert_snapshot!(raid(Level::Raid5, 1000, 64 << 10, false), @"the model `mine` is impossible: an array of 1000 drives is not supported; the limit is 64");
+        insta::assert_snapshot!(raid(Level::Raid5, 3, 1 << 62, false), @"the model `mine` is impossible: chunk cannot be 4194304 TiB; the limit is 8 MiB");
+        insta::assert_snapshot!(raid(Level::Raid0, 2, 1000, false), @"the model `mine` is impossible: chunk must be a multiple of 4 KiB, not 1000 B");
+        insta::assert_snapshot!(raid(Level::Raid1, 2, 64 << 10, true), @"the model `mine` is impossible: a journal closes the write hole of RAID 5 and 6, which other levels do not have");
         let nested = refused("gcp-local-nvme-x2-raid0-ext4", |parameters| {
             let Parameters::Array(array) = parameters else { unreachable!("it is one") };
             *array.member = Parameters::Array(array.clone());
         });
-        insta::assert_snapshot!(nested, @"the model `mine` is impossible: an array of arrays is not simulated");
+        insta::assert_snapshot!(nested, @"the model `mine` is impossible: an array of arrays is not supported");
     }
 
     #[test]
@@ -439,9 +445,9 @@ mod tests {
             change(&mut host);
             check_host("mine", &host).unwrap_err().to_string()
         };
-        insta::assert_snapshot!(host(&|host| host.request_most = Bytes(0)), @"the model `mine` is impossible: host.request_most has to be a multiple of 4 KiB, not 0 B");
+        insta::assert_snapshot!(host(&|host| host.request_most = Bytes(0)), @"the model `mine` is impossible: host.request_most must be a multiple of 4 KiB, not 0 B");
         insta::assert_snapshot!(host(&|host| host.call_us = -1.0), @"the model `mine` is impossible: host.call_us cannot be -1");
-        insta::assert_snapshot!(host(&|host| host.tick_us = 0.0), @"the model `mine` is impossible: host.tick_us has to be above zero, not 0");
+        insta::assert_snapshot!(host(&|host| host.tick_us = 0.0), @"the model `mine` is impossible: host.tick_us must be above zero, not 0");
     }
 
     #[test]
@@ -449,13 +455,13 @@ mod tests {
         let Parameters::SolidState(possible) = &catalogue::find_model("consumer-nvme").unwrap().drive else {
             unreachable!("it is one")
         };
-        // Programs of 64 KiB on ten dies, and two of those in the cache.
+        // Programs of 64 KiB on ten dies, two of which fit in the cache.
         let mut limit = possible.clone();
         (limit.flash.program, limit.flash.dies, limit.flash.programs_per_block) = (Bytes(64 << 10), 10, 2);
         (limit.cache.size, limit.flash.spare_percent) = (Bytes(128 << 10), 0.0);
         let slc = Slc { size: Bytes(1 << 30), free: Bytes(1 << 30), program: Bytes(64 << 10), program_us: 0.001 };
         limit.flash.slc = Some(slc);
-        (limit.link.command_us, limit.link.queue_depth, limit.link.mb_per_s) = (0.0, PARTS_MOST, NUMBER_MOST);
+        (limit.link.command_us, limit.link.queue_depth, limit.link.mb_per_s) = (0.0, PARTS_MAX, NUMBER_MAX);
         let least = 64 * 10 * (64 << 10);
         check_solid_state(&limit, least).unwrap();
         assert!(check_solid_state(&limit, least - 1).is_err());
@@ -473,7 +479,8 @@ mod tests {
             change(&mut drive);
             assert!(check_solid_state(&drive, least).is_err(), "{index}");
         }
-        // Units of 4 KiB and a tenth more have 32-bit numbers: (2^32 - 1) / 1.1 * 4096 bytes of flash, of which a quarter may be spare.
+        // Units of 4 KiB, plus a tenth, must have 32-bit numbers: (2^32 - 1) / 1.1 * 4096 bytes of
+        // flash, of which a quarter can be spare.
         for (spare_percent, most_gb) in [(0.0, 15_992), (25.0, 12_794)] {
             limit.flash.spare_percent = spare_percent;
             check_solid_state(&limit, most_gb * 1_000_000_000).unwrap();
@@ -486,7 +493,7 @@ mod tests {
         let of = |name| catalogue::find_model(name).unwrap().drive.clone();
         let Parameters::Disk(mut disk) = of("disk-7200rpm-cache-on") else { unreachable!("it is one") };
         disk.seek_track_us = disk.seek_mean_us;
-        // A track of the innermost zone holds two units: 8192 bytes in a turn of 60 s / 7200.
+        // A track of the innermost zone holds two units: 8192 bytes per rotation of 60 s / 7200.
         (disk.rpm, disk.inner_mb_per_s) = (7200.0, 0.98304);
         disk.outer_mb_per_s = disk.inner_mb_per_s;
         check_disk(&disk, 512).unwrap();
@@ -502,9 +509,9 @@ mod tests {
             check_array(&Array { level, members, chunk, journal: false, member }).is_ok()
         };
         for (level, least) in [(Level::Raid0, 2), (Level::Raid1, 2), (Level::Raid5, 3), (Level::Raid6, 4)] {
-            assert!(array(level, least, CHUNK_MOST) && array(level, MEMBERS_MOST, 4096));
-            assert!(!array(level, least - 1, 4096) && !array(level, MEMBERS_MOST + 1, 4096));
-            assert!(!array(level, least, CHUNK_MOST + 4096) && !array(level, least, 2048));
+            assert!(array(level, least, CHUNK_MAX) && array(level, MEMBERS_MAX, 4096));
+            assert!(!array(level, least - 1, 4096) && !array(level, MEMBERS_MAX + 1, 4096));
+            assert!(!array(level, least, CHUNK_MAX + 4096) && !array(level, least, 2048));
         }
         let host = |bytes| check_host("mine", &model::Host { request_most: Bytes(bytes), ..model::Host::default() });
         assert!(host(4096).is_ok() && host(2048).is_err() && host(6144).is_err());
@@ -513,7 +520,7 @@ mod tests {
     #[test]
     fn the_platters_of_an_array_s_disks_are_out_of_step() {
         let ahead = |number| Assembly { number, ..Assembly::default() }.ahead();
-        // Multiples of the golden ratio's fraction.
+        // Multiples of the fractional part of the golden ratio.
         let expected = [0.0, 0.618, 0.236, 0.854, 0.472];
         for (number, expected) in (0u32..).zip(expected) {
             assert!((ahead(number) - expected).abs() < 0.001, "{number}");

@@ -1,8 +1,11 @@
-//! A rotating disk: an arm, a turn, a cache, a queue.
+//! A rotating disk: arm, rotation, cache and queue.
 //!
-//! The arm takes whatever it can reach soonest (shortest positioning time first) among the commands that it was given and the writes that wait in its cache: this is what native command queueing
-//! gains, and why unsynced writes are fast. FLUSH CACHE waits for all of them, in that order, and keeps other commands waiting, because SATA cannot queue it. With the cache
-//! off each write waits for its place to come round. What follows a read is read on into the track buffer while nothing else is to do.
+//! The arm serves the command that it can reach soonest (shortest positioning time first), out of
+//! the queued commands and the writes in the cache. This is the gain of native command queueing,
+//! and the reason why unsynced writes are fast. FLUSH CACHE waits for all of them in that order and
+//! blocks other commands, because SATA cannot queue it. With the cache off, each write waits for
+//! its sector to come round. After a read, the disk continues to read into the track buffer while
+//! there is nothing else to do.
 
 mod geometry;
 
@@ -18,11 +21,12 @@ use crate::medium::{Medium, range};
 use crate::time::{Ns, Speed, from_us};
 use geometry::{Geometry, settle};
 
-/// How many candidates the arm weighs: firmware looks at its queue and a part of its cache.
-const WEIGHED_MOST: usize = 64;
-/// Sectors of the medium, eight of the host's: a write of less reads first, and waits a turn.
+/// Number of candidates considered by the arm: firmware looks at its queue and part of its cache.
+const CANDIDATES_MAX: usize = 64;
+/// Physical sector size, eight logical sectors. A smaller write reads first, and waits for another
+/// rotation.
 const MEDIUM_SECTOR_BYTES: u64 = 4096;
-/// How far the track buffer reads ahead.
+/// Read-ahead of the track buffer.
 const READ_AHEAD_BYTES: u64 = 2 << 20;
 
 /// A rotating disk.
@@ -39,14 +43,14 @@ pub struct Disk {
     track: u64,
     arm: Option<Motion>,
     /// Commands that need the arm: reads, and writes that are not cached.
-    wanted: VecDeque<Waiting>,
-    /// Writes that were acknowledged and wait for the arm.
+    for_arm: VecDeque<Waiting>,
+    /// Acknowledged writes that wait for the arm.
     cached: VecDeque<Request>,
     cached_bytes: u64,
-    /// Writes that wait for room in the cache.
-    crowded: VecDeque<Waiting>,
-    /// Commands behind a flush.
-    held: VecDeque<Waiting>,
+    /// Writes that wait for space in the cache.
+    for_cache: VecDeque<Waiting>,
+    /// Commands blocked by a flush.
+    blocked: VecDeque<Waiting>,
     flushing: Option<Waiting>,
     under_way: u32,
     link_free: Ns,
@@ -62,22 +66,22 @@ struct Waiting {
     since: Ns,
 }
 
-/// What the arm does.
+/// The current movement of the arm.
 #[derive(Debug, Clone, Copy)]
 struct Motion {
     request: Request,
-    /// Whether the host has been told already.
+    /// The host has already received the completion.
     from_cache: bool,
     transfer_begins: Ns,
     ends: Ns,
 }
 
-/// What passes under the head after a read.
+/// The data that passes under the head after a read.
 #[derive(Debug, Clone, Copy)]
 struct ReadAhead {
-    /// Bytes from here are in the buffer, or will be.
+    /// First byte that is or will be in the buffer.
     start: u64,
-    /// When the first of them passed.
+    /// When the first of these bytes passed.
     since: Ns,
     speed: Speed,
 }
@@ -90,7 +94,8 @@ enum Event {
 }
 
 impl Disk {
-    /// A new disk, whose platters are `ahead` by that share of a turn. The parameters have been checked.
+    /// A new disk. Its platters are ahead by the fraction `ahead` of a rotation. The parameters
+    /// must be valid.
     pub fn new(parameters: &model::Disk, capacity_bytes: u64, ahead: f64, track_contents: bool) -> Disk {
         Disk {
             capacity_bytes,
@@ -103,11 +108,11 @@ impl Disk {
             cache_on: parameters.cache_on,
             track: 0,
             arm: None,
-            wanted: VecDeque::new(),
+            for_arm: VecDeque::new(),
             cached: VecDeque::new(),
             cached_bytes: 0,
-            crowded: VecDeque::new(),
-            held: VecDeque::new(),
+            for_cache: VecDeque::new(),
+            blocked: VecDeque::new(),
             flushing: None,
             under_way: 0,
             link_free: 0,
@@ -129,46 +134,46 @@ impl Disk {
                 self.under_way += 1;
                 match self.buffered_at(now, &request) {
                     Some(at) => {
-                        let ends = self.over_the_link(at, request.bytes);
+                        let ends = self.link_transfer(at, request.bytes);
                         self.agenda.enter(ends, Event::Done { request });
                     }
-                    None => self.want(now, waiting),
+                    None => self.queue_for_arm(now, waiting),
                 }
             }
             Op::Write if self.cache_on => {
                 self.under_way += 1;
                 if self.cached_bytes + request.bytes > self.cache_bytes && !self.cached.is_empty() {
-                    self.crowded.push_back(waiting);
+                    self.for_cache.push_back(waiting);
                 } else {
                     self.cache(now, request);
                 }
             }
             Op::Write => {
                 self.under_way += 1;
-                self.want(now, waiting);
+                self.queue_for_arm(now, waiting);
             }
         }
     }
 
-    fn over_the_link(&mut self, now: Ns, bytes: u64) -> Ns {
+    fn link_transfer(&mut self, now: Ns, bytes: u64) -> Ns {
         self.link_free = self.link_free.max(now) + self.command + self.link.time(bytes);
         self.link_free
     }
 
     fn cache(&mut self, now: Ns, request: Request) {
-        let ends = self.over_the_link(now, request.bytes);
+        let ends = self.link_transfer(now, request.bytes);
         self.cached_bytes += request.bytes;
         self.cached.push_back(request);
         self.agenda.enter(ends, Event::Done { request });
         self.move_arm(now);
     }
 
-    fn want(&mut self, now: Ns, waiting: Waiting) {
-        self.wanted.push_back(waiting);
+    fn queue_for_arm(&mut self, now: Ns, waiting: Waiting) {
+        self.for_arm.push_back(waiting);
         self.move_arm(now);
     }
 
-    /// When the track buffer has what a read wants, if it passes by anyway.
+    /// When the track buffer will contain the data of a read, if read-ahead reaches it.
     fn buffered_at(&self, now: Ns, request: &Request) -> Option<Ns> {
         let end = request.offset + request.bytes;
         if self.cached.iter().any(|write| write.offset <= request.offset && end <= write.offset + write.bytes) {
@@ -178,29 +183,30 @@ impl Disk {
         let in_reach = request.offset >= ahead.start
             && request.offset + request.bytes <= ahead.start + READ_AHEAD_BYTES
             && self.arm.is_none()
-            && self.wanted.is_empty();
+            && self.for_arm.is_empty();
         in_reach.then(|| now.max(ahead.since + ahead.speed.time(request.offset + request.bytes - ahead.start)))
     }
 
-    /// Sends the idle arm to what it reaches soonest.
+    /// Moves the idle arm to the candidate that it reaches soonest.
     fn move_arm(&mut self, now: Ns) {
         if self.arm.is_some() {
             return;
         }
-        let wanted = self.wanted.iter().map(|waiting| &waiting.request).take(WEIGHED_MOST);
-        // Reads go before what is cached, because somebody waits for them; as writers do whom a full cache keeps waiting.
-        let cached = if self.wanted.is_empty() || !self.crowded.is_empty() { WEIGHED_MOST } else { 0 };
+        let wanted = self.for_arm.iter().map(|waiting| &waiting.request).take(CANDIDATES_MAX);
+        // Reads go before cached writes, because the host waits for them. So do writes that wait
+        // for a full cache.
+        let cached = if self.for_arm.is_empty() || !self.for_cache.is_empty() { CANDIDATES_MAX } else { 0 };
         let candidates = wanted.chain(self.cached.iter().take(cached));
         let best = candidates
             .map(|request| self.positioning(now, request))
             .enumerate()
             .min_by_key(|&(index, time)| (time, index));
         let Some((index, positioning)) = best else { return };
-        let weighed = self.wanted.len().min(WEIGHED_MOST);
-        let (request, from_cache) = if index < weighed {
-            (self.wanted.remove(index).map(|waiting| waiting.request), false)
+        let uncached = self.for_arm.len().min(CANDIDATES_MAX);
+        let (request, from_cache) = if index < uncached {
+            (self.for_arm.remove(index).map(|waiting| waiting.request), false)
         } else {
-            (self.cached.remove(self.before_it(index - weighed)), true)
+            (self.cached.remove(self.oldest_conflict(index - uncached)), true)
         };
         let Some(request) = request else { return };
         let spot = self.geometry.spot(request.offset);
@@ -211,8 +217,9 @@ impl Disk {
         self.agenda.enter(ends, Event::ArmFree);
     }
 
-    /// An older write of the same place has to reach the medium first, and before that what is older than that one.
-    fn before_it(&self, mut index: usize) -> usize {
+    /// An older write to the same sectors must reach the medium first, and before that any write
+    /// older than that one.
+    fn oldest_conflict(&self, mut index: usize) -> usize {
         loop {
             let chosen = self.cached[index];
             let overlaps = |older: &Request| {
@@ -225,7 +232,8 @@ impl Disk {
         }
     }
 
-    /// Seek and rotation to where a request begins. A write that is smaller than a sector of the medium reads it first and waits for a turn more.
+    /// Seek and rotation to the start of a request. A write smaller than a physical sector reads it
+    /// first, and waits for another rotation.
     fn positioning(&self, now: Ns, request: &Request) -> Ns {
         let spot = self.geometry.spot(request.offset);
         let settle = if request.op == Op::Write { self.settle } else { 0 };
@@ -251,15 +259,15 @@ impl Disk {
         }
         if from_cache {
             self.cached_bytes -= request.bytes;
-            while let Some(waiting) = self.crowded.front().copied() {
+            while let Some(waiting) = self.for_cache.front().copied() {
                 if self.cached_bytes + waiting.request.bytes > self.cache_bytes && !self.cached.is_empty() {
                     break;
                 }
-                self.crowded.pop_front();
+                self.for_cache.pop_front();
                 self.cache(now, waiting.request);
             }
         } else {
-            let ends = self.over_the_link(now, if request.op == Op::Read { request.bytes } else { 0 });
+            let ends = self.link_transfer(now, if request.op == Op::Read { request.bytes } else { 0 });
             self.agenda.enter(ends, Event::Done { request });
         }
         self.move_arm(now);
@@ -275,7 +283,7 @@ impl Disk {
         }
     }
 
-    /// What was acknowledged and has not passed under the head.
+    /// Acknowledged writes that have not reached the medium.
     fn unwritten(&self) -> impl Iterator<Item = &Request> {
         let moving = self.arm.iter().filter(|motion| motion.from_cache).map(|motion| &motion.request);
         self.cached.iter().chain(moving)
@@ -287,11 +295,11 @@ impl Disk {
 
     fn release(&mut self, now: Ns) {
         while self.flushing.is_none() {
-            match self.held.front() {
+            match self.blocked.front() {
                 Some(waiting) if waiting.request.op != Op::Flush || self.under_way == 0 => {}
                 _ => return,
             }
-            if let Some(waiting) = self.held.pop_front() {
+            if let Some(waiting) = self.blocked.pop_front() {
                 self.start(now, waiting);
             }
         }
@@ -312,7 +320,8 @@ impl Device for Disk {
 
     fn set_write_cache(&mut self, now: Ns, on: bool) {
         if self.cache_on && !on {
-            // The standard has the drive write its cache first; nothing is under way while a setting changes.
+            // The standard requires the drive to write its cache first; no command is outstanding
+            // while a setting changes.
             for request in std::mem::take(&mut self.cached) {
                 self.store(&request, request.bytes);
             }
@@ -328,9 +337,9 @@ impl Device for Disk {
 
     fn submit(&mut self, now: Ns, request: Request) {
         let waiting = Waiting { request, since: now };
-        let blocked = self.flushing.is_some() || !self.held.is_empty();
+        let blocked = self.flushing.is_some() || !self.blocked.is_empty();
         if blocked || (request.op == Op::Flush && self.under_way > 0) {
-            self.held.push_back(waiting);
+            self.blocked.push_back(waiting);
         } else {
             self.start(now, waiting);
         }
@@ -367,7 +376,8 @@ impl Device for Disk {
         }
     }
 
-    /// What passed under the head is there; the sector under it may be either; what only lay in the cache is gone.
+    /// Data that has passed under the head is written; the sector under the head may be old or new;
+    /// data that was only in the cache is lost.
     fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
         if let Some(Motion { request, transfer_begins, ends, .. }) = self.arm.take()
             && request.op == Op::Write
@@ -378,11 +388,11 @@ impl Device for Disk {
             let torn = if chance.next_u64() & 1 == 1 { SECTOR_BYTES } else { 0 };
             self.store(&request, (passed + torn).min(request.bytes));
         }
-        self.wanted.clear();
+        self.for_arm.clear();
         self.cached.clear();
         self.cached_bytes = 0;
-        self.crowded.clear();
-        self.held.clear();
+        self.for_cache.clear();
+        self.blocked.clear();
         self.flushing = None;
         self.under_way = 0;
         self.link_free = now;
@@ -392,7 +402,7 @@ impl Device for Disk {
 
     fn contents(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
         let at = |sector: u64| {
-            // What waits in the cache is what a read gets; the latest write of a sector counts.
+            // A read returns cached data first; the latest write of a sector counts.
             let holds = |request: &&Request| {
                 (request.offset..request.offset + request.bytes).contains(&(sector * SECTOR_BYTES))
             };
@@ -431,7 +441,7 @@ mod tests {
         Request { id, op, offset, bytes, fua: false, stamp }
     }
 
-    /// When each command ends, in their order, in microseconds.
+    /// Completion time of each command in microseconds, in command order.
     fn ends(disk: &mut Disk, commands: usize) -> Vec<(u32, Ns)> {
         let mut done = Vec::new();
         while let (true, Some(at)) = (done.len() < commands, disk.next_event()) {
@@ -443,13 +453,14 @@ mod tests {
     #[test]
     fn a_read_waits_for_its_place_and_what_follows_is_in_the_buffer() {
         let mut disk = disk(true);
-        // The head is there. 4096 of 1720320 bytes of a turn of 8333 us take 19.8 us; then the command's 100 us, and 7.4 us at 550 MB/s.
+        // The head is at the right position. 4096 of 1720320 bytes of a rotation of 8333 us take
+        // 19.8 us; then the command's 100 us, and 7.4 us at 550 MB/s.
         disk.submit(0, request(1, Op::Read, 0, 0));
         assert_eq!(ends(&mut disk, 1), [(1, 127)]);
-        // The next page passed meanwhile.
+        // The next page has passed in the meantime.
         disk.submit(127_288, request(2, Op::Read, 4096, 0));
         assert_eq!(ends(&mut disk, 1), [(2, 127 + 107)]);
-        // What has passed comes round once a turn.
+        // A sector that has passed returns after one rotation.
         disk.submit(300_000, request(3, Op::Read, 0, 0));
         assert_eq!(ends(&mut disk, 1), [(3, 8333 + 127)]);
         assert_eq!((disk.activity().reads, disk.activity().writes), (3, 0));
@@ -464,9 +475,11 @@ mod tests {
         assert_eq!((cached.dirty_bytes(0), cached.at_risk_from(0)), (0, None), "the head was there");
         let mut through = disk(false);
         through.submit(100_000, request(1, Op::Write, 0, 7));
-        // It comes round once a turn of 8333.3 us, 19.8 us pass under the head, and the answer has no data.
+        // It passes once per rotation of 8333.3 us, 19.8 us of it under the head, and the response
+        // contains no data.
         assert_eq!(ends(&mut through, 1), [(1, 8453)]);
-        // A part of a sector of the medium is read first, a turn before: three turns, 2.5 us and the command.
+        // A part of a physical sector is read first, one rotation earlier: three rotations, 2.5 us
+        // and the command.
         let part = Request { bytes: 512, ..request(2, Op::Write, 0, 8) };
         through.submit(8_454_000, part);
         assert_eq!(ends(&mut through, 1), [(2, 25_102)]);
@@ -486,7 +499,8 @@ mod tests {
         let ends = ends(&mut disk, 4);
         let order: Vec<u32> = ends.iter().map(|(id, _)| *id).collect();
         assert_eq!((order[..2].to_vec(), ends[0].1), (vec![1, 2], 107));
-        // All is on the medium when the write is acknowledged: what remains is the command.
+        // Everything is on the medium when the write is acknowledged: only the command time
+        // remains.
         assert_eq!(ends[1].1, 107 + 100);
         assert!(ends[2].1 > ends[1].1 && disk.activity().flushes == 1);
         assert_eq!(disk.activity().flush_ns / 1000, 207);
@@ -497,7 +511,7 @@ mod tests {
         let mut disk = disk(true);
         disk.submit(0, request(1, Op::Write, 0, 7));
         disk.submit(0, request(2, Op::Write, 1 << 40, 8));
-        // The head is on its way with the first, the second waits in the cache.
+        // The head is moving to the first, the second waits in the cache.
         assert_eq!((disk.contents(0, 4096), disk.contents(1 << 40, 512)), (vec![7; 8], vec![8]));
         disk.submit(0, request(3, Op::Write, 1 << 40, 9));
         assert_eq!(disk.contents(1 << 40, 512), [9], "the latest write");
@@ -522,7 +536,7 @@ mod tests {
             let ends = disk.arm.unwrap().ends;
             disk.power_cut((ends as f64 * share) as Ns, &mut chance);
             let there = disk.contents(0, bytes).iter().filter(|stamp| **stamp == 7).count() as f64;
-            // The sector under the head may be either.
+            // The sector under the head may be old or new.
             assert!((there / 1024.0 - share).abs() <= 1.0 / 1024.0, "{share}: {there}");
             assert_eq!((disk.contents(1 << 40, 512), disk.dirty_bytes(0)), (vec![0], 0));
         }

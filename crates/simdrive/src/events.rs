@@ -1,4 +1,4 @@
-//! What is going to happen: an agenda ordered by time, and by order of entry among what happens at once.
+//! Future events, ordered by time; simultaneous ones in insertion order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,9 +8,9 @@ use crate::time::Ns;
 /// Future events of one kind.
 #[derive(Debug, Clone)]
 pub struct Agenda<E> {
-    /// The next one, apart: where one thing happens after the other, the heap is never touched.
+    /// The next event, stored separately: in a purely sequential simulation the heap is never used.
     next: Option<Entry<E>>,
-    /// All others.
+    /// All later events.
     later: BinaryHeap<Reverse<Entry<E>>>,
     entered: u64,
 }
@@ -49,12 +49,12 @@ impl<E> Default for Agenda<E> {
 }
 
 impl<E> Agenda<E> {
-    /// Nothing is going to happen.
+    /// An empty agenda.
     pub const fn new() -> Agenda<E> {
         Agenda { next: None, later: BinaryHeap::new(), entered: 0 }
     }
 
-    /// Enters an event.
+    /// Adds an event.
     #[inline]
     pub fn enter(&mut self, at: Ns, event: E) {
         let entry = Entry { at, order: self.entered, event };
@@ -66,13 +66,13 @@ impl<E> Agenda<E> {
         }
     }
 
-    /// When the next event happens.
+    /// The time of the next event.
     #[inline]
     pub fn next_at(&self) -> Option<Ns> {
         self.next.as_ref().map(|entry| entry.at)
     }
 
-    /// Takes the next event, if it happens at or before `now`.
+    /// Removes the next event, if it is due at `now`.
     #[inline]
     pub fn take(&mut self, now: Ns) -> Option<(Ns, E)> {
         let entry = self.next.take_if(|entry| entry.at <= now)?;
@@ -82,7 +82,7 @@ impl<E> Agenda<E> {
         Some((entry.at, entry.event))
     }
 
-    /// Forgets everything: the power went.
+    /// Removes all events, as after a power cut.
     pub fn clear(&mut self) {
         self.next = None;
         self.later.clear();
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn events_come_by_their_time_and_not_before_it() {
         let mut agenda = Agenda::default();
-        // In no order, and entered while others are taken.
+        // In random order, and added while others are removed.
         let at = |number: u64| number * 7919 % 101;
         for number in 0..100 {
             agenda.enter(at(number), number);

@@ -1,15 +1,18 @@
-//! Finds a model's parameters from figures that somebody measured.
+//! Fits a model's parameters to measured results.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`knobs`] | the parameters that may be turned, and their ranges |
-//! | [`measured`] | the samples of a result document, and what is missing or contradicts in it |
-//! | this one | the search |
+//! | [`knobs`] | the parameters that can be changed, and their ranges |
+//! | [`measured`] | the samples of a result document, and checks for missing or contradictory ones |
+//! | this module | the search |
 //!
-//! The search turns one knob after the other by ever smaller factors, as long as the figures come nearer: the errors' squares as logarithms (large ones singly), so that
-//! half as fast and twice as fast weigh the same, and what is off by more than 30 % weighs more. Each turn away from where the fit began costs something, too, by how far
-//! the parameter may well differ between drives of a class: few figures do not make a drive that nobody builds. It is deterministic. A knob that changes nothing in
-//! the figures stays as it was: it was not measured.
+//! The search changes one parameter after the other by ever smaller factors, as long as the misfit
+//! shrinks. The misfit is the squared logarithm of the error (linear for large errors), so half as
+//! fast and twice as fast weigh the same, and an error above 30 % weighs more. Deviations from the
+//! starting point also have a cost, which depends on how much the parameter varies among drives of
+//! a class: a few measurements must not result in a drive that nobody builds. The search is
+//! deterministic. A parameter that does not affect the results stays unchanged, because it was not
+//! measured.
 
 pub mod knobs;
 pub mod measured;
@@ -17,14 +20,15 @@ pub mod measured;
 use catalogue::Model;
 
 use crate::run::Machine;
-use crate::sample::{Comparison, ERROR_MOST, NoComparison, Sample, compare};
+use crate::sample::{Comparison, ERROR_MAX, NoComparison, Sample, compare};
 use knobs::{KNOBS, Knob};
 
-/// Figures that are as near as this are the same.
+/// Results this close are considered equal.
 const NOTHING_LEFT: f64 = 1e-5;
-/// By how much knobs are turned, pass by pass.
+/// The factors by which parameters change, pass by pass.
 const FACTORS: [f64; 6] = [1.6, 1.25, 1.1, 1.04, 1.1, 1.02];
-/// Knobs of which one takes what the other gives, so that turning one alone never gets further: against each other, or (`true`) both the same way.
+/// Parameters that compensate for each other, so changing one alone makes no progress. They are
+/// changed in opposite directions, or (`true`) in the same direction.
 const COUPLED: [(&str, &str, bool); 9] = [
     ("drive.flash.dies", "drive.flash.program_us", true),
     ("drive.flash.dies", "drive.flash.read_us", true),
@@ -36,36 +40,38 @@ const COUPLED: [(&str, &str, bool); 9] = [
     ("drive.flush.journal_us", "drive.flush.map_page_us", false),
     ("drive.seek_mean_us", "drive.write_settle_us", false),
 ];
-/// Passes that a fit takes.
+/// Number of passes of a fit.
 pub const PASSES: usize = FACTORS.len();
-/// A turn has to improve the misfit by this share, or it is chance.
-const GAIN_LEAST: f64 = 0.003;
-/// What figures measured twice differ by: one standard deviation.
+/// Minimum improvement of the misfit, as a fraction; anything smaller is chance.
+const GAIN_MIN: f64 = 0.003;
+/// Variation of repeated measurements: one standard deviation.
 const FIGURE_SPREAD: f64 = 0.03;
-/// From here on an error's weight grows no faster than itself (Huber): sources repeat tests, and some repetitions differ by 70 %.
+/// Beyond this error, the misfit grows linearly (Huber): sources repeat tests, and some repetitions
+/// differ by 70 %.
 const OUTLIER: f64 = 0.1;
-/// How much more an error beyond the limit weighs.
+/// Additional weight of an error beyond the limit.
 const EXCESS_WEIGHT: f64 = 20.0;
 
-/// A model that was fitted.
+/// The result of a fit.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// The model.
+    /// The fitted model.
     pub model: Model,
-    /// How well it does.
+    /// The samples, with the results of the fitted model.
     pub comparisons: Vec<Comparison>,
-    /// The knobs that were turned: which, from where, to where.
+    /// The changed parameters: path, old value, new value.
     pub turned: Vec<(&'static str, f64, f64)>,
 }
 
-/// Fits a model to samples, starting from its present parameters. `progress` is told the misfit after each pass.
+/// Fits a model to samples, starting from its current parameters. `progress` receives the misfit
+/// after each pass.
 ///
 /// # Errors
-/// When the model as it is cannot run a sample's test.
+/// Fails if the unchanged model cannot run a sample's test.
 pub fn fit(start: &Model, samples: &[Sample], progress: &mut dyn FnMut(f64)) -> Result<Fitted, NoComparison> {
     let mut best = start.clone();
     let mut least = misfit(&best, samples)?;
-    let cost = |model: &Model| FIGURE_SPREAD.powi(2) * strangeness(start, model) / samples.len().max(1) as f64;
+    let cost = |model: &Model| FIGURE_SPREAD.powi(2) * deviation(start, model) / samples.len().max(1) as f64;
     let single = KNOBS.iter().map(|knob| vec![(knob, true)]);
     let coupled = COUPLED.iter().filter_map(|(one, other, together)| {
         let knob = |path: &str| KNOBS.iter().find(|knob| knob.path == path);
@@ -78,11 +84,11 @@ pub fn fit(start: &Model, samples: &[Sample], progress: &mut dyn FnMut(f64)) -> 
                 break;
             }
             for factor in [factor, 1.0 / factor] {
-                // On in the direction that helps.
+                // Continue in the direction of improvement.
                 while let Some(turned) = turn(&best, knobs, factor) {
-                    // A turn may make the model impossible; then it is none.
+                    // A change can make the model impossible; it is then ignored.
                     let Ok(misfit) = misfit(&turned, samples).map(|misfit| misfit + cost(&turned)) else { break };
-                    if misfit >= least * (1.0 - GAIN_LEAST) {
+                    if misfit >= least * (1.0 - GAIN_MIN) {
                         break;
                     }
                     (best, least) = (turned, misfit);
@@ -99,7 +105,8 @@ pub fn fit(start: &Model, samples: &[Sample], progress: &mut dyn FnMut(f64)) -> 
     Ok(Fitted { turned: turned.collect(), model: best, comparisons })
 }
 
-/// The model with knobs turned by a factor, or where it says `false` by its inverse; `None` where one stands at the end of its range or is none of this model's.
+/// The model with parameters changed by a factor, or by its inverse where the flag is `false`;
+/// `None` if a parameter is at the end of its range or does not exist in the model.
 fn turn(model: &Model, knobs: &[(&Knob, bool)], factor: f64) -> Option<Model> {
     let mut turned = model.clone();
     for (knob, same_way) in knobs {
@@ -117,8 +124,9 @@ fn turn(model: &Model, knobs: &[(&Knob, bool)], factor: f64) -> Option<Model> {
     Some(turned)
 }
 
-/// How far the knobs of a model stand from where they were: the sum of squares, each in its own standard deviations.
-fn strangeness(start: &Model, model: &Model) -> f64 {
+/// The distance of a model from the starting point: the sum of squared deviations, each in standard
+/// deviations.
+fn deviation(start: &Model, model: &Model) -> f64 {
     let squares = KNOBS.iter().filter_map(|knob| {
         let (from, to) = (knob.get(start)?.max(knob.range.0), knob.get(model)?.max(knob.range.0));
         (from > 0.0 && to > 0.0).then(|| ((to / from).ln() / knob.spread.ln()).powi(2))
@@ -126,13 +134,13 @@ fn strangeness(start: &Model, model: &Model) -> f64 {
     squares.sum()
 }
 
-/// How far a model is from samples: the mean of squared logarithms.
+/// The misfit of a model: the mean squared logarithm of the errors.
 ///
 /// # Errors
-/// When the model cannot run one.
+/// Fails if the model cannot run a sample.
 pub fn misfit(model: &Model, samples: &[Sample]) -> Result<f64, NoComparison> {
     let comparisons = compare(&Machine::new(model.clone()), samples)?;
-    let limit = (1.0 + ERROR_MOST).ln();
+    let limit = (1.0 + ERROR_MAX).ln();
     let weigh = |comparison: &Comparison| {
         let off = (comparison.modelled.max(1e-9) / comparison.sample.figure.value()).ln().abs();
         let excess = if comparison.holds() { 0.0 } else { (off - limit).max(0.0) };
@@ -163,7 +171,7 @@ mod tests {
         assert_eq!(to(turn(model, &[(flush, true)], 2.0)), (Some(from.0 * 2.0), Some(from.1)));
         assert_eq!(to(turn(model, &[(flush, true), (dies, true)], 2.0)), (Some(from.0 * 2.0), Some(from.1 * 2.0)));
         assert_eq!(to(turn(model, &[(flush, false), (dies, true)], 2.0)), (Some(from.0 / 2.0), Some(from.1 * 2.0)));
-        // Of whole numbers each turn is one at least.
+        // A whole number changes by at least one.
         assert_eq!(to(turn(model, &[(dies, true)], 1.001)).1, Some(from.1 + 1.0));
         assert_eq!(to(turn(model, &[(dies, true)], 0.999)).1, Some(from.1 - 1.0));
         let mut most = model.clone();
@@ -181,9 +189,9 @@ mod tests {
                 let knob = knob(path);
                 knob.set(&mut model, knob.get(start).unwrap() * knob.spread.powf(*deviations));
             }
-            strangeness(start, &model)
+            deviation(start, &model)
         };
-        // A knob keeps three digits.
+        // Parameters keep three digits.
         let near = |one: f64, other: f64| (one - other).abs() < 0.05;
         assert!(strange(&[]).abs() < 1e-12);
         assert!(near(strange(&[("drive.flash.program_us", 1.0)]), 1.0));
@@ -206,9 +214,9 @@ mod tests {
         let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
         assert!(near(of(&[]), 0.0) && near(of(&[0.0]), 0.0));
         assert!(near(of(&[0.05]), 0.0025) && near(of(&[-0.05]), 0.0025));
-        // From a tenth on by the error itself: 0.1 * (2 * 0.2 - 0.1).
+        // Linear from a tenth on: 0.1 * (2 * 0.2 - 0.1).
         assert!(near(of(&[0.2]), 0.03) && near(of(&[0.05, 0.2]), 0.01625));
-        // Beyond 30 % twenty times the square of what is too much as well.
+        // Above 30 %, twenty times the square of the excess is added.
         let excess = 0.5 - 1.3_f64.ln();
         assert!(near(of(&[0.5]), 0.1 * (2.0 * 0.5 - 0.1) + 20.0 * excess * excess));
     }

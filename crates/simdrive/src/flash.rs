@@ -1,18 +1,21 @@
-//! Flash and its translation layer: pages that are written once, blocks that are erased whole.
+//! Flash and its translation layer: pages are written once, blocks are erased as a whole.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`page_map`] | where each unit of 4 KiB lies |
-//! | [`dies`] | when dies and channels are free |
-//! | `blocks` | erase blocks: which are free, what of each is still valid, how worn it is |
-//! | `contents` | what units hold, for power cuts |
-//! | this one | the flow: host writes fill word lines, word lines go to the dies in turn, garbage collection and folding make room |
+//! | [`page_map`] | the location of each unit of 4 KiB |
+//! | [`dies`] | the schedule of dies and channels |
+//! | `blocks` | erase blocks: free blocks, valid units, wear |
+//! | `contents` | the contents of units, for power cuts |
+//! | this module | the data flow: host writes fill word lines, which go to the dies in turn; garbage collection and folding free space |
 //!
-//! Assumptions. One erase block of every die together makes a superblock, which is opened, filled, collected and erased as one, as firmware of page-mapped drives
-//! does (NVMeVirt calls it a line). Writes go to the dies in turn. Garbage collection takes the superblock with the fewest valid units (greedy; Xiang and Kurkoski,
-//! arXiv 1110.4245, give its write amplification), and its work is spread over the host's writes as soon as free superblocks run low. Data that was moved fills superblocks of its
-//! own. The least worn free superblock is opened first, and a block that has not been erased for long is moved now and then. Folding out of one-bit flash uses the time in
-//! which the dies are idle.
+//! Assumptions. One erase block from every die together form a superblock, which is opened, filled,
+//! collected and erased as a unit, as firmware of page-mapped drives does (NVMeVirt calls it a
+//! line). Writes go to the dies in turn. Garbage collection selects the superblock with the fewest
+//! valid units (greedy; Xiang and Kurkoski, arXiv 1110.4245, give its write amplification). Its
+//! work is spread over the host's writes as soon as free superblocks run low. Moved data goes to
+//! separate superblocks. The least worn free superblock is opened first, and a block that has not
+//! been erased for a long time is occasionally moved. Folding out of one-bit flash uses the idle
+//! time of the dies.
 
 mod blocks;
 pub mod contents;
@@ -32,32 +35,34 @@ use contents::{Contents, SECTORS, Sectors, UNIT_BYTES};
 use dies::Dies;
 use page_map::{NONE, PageMap, Slot, Unit};
 
-/// A word line that was not filled is written out after this long: no firmware keeps data in volatile memory for good.
+/// A partially filled word line is written after this time: no firmware keeps data in volatile
+/// memory indefinitely.
 const LINGER_NS: Ns = 10_000_000;
-/// Superblocks that a scaled-down drive is still divided into, so that its spare part stays a matter of percent.
-const SUPERBLOCKS_LEAST: u64 = 400;
+/// Minimum number of superblocks of a scaled-down drive, so that spare flash can still be set in
+/// percent.
+const SUPERBLOCKS_MIN: u64 = 400;
 
-/// What the flash is made of.
+/// The geometry and timing of the flash.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// Units of 4 KiB that the host sees.
+    /// Units of 4 KiB visible to the host.
     pub units: u64,
-    /// Bytes and time of one program of multi-bit flash.
+    /// One program of multi-bit flash.
     pub multi: Program,
-    /// The same of one-bit flash, where there is any.
+    /// One-bit flash, if there is any.
     pub slc: Option<SlcShape>,
-    /// Dies.
+    /// Number of dies.
     pub dies: u32,
-    /// Programs of one die's erase block.
+    /// Programs per erase block of one die.
     pub programs_per_block: u32,
-    /// Time to erase.
+    /// Time of one erase.
     pub erase_ns: Ns,
-    /// Flash beyond what the host sees, as a share of it.
+    /// Spare flash, as a fraction of the visible capacity.
     pub spare: f64,
 }
 
 impl Shape {
-    /// Of a model's flash behind so many units.
+    /// The shape for a model's flash with this many visible units.
     pub fn of(flash: &model::Flash, units: u64) -> Shape {
         let program = |bytes: Bytes, us: f64| Program { units: (bytes.0 / UNIT_BYTES) as u32, ns: from_us(us) };
         Shape {
@@ -79,20 +84,20 @@ impl Shape {
 /// One program of one die.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
-    /// Units that it holds.
+    /// Number of units.
     pub units: u32,
-    /// How long it takes.
+    /// Duration.
     pub ns: Ns,
 }
 
-/// One-bit flash.
+/// The geometry of one-bit flash.
 #[derive(Debug, Clone, Copy)]
 pub struct SlcShape {
-    /// Its programs.
+    /// One program.
     pub program: Program,
-    /// Bytes that fit.
+    /// Capacity in bytes.
     pub size_bytes: u64,
-    /// Bytes of it that are free at first.
+    /// Bytes that are initially free.
     pub free_bytes: u64,
 }
 
@@ -100,17 +105,17 @@ pub struct SlcShape {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     block: u32,
-    /// The next place in it.
+    /// The next free slot.
     next: u32,
-    /// Units that wait for their word line to fill.
+    /// Units waiting for their word line to fill.
     waiting: u32,
-    /// When the last of them was at hand.
+    /// When the last of these units was available.
     ready: Ns,
-    /// Dies that have not erased their part yet.
+    /// Dies that have not erased their block yet.
     to_erase: u32,
 }
 
-/// Who writes.
+/// The source of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stream {
     HostMulti,
@@ -118,23 +123,23 @@ enum Stream {
     Moved,
 }
 
-/// How much was written, by reason.
+/// Written units by cause, and erases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wear {
-    /// Units that the host wrote.
+    /// Units written by the host.
     pub host_units: u64,
-    /// Units that were moved to make room.
+    /// Units moved by garbage collection.
     pub moved_units: u64,
-    /// Places that were left empty because something had to be written at once.
+    /// Slots left empty because a word line had to be written early.
     pub padded_units: u64,
-    /// Superblocks that were erased.
+    /// Erased superblocks.
     pub erases: u64,
-    /// Erasures of the most and the least worn superblock.
+    /// Erase counts of the least and the most worn superblock.
     pub erases_range: (u32, u32),
 }
 
 impl Wear {
-    /// Units written to the flash for each that the host wrote.
+    /// Units written to the flash per unit written by the host.
     pub fn write_amplification(&self) -> f64 {
         (self.host_units + self.moved_units) as f64 / self.host_units.max(1) as f64
     }
@@ -148,17 +153,17 @@ pub struct Flash {
     map: PageMap,
     blocks: Blocks,
     open: [Option<Open>; 3],
-    /// Host data on its way into the flash, in order: when a part is there, and its bytes.
+    /// Host data being written to the flash, in order: time of completion, and bytes.
     programs: VecDeque<(Ns, u64)>,
-    /// Bytes of those, and of word lines that fill.
+    /// Bytes of these, and of word lines being filled.
     waiting_bytes: u64,
     last_write: Ns,
     last_end: Ns,
     idle_since: Ns,
     fold_credit_ns: Ns,
-    /// Bytes that one-bit flash still takes.
+    /// Bytes of free one-bit flash.
     slc_room: u64,
-    /// Bytes in one-bit flash from before the simulation began.
+    /// Bytes in one-bit flash from before the simulation started.
     slc_old: u64,
     victim: Option<u32>,
     victim_next: u32,
@@ -169,18 +174,18 @@ pub struct Flash {
 }
 
 impl Flash {
-    /// New flash. `channels` carry `channel_speed` each.
+    /// New flash. Each of the `channels` has a speed of `channel_speed`.
     pub fn new(mut shape: Shape, channels: u32, channel_speed: Speed, read_us: f64, track_contents: bool) -> Flash {
         let stripe = u64::from(shape.dies) * u64::from(shape.multi.units);
-        let programs = (shape.units / SUPERBLOCKS_LEAST / stripe).clamp(2, u64::from(shape.programs_per_block));
-        // Erasing keeps its share of the time.
+        let programs = (shape.units / SUPERBLOCKS_MIN / stripe).clamp(2, u64::from(shape.programs_per_block));
+        // Keep the ratio of erase time to program time.
         shape.erase_ns = shape.erase_ns * programs / u64::from(shape.programs_per_block);
         shape.programs_per_block = programs as u32;
         let superblock = stripe * programs;
         let physical = (shape.units as f64 * (1.0 + shape.spare)) as u64;
         let slc_units = shape.slc.map(|slc| shape.dies * slc.program.units * shape.programs_per_block);
         let data = shape.units.div_ceil(superblock);
-        let count = (physical.div_ceil(superblock) + u64::from(Blocks::RESERVE)).max(data + u64::from(Blocks::LEAST));
+        let count = (physical.div_ceil(superblock) + u64::from(Blocks::RESERVE)).max(data + u64::from(Blocks::MIN));
         Flash {
             dies: Dies::new(shape.dies, channels, channel_speed, from_us(read_us)),
             map: PageMap::new(),
@@ -213,19 +218,20 @@ impl Flash {
         self.forget_contents();
     }
 
-    /// Overwrites what is laid out at random, so many times over, in no time.
+    /// Overwrites the laid-out units at random, `overwrites` times, in no time.
     pub fn wear_out(&mut self, now: Ns, overwrites: f64, chance: &mut Xoshiro256PlusPlus) {
         self.forget_contents();
         let units = u64::from(self.laid_out().max(1));
         let dies = self.dies.clone();
         for write in 0..(units as f64 * overwrites) as u64 {
             self.write(below(chance, units) as Unit, now, None::<fn(Sectors) -> Sectors>);
-            // Nobody waits for any of it.
+            // No program needs to be waited for.
             if write.is_multiple_of(1 << 16) {
                 self.programs.clear();
             }
         }
-        // A word line that is left half full would count when it is written, and nobody waits for its bytes any more.
+        // A half-filled word line would add waiting time when it is written, although nobody waits
+        // for its data any more.
         self.force(now);
         self.dies = dies;
         self.programs.clear();
@@ -233,29 +239,29 @@ impl Flash {
         self.last_end = now;
     }
 
-    /// Everything is where it stays: no power cut takes any of it.
+    /// Makes all contents permanent: no power cut affects them.
     fn forget_contents(&mut self) {
         if let Some(contents) = &mut self.contents {
             *contents = Contents::default();
         }
     }
 
-    /// Units that were laid out in order.
+    /// Number of units that were laid out in order.
     pub const fn laid_out(&self) -> Unit {
         self.map.in_order()
     }
 
-    /// What was written so far.
+    /// Wear so far.
     pub fn wear(&self) -> Wear {
         Wear { erases_range: self.blocks.erases_range(), ..self.wear }
     }
 
-    /// Bytes of memory that the translation layer takes.
+    /// Memory used by the translation layer, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.map.memory_bytes() + self.blocks.memory_bytes()
     }
 
-    /// Lets time pass: idle dies fold, a word line that waited long is written.
+    /// Advances to `now`: idle dies fold, and a word line that has waited long enough is written.
     pub fn catch_up(&mut self, now: Ns) {
         if self.waiting_bytes > 0 && now > self.last_write + LINGER_NS && self.has_partial() {
             self.force(self.last_write + LINGER_NS);
@@ -273,7 +279,7 @@ impl Flash {
         }
     }
 
-    /// When there is room for `bytes` more behind a cache of `cache_bytes`, at or after `now`.
+    /// When there is space for `bytes` more in a cache of `cache_bytes`, at or after `now`.
     #[inline]
     pub fn room_at(&mut self, now: Ns, bytes: u64, cache_bytes: u64) -> Ns {
         while let Some(&(end, part)) = self.programs.front() {
@@ -296,7 +302,7 @@ impl Flash {
         at
     }
 
-    /// Takes one unit that is at hand at `ready`. `new` changes the sectors that the unit held.
+    /// Accepts one unit that is available at `ready`. `new` updates its sectors.
     #[inline]
     pub fn write(&mut self, unit: Unit, ready: Ns, new: Option<impl FnOnce(Sectors) -> Sectors>) {
         let stream = self.host_stream();
@@ -317,7 +323,7 @@ impl Flash {
         self.complete_word_line(stream);
     }
 
-    /// Writes out word lines that are not full. When everything that the host wrote is in the flash.
+    /// Writes partially filled word lines. Returns when all host data is in the flash.
     pub fn force(&mut self, now: Ns) -> Ns {
         for stream in [Stream::HostMulti, Stream::HostSlc] {
             self.pad(stream, now);
@@ -325,27 +331,28 @@ impl Flash {
         self.last_end.max(now)
     }
 
-    /// The controller writes its own tables until then: nobody folds meanwhile.
+    /// Prevents folding until `until`, while the controller writes its tables.
     pub fn keep_busy(&mut self, until: Ns) {
         self.idle_since = self.idle_since.max(until);
     }
 
-    /// Whether something that the host wrote is not in the flash at `now`.
+    /// Returns `true` if host data is not in the flash at `now`.
     pub fn is_dirty(&self, now: Ns) -> bool {
         self.last_end > now || self.has_partial()
     }
 
-    /// Whether the next write goes to one-bit flash.
+    /// Returns `true` if the next write goes to one-bit flash.
     pub fn writes_one_bit(&self) -> bool {
         self.host_stream() == Stream::HostSlc
     }
 
-    /// Reads a unit that may lie in the flash. When it is at the controller; `None` where nothing was ever written. Units that lie behind each other on one
-    /// word line are read with one access; `units` is how many are wanted, the answer's second part how many came.
+    /// Reads a unit. Returns when it is at the controller, or `None` if it was never written.
+    /// Consecutive units on one word line are read with one access: `units` is the number
+    /// requested, the second part of the result the number read.
     pub fn read(&mut self, unit: Unit, units: u32, now: Ns) -> Option<(Ns, u32)> {
         let slot = self.map.get(unit)?;
         let (die, left) = self.blocks.locate(slot, &self.shape);
-        // A page of 16 KiB is what one sense brings.
+        // One sense operation reads a page of 16 KiB.
         let page_left = 4 - slot % 4;
         let mut count = 1;
         while count < units.min(left).min(page_left) && self.map.get(unit + count) == Some(slot + count) {
@@ -354,7 +361,7 @@ impl Flash {
         Some((self.dies.read(die, now, u64::from(count) * UNIT_BYTES), count))
     }
 
-    /// The oldest write that has arrived and that a power cut could take.
+    /// The stamp of the oldest write that has arrived and that a power cut could lose.
     pub fn at_risk_from(&self, now: Ns, protected: bool) -> Option<Stamp> {
         self.contents.as_ref()?.at_risk_from(now, protected)
     }
@@ -365,7 +372,7 @@ impl Flash {
         self.waiting_bytes.saturating_sub(programmed)
     }
 
-    /// What a unit holds.
+    /// The contents of a unit.
     pub fn contents(&self, unit: Unit) -> Sectors {
         match (&self.contents, self.map.get(unit)) {
             (Some(contents), Some(slot)) => contents.at(slot),
@@ -373,7 +380,7 @@ impl Flash {
         }
     }
 
-    /// The power goes.
+    /// Cuts the power.
     pub fn power_cut(&mut self, now: Ns, protected: bool, chance: &mut Xoshiro256PlusPlus) {
         if let Some(contents) = &mut self.contents {
             contents.cut(now, protected, chance, |unit| self.map.get(unit));
@@ -382,8 +389,10 @@ impl Flash {
         self.programs.clear();
         self.waiting_bytes = 0;
         self.last_end = 0;
-        // A word line that was being filled is written with what is there, and what the host's blocks have left is not used: nobody knows how far the last program came. Where units are moved
-        // to, the originals are still there, so that the controller goes on in that block; without it, cuts one after the other would use up all free blocks.
+        // A partially filled word line is written as it is. The rest of the host's blocks is not
+        // used, because the progress of the last program is unknown. For moved units, the originals
+        // still exist, so the controller continues in that block; otherwise repeated cuts would use
+        // up all free blocks.
         self.program_in_idle_time(self.shape.multi);
         for stream in [Stream::HostMulti, Stream::HostSlc] {
             if let Some(open) = self.open[stream as usize].take()
@@ -419,14 +428,14 @@ impl Flash {
         }
     }
 
-    /// Gives a unit its next place.
+    /// Assigns a unit its next slot.
     #[inline]
     fn place(&mut self, stream: Stream, unit: Unit, ready: Ns) -> Slot {
         if self.open[stream as usize].is_none() {
             let opened = self.open_block(stream, ready);
             self.open[stream as usize] = Some(opened);
         }
-        // Changed where it lies: copied out and back, it costs a tenth of a simulated write.
+        // Modified in place: copying it out and back costs a tenth of a simulated write.
         let (block, next) = match &mut self.open[stream as usize] {
             Some(open) => {
                 let next = open.next;
@@ -456,7 +465,7 @@ impl Flash {
         }
     }
 
-    /// A closed superblock without a valid unit is free at once: it is erased when it is opened again.
+    /// Frees a closed superblock without valid units. It is erased when it is opened again.
     fn reclaim(&mut self, block: u32) {
         if let Cells::OneBit = self.blocks.cells(block) {
             self.slc_room += u64::from(self.blocks.written(block)) * UNIT_BYTES;
@@ -502,7 +511,7 @@ impl Flash {
         }
     }
 
-    /// A word line goes to its die.
+    /// Sends a word line to its die.
     fn program(&mut self, stream: Stream, program: Program) {
         let Some(mut open) = self.open[stream as usize] else { return };
         let index = open.next / program.units - 1;
@@ -539,7 +548,8 @@ impl Flash {
         }
     }
 
-    /// Moves as much as keeps pace with the host: a victim of which the share v is valid gives 1 - v of itself for each time it is moved.
+    /// Moves enough units to keep pace with the host: a victim with the valid share v frees 1 - v
+    /// of itself each time it is moved.
     fn collect_a_little(&mut self, host_units: u32, now: Ns) {
         let Some(victim) = self.choose_victim() else { return };
         let size = f64::from(self.blocks.capacity(victim));
@@ -552,7 +562,8 @@ impl Flash {
         }
     }
 
-    /// Moves until there is a free superblock to open: the stall that a host sees when collecting a little was not enough.
+    /// Moves units until there is a free superblock: the stall that a host sees if incremental
+    /// collection was not enough.
     fn make_room(&mut self, now: Ns) {
         while self.blocks.is_exhausted() {
             let Some(victim) = self.choose_victim() else { return };
@@ -572,7 +583,8 @@ impl Flash {
         self.victim
     }
 
-    /// Moves the victim's next valid unit; the last one frees it. `timed`: the dies are kept busy by it.
+    /// Moves the victim's next valid unit; the last one frees the victim. If `timed`, this occupies
+    /// the dies.
     fn move_one(&mut self, victim: u32, now: Ns, timed: bool) {
         let capacity = self.blocks.capacity(victim);
         while self.victim_next < capacity {
@@ -603,13 +615,13 @@ impl Flash {
             }
             return;
         }
-        // Nothing valid was left: it was freed with its last unit, unless it never had one.
+        // Nothing valid was left. The victim was freed with its last unit, unless it never had one.
         if self.victim == Some(victim) {
             self.reclaim(victim);
         }
     }
 
-    /// Folds with the idle time that has come together.
+    /// Folds in the accumulated idle time.
     fn fold(&mut self) {
         let Some(slc) = self.shape.slc else { return };
         let step_units = self.shape.dies * self.shape.multi.units;
@@ -641,7 +653,7 @@ impl Flash {
         }
     }
 
-    /// A word line that is written in time which has passed already: no die is kept busy from now on.
+    /// Writes a word line in idle time that has already passed, so no die is busy from now on.
     fn program_in_idle_time(&mut self, program: Program) {
         let stream = Stream::Moved as usize;
         if let Some(open) = &mut self.open[stream] {
@@ -665,7 +677,7 @@ impl Flash {
     }
 }
 
-/// A number below `bound`, each as likely as another up to 2^-32.
+/// A number below `bound`, uniform up to 2^-32.
 fn below(chance: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
     ((u128::from(chance.next_u64()) * u128::from(bound)) >> 64) as u64
 }

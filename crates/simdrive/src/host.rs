@@ -1,13 +1,13 @@
-//! The host: what a system call costs between an application and the drive.
+//! The host: the cost of a system call between an application and the drive.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`block_layer`] | requests, tags, the flush machinery |
-//! | [`journal`] | the filesystem's journal: what `fsync` adds |
+//! | [`journal`] | the filesystem's journal: the additional cost of `fsync` |
 //! | [`mod@file`] | page cache and metadata of one file |
-//! | this one | system calls, step by step, in virtual time |
+//! | this module | system calls, step by step, in virtual time |
 //!
-//! Processor time is a constant for each call; every job has a processor of its own.
+//! CPU time is a constant per call; every job has its own processor.
 
 pub mod block_layer;
 pub mod file;
@@ -23,41 +23,42 @@ use block_layer::{Bio, BlockLayer};
 use file::File;
 use journal::{BLOCK_BYTES, Changes, Journal, Tid, Wanted, ticked};
 
-/// Bytes of ext4's journal on a filesystem of usual size.
+/// Size of ext4's journal on a filesystem of typical size.
 pub const JOURNAL_BYTES: u64 = 1 << 30;
-/// How fast a processor copies into the page cache, in MB/s.
+/// Copy speed into the page cache, in MB/s.
 const COPY_MB_PER_S: f64 = 8000.0;
-/// With so much waiting in the page cache, a writer has to write it back itself (`balance_dirty_pages`; the kernel's limit is a share of the memory).
-const DIRTY_MOST_BYTES: u64 = 1 << 30;
+/// With this many dirty bytes in the page cache, a writer must write back itself
+/// (`balance_dirty_pages`; the kernel's limit is a fraction of memory).
+const DIRTY_BYTES_MAX: u64 = 1 << 30;
 
-/// What an application asks of the kernel.
+/// A system call of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     /// Reads from a file.
     Read {
-        /// Which.
+        /// Index of the file.
         file: usize,
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
     },
     /// Writes to a file.
     Write {
-        /// Which.
+        /// Index of the file.
         file: usize,
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
-        /// Whether it is durable when the call returns.
+        /// The durability guarantee on return.
         durable: Durable,
-        /// What is written.
+        /// The content.
         stamp: Stamp,
     },
-    /// Makes a file's completed writes durable.
+    /// Makes the completed writes to a file durable.
     Sync {
-        /// Which.
+        /// Index of the file.
         file: usize,
         /// `fdatasync` instead of `fsync`.
         data_only: bool,
@@ -66,24 +67,24 @@ pub enum Call {
     SyncDirectory,
     /// Sets a file's length.
     Truncate {
-        /// Which.
+        /// Index of the file.
         file: usize,
-        /// Its new length.
+        /// The new length in bytes.
         length: u64,
     },
-    /// Makes, removes or renames something.
+    /// Creates, removes or renames a file.
     Name {
-        /// The file that it concerns.
+        /// Index of the file.
         file: usize,
     },
-    /// Something that takes processor time only.
+    /// A call that only takes CPU time.
     Nothing,
 }
 
-/// How a write becomes durable by itself.
+/// The durability guarantee of a single write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durable {
-    /// It does not.
+    /// None.
     No,
     /// `O_DSYNC`, `RWF_DSYNC`.
     Data {
@@ -97,16 +98,16 @@ pub enum Durable {
     },
 }
 
-/// A call that returned.
+/// A completed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Returned {
-    /// The caller's name for it.
+    /// The caller's tag.
     pub tag: u32,
-    /// When.
+    /// Time of completion.
     pub at: Ns,
 }
 
-/// A call that is under way.
+/// A call in progress.
 #[derive(Debug, Clone, Copy)]
 struct UnderWay {
     tag: u32,
@@ -115,30 +116,30 @@ struct UnderWay {
     next: Next,
 }
 
-/// What follows when its bios are done.
+/// The next step of a call once its bios are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Return,
-    /// The page cache has been written: now metadata.
+    /// The page cache has been written; metadata follows.
     Metadata {
         file: usize,
         data_only: bool,
     },
-    /// The page cache has been written, and nothing else is wanted.
+    /// The page cache has been written, and nothing follows.
     WrittenBack {
         file: usize,
     },
-    /// The write is done: now make it durable.
+    /// The write is done; a sync follows.
     Sync {
         file: usize,
         data_only: bool,
     },
 }
 
-/// The journal's name as an owner of bios.
+/// The owner of bios of the journal.
 const JOURNAL: u32 = u32::MAX;
 
-/// A host with a drive.
+/// A host with one drive.
 pub struct Host {
     block: BlockLayer,
     filesystem: Filesystem,
@@ -179,22 +180,23 @@ impl Host {
         }
     }
 
-    /// The block layer, for what it counted.
+    /// The block layer, with its counters.
     pub const fn block_layer(&self) -> &BlockLayer {
         &self.block
     }
 
-    /// A file may have been replaced between two turns, at no cost.
+    /// Replaces a file between two turns, at no cost.
     pub fn replace_file(&mut self, file: usize, with: File) {
         self.files[file] = with;
     }
 
-    /// A file as it stands.
+    /// The current state of a file.
     pub fn file(&self, file: usize) -> &File {
         &self.files[file]
     }
 
-    /// A file that was unlinked or renamed away is made again by the call that opens it: its name is a change like any other.
+    /// Creates a file that was unlinked or renamed. The next open creates it; its directory entry
+    /// is a change like any other.
     pub fn make_again(&mut self, file: usize) {
         let tid = self.journal.change(Changes::NAME);
         self.directory_tid = tid;
@@ -202,15 +204,15 @@ impl Host {
         self.files[file].datasync_tid = tid;
     }
 
-    /// Two files change places: one was renamed over the other.
+    /// Swaps two files after one was renamed over the other.
     pub fn swap_files(&mut self, one: usize, other: usize) {
         self.files.swap(one, other);
     }
 
-    /// A call begins at `now`. It comes back with its tag.
+    /// Starts a call at `now`. Its completion has the same tag.
     #[expect(
         clippy::inline_always,
-        reason = "a call that is built on the stack and copied costs a tenth of a simulated write"
+        reason = "building the call on the stack and copying it would cost a tenth of a simulated write"
     )]
     #[inline(always)]
     pub fn call(&mut self, now: Ns, tag: u32, call: Call) {
@@ -220,11 +222,11 @@ impl Host {
             _ => self.call_ns,
         };
         let index = self.calls.insert(UnderWay { tag, call, bios: 0, next: Next::Return });
-        // Never nothing: a model in which no step takes time would not end.
+        // At least 1 ns: a model in which no step takes time would not terminate.
         self.entering.enter(now + processor.max(1), index);
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     #[inline]
     pub fn next_event(&self) -> Option<Ns> {
         match (self.entering.next_at(), self.block.next_event()) {
@@ -233,14 +235,15 @@ impl Host {
         }
     }
 
-    /// Advances to `now`, which must not be later than the next event; calls that return are put into `returned`.
+    /// Advances to `now`, which must not be later than the next event. Completed calls are appended
+    /// to `returned`.
     #[inline]
     pub fn advance(&mut self, now: Ns, returned: &mut Vec<Returned>) {
         self.now = now;
         self.block.advance(now, &mut self.finished);
         loop {
             while !self.finished.is_empty() {
-                // Two lists take turns, because what is done now may at once finish more.
+                // Two lists alternate, because processing one can complete more calls immediately.
                 let mut batch = std::mem::replace(&mut self.finished, std::mem::take(&mut self.spare));
                 for owner in batch.drain(..) {
                     self.bio_done(owner, returned);
@@ -289,7 +292,7 @@ impl Host {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the call's own words")]
+    #[expect(clippy::too_many_arguments, reason = "the fields of the call")]
     #[inline]
     fn write(
         &mut self,
@@ -310,12 +313,14 @@ impl Host {
         let metadata_waits = !self.journal.is_committed(this.datasync_tid);
         let (fua, next) = match durable {
             Durable::No => (false, Next::Return),
-            // A raw device: the write goes out with FUA, and a caller who waits flushes as well (`blkdev_write_iter`).
+            // A raw device: the write goes out with FUA, and a blocking call also flushes
+            // (`blkdev_write_iter`).
             Durable::Data { queued } | Durable::All { queued } if !on_filesystem && this.direct => {
                 let flush = Next::Sync { file: number, data_only: true };
                 (true, if queued { Next::Return } else { flush })
             }
-            // A pure overwrite with O_DSYNC is made durable by FUA alone, where the drive has it (`iomap_dio_bio_iter`).
+            // A pure overwrite with O_DSYNC needs only FUA if the drive supports it
+            // (`iomap_dio_bio_iter`).
             Durable::Data { .. } if this.direct && !metadata_waits && self.block.passes_fua() => (true, Next::Return),
             Durable::Data { .. } => (false, Next::Sync { file: number, data_only: true }),
             Durable::All { .. } => (false, Next::Sync { file: number, data_only: false }),
@@ -327,7 +332,7 @@ impl Host {
             return;
         }
         this.cache_write(offset, bytes);
-        let throttled = this.dirty_bytes() >= DIRTY_MOST_BYTES;
+        let throttled = this.dirty_bytes() >= DIRTY_BYTES_MAX;
         match next {
             Next::Return if !throttled => self.finish(index, returned),
             Next::Return => {
@@ -339,7 +344,7 @@ impl Host {
         }
     }
 
-    /// What a write changes apart from the data.
+    /// The metadata changes of a write.
     fn change_metadata(&mut self, file: usize, offset: u64, bytes: u64) {
         let now = self.now;
         let this = &mut self.files[file];
@@ -370,7 +375,7 @@ impl Host {
         }
     }
 
-    /// The pages that a call wrote back are on the drive; who waits for them goes on when all are.
+    /// The pages written back by a call are on the drive. Waiting calls continue once all are.
     fn written_back(&mut self, file: usize) {
         let this = &mut self.files[file];
         this.writing_back = this.writing_back.saturating_sub(1);
@@ -396,7 +401,8 @@ impl Host {
         self.sync_transaction(index, tid);
     }
 
-    /// A transaction that is not on disk is committed, and its flush covers the data; otherwise the flush goes alone.
+    /// Commits a transaction that is not on disk, whose flush covers the data. Otherwise only a
+    /// flush is needed.
     fn sync_transaction(&mut self, index: u32, tid: Tid) {
         self.calls.get_mut(index).next = Next::Return;
         if self.filesystem == Filesystem::None || self.journal.is_committed(tid) {

@@ -1,31 +1,36 @@
-//! Models of drives in virtual time: a discrete-event simulation that takes the same tests as the engine and gives the same results.
+//! Models of drives in virtual time: a discrete-event simulation that runs the same tests as the
+//! engine and returns the same kind of results.
 //!
-//! None of the simulators at hand (MQSim, FEMU, NVMeVirt, SimpleSSD) models a small durable write: a flush costs nothing there, or is an error. Here it is what everything turns on.
-//! A drive's parameters are data ([`catalogue::model`]); what comes out of them, commit latency, write amplification, the slow-down of a full drive, is never put in.
+//! None of the simulators available (MQSim, FEMU, NVMeVirt, SimpleSSD) models a small durable
+//! write: a flush is free there, or an error. Here it is the centre of the model. A drive's
+//! parameters are data ([`catalogue::model`]); commit latency, write amplification and the
+//! slow-down of a full drive are results, never parameters.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`device`] | what every drive does: takes commands, tells events, loses power |
-//! | [`solid_state`], [`flash`] | flash behind a page-mapping translation layer, its cache, its flush |
+//! | [`device`] | the interface of every drive: commands, events, power loss |
+//! | [`solid_state`], [`flash`] | flash under a page-mapping translation layer, its cache, its flush |
 //! | [`disk`] | a rotating disk |
-//! | [`stick`] | a USB stick that maps whole blocks |
-//! | [`volume`] | a cloud's volume |
-//! | [`medium`] | what the latter three hold, sector by sector |
+//! | [`stick`] | a USB stick that maps whole erase blocks |
+//! | [`volume`] | a cloud volume |
+//! | [`medium`] | contents of the last three, sector by sector |
 //! | [`mod@array`] | several drives as one, RAID 0, 1, 5, 6 |
-//! | [`assembly`] | from parameters to a drive, impossible ones refused |
+//! | [`assembly`] | builds a drive from parameters, and rejects impossible ones |
 //! | [`host`] | system calls, page cache, journal, block layer |
-//! | [`write_hole`] | the RAID write hole, played through |
-//! | [`target`] | `sim:MODEL,...` as a person writes it |
-//! | [`run`] | a test on a model: the engine's loops in virtual time |
-//! | [`sample`], [`published`] | tests with the figures that somebody measured, and a model's beside them |
-//! | [`fit`] | parameters from figures |
-//! | [`events`], [`slab`], [`time`] | the clockwork |
+//! | [`write_hole`] | a demonstration of the RAID write hole |
+//! | [`target`] | parses `sim:MODEL,...` |
+//! | [`run`] | runs a test on a model: the engine's loops in virtual time |
+//! | [`sample`], [`published`] | tests with measured results, compared with those of a model |
+//! | [`fit`] | fits parameters to measured results |
+//! | [`events`], [`slab`], [`time`] | the simulation core |
 //!
-//! The way of a test: [`run::run`] assembles a drive, lays it out, puts a [`host::Host`] above it and lets jobs make calls; the host turns them into commands as Linux does; the drive says
-//! when they end. Time jumps from one event to the next. The same seed gives the same document to the last byte: time is whole nanoseconds, and what happens at once happens in the order of
-//! its entry.
+//! [`run::run`] assembles a drive, preconditions it, puts a [`host::Host`] on top and lets jobs
+//! make calls. The host turns the calls into commands as Linux does, and the drive determines when
+//! they complete. Time jumps from one event to the next. The same seed gives the same document,
+//! byte for byte: time is in whole nanoseconds, and simultaneous events happen in insertion order.
 //!
-//! Memory: what was laid out in order and never written takes nothing; ten million random writes all over a drive of 4 TB take 177 MiB.
+//! Memory: data that was laid out in order and never overwritten takes none; ten million random
+//! writes all over a 4 TB drive take 177 MiB.
 //!
 //! ```
 //! use measurement::Outcome;

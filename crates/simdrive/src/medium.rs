@@ -1,44 +1,45 @@
-//! What a medium holds, sector by sector, for those who want to know what a power cut leaves. A drive that is only measured keeps nothing.
+//! The contents of a medium, sector by sector, to determine the effect of a power cut. A drive that
+//! is only measured tracks nothing.
 
 use std::collections::HashMap;
 
 use crate::device::{SECTOR_BYTES, Stamp};
 
-/// A medium that is written to in place.
+/// A medium that is overwritten in place.
 #[derive(Debug, Clone)]
 pub struct Medium {
     sectors: Option<HashMap<u64, Stamp>>,
 }
 
 impl Medium {
-    /// An empty one. Unless it is tracked, it stays so.
+    /// An empty medium. Unless `tracked`, it stays empty.
     pub fn new(tracked: bool) -> Medium {
         Medium { sectors: tracked.then(HashMap::new) }
     }
 
-    /// Whether it keeps what is written.
+    /// Returns `true` if contents are tracked.
     pub const fn is_tracked(&self) -> bool {
         self.sectors.is_some()
     }
 
-    /// Writes a range, the same into each sector.
+    /// Writes the same stamp to all sectors of a range.
     pub fn write(&mut self, offset: u64, bytes: u64, stamp: Stamp) {
         if let Some(sectors) = &mut self.sectors {
             sectors.extend(range(offset, bytes).map(|sector| (sector, stamp)));
         }
     }
 
-    /// Writes one sector, and tells what it held before.
+    /// Writes one sector, and returns its previous contents.
     pub fn replace(&mut self, sector: u64, stamp: Stamp) -> Stamp {
         self.sectors.as_mut().and_then(|sectors| sectors.insert(sector, stamp)).unwrap_or(0)
     }
 
-    /// What a sector holds.
+    /// The contents of a sector.
     pub fn at(&self, sector: u64) -> Stamp {
         self.sectors.as_ref().and_then(|sectors| sectors.get(&sector)).copied().unwrap_or(0)
     }
 
-    /// What the sectors of a range hold.
+    /// The contents of a range of sectors.
     pub fn read(&self, offset: u64, bytes: u64) -> Vec<Stamp> {
         range(offset, bytes).map(|sector| self.at(sector)).collect()
     }

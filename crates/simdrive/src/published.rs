@@ -1,11 +1,11 @@
-//! Published rows as samples: each is a test of the suite that its source's method became.
+//! Published results as samples: each one is a test of the suite derived from the source's method.
 
 use catalogue::{Drive, PublishedSync, Row, WriteCache as Published};
 use workload::{Plan, Submission, SyncMethod, Test, Work, WriteCache, suites};
 
 use crate::sample::{Figure, Sample};
 
-/// Published tables and the suites that measure what they show.
+/// Published tables, and the suites that measure the same.
 const SUITES: [(&str, &str); 5] = [
     ("write-cache matrix", "write-cache"),
     ("read scaling", "read-scaling"),
@@ -14,40 +14,41 @@ const SUITES: [(&str, &str); 5] = [
     ("journal write", "journal"),
 ];
 
-/// The samples of a drive's rows, in their order.
+/// The samples of a drive's published rows, in order.
 ///
 /// # Errors
-/// The first row that no suite has a test for.
+/// Fails at the first row for which no suite has a test.
 pub fn samples(drive: &Drive) -> Result<Vec<Sample>, &Row> {
     drive.rows.iter().map(|row| sample(drive, row).ok_or(row)).collect()
 }
 
 fn sample(drive: &Drive, row: &Row) -> Option<Sample> {
     let (_, test) = test_of(row)?;
-    let same = drive.rows.iter().filter(|other| other.workload == row.workload && does(&test, other));
+    let same = drive.rows.iter().filter(|other| other.workload == row.workload && corresponds(&test, other));
     let span = same.filter_map(figure).map(Figure::value);
     let span = span.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
     Some(Sample { figure: figure(row)?, test, span })
 }
 
-/// Operations a second where they were published, else MiB/s, else from the latency of a commit.
+/// Operations per second if published, else MiB/s, else the rate that follows from the commit
+/// latency.
 fn figure(row: &Row) -> Option<Figure> {
     let iops = row.iops.map(Figure::Iops);
     iops.or(row.mib_per_s.map(Figure::MibPerS)).or(row.commit_us().map(|us| Figure::Iops(1e6 / us)))
 }
 
-/// The suite whose table a row stands in, and the test in it that does what the row did.
+/// The suite for a row's table, and its test that corresponds to the row.
 pub fn test_of(row: &Row) -> Option<(Plan, Test)> {
     let (_, suite) = SUITES.iter().find(|(table, _)| *table == row.workload)?;
     let plan = suites::named(suite)?;
-    let test = plan.tests.iter().find(|test| does(test, row))?.clone();
+    let test = plan.tests.iter().find(|test| corresponds(test, row))?.clone();
     Some((plan, test))
 }
 
-fn does(test: &Test, row: &Row) -> bool {
+fn corresponds(test: &Test, row: &Row) -> bool {
     let Work::Blocks(workload) = &test.work else { return false };
     let sync = match row.sync {
-        // FreeBSD's flush of a raw device; on Linux an fsync of one sends the same command.
+        // FreeBSD flushes the raw device; on Linux, fsync of a raw device sends the same command.
         PublishedSync::Flush => SyncMethod::Fsync,
         PublishedSync::Method(method) => method,
     };
@@ -56,7 +57,7 @@ fn does(test: &Test, row: &Row) -> bool {
         Published::Off => WriteCache::Off,
         Published::Default => WriteCache::Unchanged,
     };
-    // The sources wrote through libaio, whose O_SYNC writes are FUA alone on a raw device.
+    // The sources wrote through libaio, where O_SYNC writes on a raw device are FUA alone.
     let as_in_source = !workload.sync.is_durable()
         || !workload.sync.is_per_write()
         || workload.submission() == Submission::Asynchronous;

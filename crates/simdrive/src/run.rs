@@ -1,13 +1,15 @@
-//! Runs a test on a model, in virtual time, into the same result as the engine gives of a real target.
+//! Runs a test on a model in virtual time, with the same kind of result as the engine on a real
+//! target.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `tally` | what jobs count, second by second of virtual time |
-//! | `blocks` | a job of a [`workload::Workload`]: the engine's loops, turned inside out |
+//! | `tally` | the jobs' counters, and a series with one interval per virtual second |
+//! | `blocks` | a job of a [`workload::Workload`]: the engine's loops as state machines |
 //! | `steps` | a job of a [`workload::StepProgram`] |
-//! | this one | the machine that is measured, its phases, and the event loop |
+//! | this module | the machine to measure, its phases, and the event loop |
 //!
-//! Each test runs on a new drive: preconditioned as the engine prepares its target, with empty caches. So a result depends on the test and the seed, not on what ran before.
+//! Each test runs on a new drive, preconditioned like a target of the engine, with empty caches. A
+//! result therefore depends only on the test and the seed, not on earlier tests.
 
 mod blocks;
 mod steps;
@@ -36,23 +38,23 @@ use blocks::BlockJob;
 use steps::StepJob;
 use tally::{Counts, Tally};
 
-/// Events between two looks at the clock outside.
+/// Number of events between two calls of the observer.
 const EVENTS_PER_LOOK: u32 = 1 << 14;
 
-/// A modelled drive with its host, and what a person set.
+/// A modelled drive with its host and the user's settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
-    /// The model.
+    /// The parameters of drive and host.
     pub model: Model,
-    /// The write cache, where the person set it; tests that ask for a setting go before.
+    /// The user's setting of the write cache, which a test's setting overrides.
     pub write_cache: WriteCache,
-    /// Added to the tests' own seeds, so that one can see what is chance.
+    /// Added to the tests' seeds, to show which effects are due to chance.
     pub seed: u64,
-    /// Another capacity than the model's.
+    /// Replaces the model's capacity.
     pub capacity_bytes: Option<u64>,
 }
 
-/// Why a test gave no result.
+/// The reason why a test has no result.
 enum NotRun {
     Skip(String),
     Impossible(Impossible),
@@ -64,11 +66,11 @@ impl From<Impossible> for NotRun {
     }
 }
 
-/// Runs a test, or several at the same time; an outcome for each, in their order. `look` is called every few milliseconds of real time; when it answers
-/// `false`, the run ends.
+/// Runs one test, or several at the same time, and returns their outcomes in order. `look` is
+/// called every few milliseconds of real time; if it returns `false`, the run ends.
 ///
 /// # Errors
-/// When the model is impossible.
+/// Fails if the model is impossible.
 pub fn run(
     machine: &Machine,
     tests: &[Test],
@@ -77,8 +79,8 @@ pub fn run(
     let results = match tests {
         [test @ Test { work: Work::Steps(program), .. }] => machine.steps(test, program, look),
         [Test { work: Work::Sort(_), .. }] => Err(NotRun::Skip(
-            "a sort computes between its writes and reads, for as long as this machine takes, and a model's run is the \
-             same on every machine; run it on a directory or a device"
+            "a sort depends on the CPU speed of this machine, but a model's results must be the same on every machine; \
+             run it on a directory or a device"
                 .to_owned(),
         )),
         _ => machine.blocks(tests, look),
@@ -93,7 +95,7 @@ pub fn run(
 /// Runs one test, as [`run`] does.
 ///
 /// # Errors
-/// When the model is impossible.
+/// Fails if the model is impossible.
 pub fn run_alone(
     machine: &Machine,
     test: &Test,
@@ -107,7 +109,7 @@ fn bounds(limit: Limit, start: Ns) -> Bounds {
     Bounds::new(limit, start, ns)
 }
 
-/// The bounds of a job that has not begun.
+/// The bounds of a job that has not started.
 fn idle() -> Bounds {
     bounds(Limit::Count(0), 0)
 }
@@ -116,74 +118,74 @@ fn ns(time: Duration) -> Ns {
     time.as_nanos() as Ns
 }
 
-/// A job of either kind: takes what returned, makes the next calls.
+/// A job of either kind: a state machine that consumes completed calls and makes new ones.
 trait Job {
-    /// Begins a phase.
+    /// Starts a phase.
     fn begin(&mut self, now: Ns, bounds: Bounds, warm_up: bool, world: &mut World);
-    /// A call returned, or a moment came that was waited for.
-    fn go_on(&mut self, event: Step, world: &mut World);
-    /// Whether it has nothing in flight and wants nothing more.
+    /// Handles a completed call, or a time that was waited for.
+    fn resume(&mut self, event: Step, world: &mut World);
+    /// Returns `true` if the job has nothing in flight and will not make any more calls.
     fn is_done(&self) -> bool;
-    /// Where it stands among all.
-    fn place(&self) -> Place;
-    /// No more operations: the person wants the end.
+    /// The position among all jobs.
+    fn index(&self) -> JobIndex;
+    /// Stops issuing operations, at the request of the user.
     fn stop(&mut self);
 }
 
-/// A job among all that run at the same time.
+/// The position of a job among all concurrent jobs.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    /// Among the jobs of all tests.
+struct JobIndex {
+    /// Index among the jobs of all tests.
     number: u32,
-    /// Its test.
+    /// Index of the test.
     team: usize,
-    /// Among the jobs of its test.
+    /// Index among the jobs of the test.
     job: u32,
 }
 
-/// The team of a test that runs alone.
+/// The team index of a test that runs alone.
 const ALONE: usize = 0;
 
-/// What a job is told.
+/// An event for a job.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The call in this slot returned.
+    /// The call in this slot has returned.
     Returned { slot: u32, at: Ns },
-    /// The moment came.
+    /// The time that was waited for.
     Due { at: Ns },
 }
 
-/// What jobs act on.
+/// The state that jobs act on.
 struct World {
     host: Host,
     dues: Agenda<u32>,
-    /// A test's, each.
+    /// One per test.
     tallies: Vec<Tally>,
 }
 
-/// A call's tag: the job above, its slot below.
+/// A call's tag contains the job in the upper bits, its slot in the lower ones.
 const SLOT_BITS: u32 = 16;
 
 impl Machine {
-    /// A model as it is, on a host of its own.
+    /// A model with default settings.
     pub const fn new(model: Model) -> Machine {
         Machine { model, write_cache: WriteCache::Unchanged, seed: 0, capacity_bytes: None }
     }
 
-    /// Its name as a target.
+    /// The name of the machine as a target.
     pub fn target(&self) -> String {
         TargetName::Model(&self.model.model).to_string()
     }
 
-    /// The drive as it stands before a test.
+    /// The drive before a test.
     ///
     /// # Errors
-    /// When the parameters are impossible.
+    /// Fails if the parameters are impossible.
     pub fn drive(&self, track_contents: bool) -> Result<Box<dyn Device>, Impossible> {
         let assembly = Assembly { capacity_bytes: self.capacity_bytes, track_contents, number: 0 };
         check_host(&self.model.model, &self.model.host)?;
         let mut drive = assemble(&self.model.model, &self.model.drive, assembly)?;
-        if let Some(on) = self.write_cache.wants_on() {
+        if let Some(on) = self.write_cache.requires_on() {
             drive.set_write_cache(0, on);
         }
         Ok(drive)
@@ -197,7 +199,8 @@ impl Machine {
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
         let room = self.room()?;
         let placed: Vec<Parts> = workloads.iter().map(|(_, workload)| workload.parts(on_filesystem, room)).collect();
-        // A device is one file, which each test opens for itself; on a filesystem tests have their own, or share one.
+        // A device is one file, which each test opens separately. On a filesystem, tests have
+        // separate files or share one.
         let sharing = |index: &usize| workloads[*index].1.sharing == Sharing::All;
         let size = |index: usize| placed[index].files.iter().sum::<u64>();
         let shared_bytes = (0..tests.len()).filter(sharing).map(size).max().unwrap_or(0);
@@ -229,9 +232,9 @@ impl Machine {
                 }
             };
             for (job, part) in (0..).zip(&placed[index].jobs) {
-                let place = Place { number: jobs.len() as u32, team: index, job };
+                let position = JobIndex { number: jobs.len() as u32, team: index, job };
                 let bytes = part.start..part.start + part.bytes;
-                jobs.push(BlockJob::new(workload, self.seed, place, first_file + part.file, bytes));
+                jobs.push(BlockJob::new(workload, self.seed, position, first_file + part.file, bytes));
             }
             let record = WorkloadRecord::among(test, tests);
             teams.push(self.team(test, workload, record, &placed[index]));
@@ -239,27 +242,25 @@ impl Machine {
         Ok(self.measure(teams, drive, files, jobs, look))
     }
 
-    /// Whether the model can run a workload.
+    /// Checks that the model can run a workload.
     fn check(&self, workload: &Workload) -> Result<(), NotRun> {
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
         if workload.layout.starts_over() && !on_filesystem {
             let because = format!(
-                "a layout of {} needs a filesystem: add `,filesystem=ext4` to the target",
+                "layout {} requires a filesystem; add `,filesystem=ext4` to the target",
                 workload.layout.name()
             );
             return Err(NotRun::Skip(because));
         }
         if workload.pattern.trims() {
-            return Err(NotRun::Skip("models know no discards; run it on a directory or a device".to_owned()));
+            return Err(NotRun::Skip("models do not support discards; run it on a directory or a device".to_owned()));
         }
         if workload.verify {
-            let because =
-                "it reads back what it wrote, and a model keeps no data; `flushmark emulate` makes drives that do";
+            let because = "it reads back what it wrote, but a model does not store data; use `flushmark emulate` for a drive that does";
             return Err(NotRun::Skip(because.to_owned()));
         }
         if workload.layout == Layout::Empty && workload.pattern.is_random() && on_filesystem {
-            let because =
-                "models do not allocate space at random places; use a layout of overwrite or preallocated-once";
+            let because = "models do not allocate space at random offsets; use layout overwrite or preallocated-once";
             return Err(NotRun::Skip(because.to_owned()));
         }
         Ok(())
@@ -286,7 +287,7 @@ impl Machine {
     ) -> Result<Vec<TestResult>, NotRun> {
         let on_filesystem = self.model.host.filesystem != Filesystem::None;
         if !on_filesystem && !program.runs_without_directory() {
-            let because = "this step program makes, grows or removes files: add `,filesystem=ext4` to the target";
+            let because = "this step program creates, grows or removes files; add `,filesystem=ext4` to the target";
             return Err(NotRun::Skip(because.to_owned()));
         }
         let size = steps::room_bytes(program);
@@ -301,10 +302,10 @@ impl Machine {
         Ok(self.measure(vec![team], drive, files, jobs, look))
     }
 
-    /// What tests may work on: the whole drive, or what a filesystem on it leaves free.
+    /// The space available to tests: the whole drive, or the free space of a filesystem on it.
     ///
     /// # Errors
-    /// When the model cannot be assembled.
+    /// Fails if the model cannot be assembled.
     pub fn room(&self) -> Result<Room, Impossible> {
         let room_bytes = self.room_bytes()?;
         Ok(match self.model.host.filesystem {
@@ -313,28 +314,28 @@ impl Machine {
         })
     }
 
-    /// Bytes that tests may work on.
+    /// Bytes available to tests.
     fn room_bytes(&self) -> Result<u64, Impossible> {
         let journal = if self.model.host.filesystem == Filesystem::None { 0 } else { JOURNAL_BYTES };
         Ok(self.drive(false)?.identity().capacity_bytes.saturating_sub(journal))
     }
 
-    /// The drive as tests want it: written through, its cache set.
+    /// The drive as required by tests: preconditioned, with its cache set.
     fn prepared(&self, write_cache: WriteCache, bytes: u64) -> Result<Box<dyn Device>, NotRun> {
         let mut drive = self.drive(false)?;
         let identity = drive.identity();
         let room = self.room_bytes()?;
         if bytes > room {
             return Err(NotRun::Skip(format!(
-                "it works on {}, and {} has room for {}",
+                "it uses {}, but {} has only {}",
                 format_bytes(bytes),
                 self.target(),
-                // Drives are sold in gigabytes; what was made smaller was asked for in mebibytes.
+                // Drives are sold in gigabytes; a reduced capacity was given in mebibytes.
                 if room >= 10_000_000_000 { format!("{:.0} GB", room as f64 / 1e9) } else { format_bytes(room) }
             )));
         }
         drive.precondition(bytes);
-        match write_cache.wants_on() {
+        match write_cache.requires_on() {
             Some(true) if !identity.switchable => {
                 return Err(NotRun::Skip(format!("{} has no volatile write cache to switch on", self.target())));
             }
@@ -355,7 +356,7 @@ impl Machine {
         let journal_base = drive.identity().capacity_bytes.saturating_sub(JOURNAL_BYTES);
         let block = BlockLayer::new(drive, self.model.host.request_most.0);
         let tallies = |start: Ns| teams.iter().map(|team| Tally::starting(team.headline, start)).collect();
-        // A new drive that is left alone folds what lies in its one-bit flash.
+        // During the rest, a new drive folds the data in its one-bit flash.
         let now = ns(teams.iter().map(|team| team.test.work.rest()).max().unwrap_or_default());
         let mut world = World {
             host: Host::new(&self.model.host, block, files, journal_base),
@@ -364,7 +365,7 @@ impl Machine {
         };
         let warm_up = |team: &Team<'_>| ns(team.test.work.warm_up().0);
         let longest = teams.iter().map(warm_up).max().unwrap_or(0);
-        let (mut start, mut go_on) = (now, true);
+        let (mut start, mut uninterrupted) = (now, true);
         if longest > 0 {
             world.tallies.iter_mut().for_each(|tally| tally.start_at(now + longest));
             let until = |team: &Team<'_>| {
@@ -373,18 +374,18 @@ impl Machine {
             };
             let bounds: Vec<Option<Bounds>> = teams.iter().map(until).collect();
             let ended = phase(&mut world, &mut jobs, now, &bounds, true, look);
-            (start, go_on) = (ended.last, ended.go_on);
+            (start, uninterrupted) = (ended.last, ended.uninterrupted);
         }
         world.tallies = tallies(start);
         let before = world.host.block_layer().device().activity();
         let mut ends = vec![start; teams.len()];
-        if go_on {
+        if uninterrupted {
             let bounds: Vec<Option<Bounds>> = teams.iter().map(|team| Some(bounds(team.limit, start))).collect();
             let ended = phase(&mut world, &mut jobs, start, &bounds, false, look);
-            (ends, go_on) = (ended.teams, ended.go_on);
+            (ends, uninterrupted) = (ended.teams, ended.uninterrupted);
         }
         let after = world.host.block_layer().device().activity();
-        let ended = if go_on { Ended::Limit } else { Ended::Interrupted };
+        let ended = if uninterrupted { Ended::Limit } else { Ended::Interrupted };
         let of_team = |((team, tally), end): ((Team<'_>, Tally), Ns)| {
             team.result(tally, end, (end - start) as f64 / 1e9, (before, after), ended.clone())
         };
@@ -392,12 +393,12 @@ impl Machine {
     }
 }
 
-/// A test that runs, most often alone.
+/// A running test, usually the only one.
 struct Team<'a> {
     test: &'a Test,
     record: WorkloadRecord,
     headline: Headline,
-    /// Each write is durable by itself.
+    /// Each write is a commit.
     writes_are_commits: bool,
     limit: Limit,
 }
@@ -417,7 +418,7 @@ impl Team<'_> {
         let mut proof = proof(&counts, commits, before, after);
         let mut notes = Vec::new();
         if !self.record.beside.is_empty() {
-            // Nobody can tell whose requests the drive counted.
+            // The drive's requests cannot be attributed to one test.
             proof.device = None;
             notes.push(format!("ran at the same time as {}", self.record.beside.join(", ")));
         }
@@ -438,17 +439,18 @@ impl Team<'_> {
     }
 }
 
-/// How a phase ended.
+/// The end of a phase.
 struct PhaseEnd {
     /// When each team was done.
     teams: Vec<Ns>,
-    /// When all were.
+    /// When all teams were done.
     last: Ns,
-    /// Whether the person let it.
-    go_on: bool,
+    /// `false` if the user stopped the run.
+    uninterrupted: bool,
 }
 
-/// Lets jobs run until each has reached the bounds of its team, if it has any, and nothing of theirs is in flight; a drive may go on by itself.
+/// Runs jobs until each has reached the bounds of its team, if any, and has nothing in flight. The
+/// drive may still be active.
 fn phase<J: Job>(
     world: &mut World,
     jobs: &mut [J],
@@ -460,12 +462,12 @@ fn phase<J: Job>(
     let mut now = start;
     let mut returned: Vec<Returned> = Vec::new();
     let mut until_look = EVENTS_PER_LOOK;
-    let mut go_on = true;
-    // What was waited for in an earlier phase is over.
+    let mut uninterrupted = true;
+    // Pending waits of an earlier phase are obsolete.
     world.dues = Agenda::new();
     let mut running = vec![0_usize; bounds.len()];
     for job in jobs.iter_mut() {
-        let team = job.place().team;
+        let team = job.index().team;
         if let Some(bounds) = bounds[team] {
             running[team] += 1;
             job.begin(start, bounds, warm_up, world);
@@ -487,7 +489,7 @@ fn phase<J: Job>(
             }
         }
         let mut count_end = |job: &J| {
-            let team = job.place().team;
+            let team = job.index().team;
             running[team] -= 1;
             if running[team] == 0 {
                 teams[team] = now;
@@ -498,7 +500,7 @@ fn phase<J: Job>(
         for Returned { tag, at } in returned.drain(..) {
             let step = Step::Returned { slot: tag & ((1 << SLOT_BITS) - 1), at };
             let job = &mut jobs[(tag >> SLOT_BITS) as usize];
-            job.go_on(step, world);
+            job.resume(step, world);
             if job.is_done() {
                 count_end(job);
             }
@@ -506,7 +508,7 @@ fn phase<J: Job>(
         while let Some((at, job)) = world.dues.take(now) {
             let job = &mut jobs[job as usize];
             if !job.is_done() {
-                job.go_on(Step::Due { at }, world);
+                job.resume(Step::Due { at }, world);
                 if job.is_done() {
                     count_end(job);
                 }
@@ -516,17 +518,17 @@ fn phase<J: Job>(
         if until_look == 0 {
             until_look = EVENTS_PER_LOOK;
             let working = world.tallies.iter().zip(&running).filter(|(_, running)| **running > 0);
-            if go_on && !look(&Progress::together(working.map(|(tally, _)| tally.progress(now)))) {
-                go_on = false;
+            if uninterrupted && !look(&Progress::together(working.map(|(tally, _)| tally.progress(now)))) {
+                uninterrupted = false;
                 jobs.iter_mut().for_each(J::stop);
             }
         }
     }
     debug_assert!(running.iter().all(|jobs| *jobs == 0), "nothing happens any more, and a job waits");
-    PhaseEnd { teams, last: now, go_on }
+    PhaseEnd { teams, last: now, uninterrupted }
 }
 
-/// What the drive saw, in relation to what was asked of the kernel.
+/// The drive's activity compared with the requests to the kernel.
 fn proof(counts: &Counts, commits: u64, before: Activity, after: Activity) -> Proof {
     let seen = DeviceCounts {
         reads: after.reads - before.reads,

@@ -1,4 +1,4 @@
-//! A test with the figure that somebody measured, and the same figure of a model.
+//! A test with a measured result, compared with that of a model.
 
 use std::thread;
 
@@ -8,38 +8,39 @@ use workload::Test;
 use crate::assembly::Impossible;
 use crate::run::{Machine, run_alone};
 
-/// Errors above this are too large, unless repeated runs of one test differ by more.
-pub const ERROR_MOST: f64 = 0.30;
+/// Larger errors fail, unless repeated runs of one test differ by more.
+pub const ERROR_MAX: f64 = 0.30;
 
-/// A test and what was measured.
+/// A test with its measured result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// What was done.
+    /// The test that was measured.
     pub test: Test,
-    /// What came out.
+    /// The measured result.
     pub figure: Figure,
-    /// The lowest and the highest figure that was measured in this test, where it was repeated; else twice the same.
+    /// The lowest and the highest result of repeated runs; equal for a single run.
     pub span: (f64, f64),
 }
 
-/// A rate. Rates and not latencies, because every source has them; with one operation in flight they are the same.
+/// A rate. Rates instead of latencies because every source has them; with one operation in flight,
+/// they are equivalent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Figure {
-    /// Operations a second.
+    /// Operations per second.
     Iops(f64),
-    /// MiB a second.
+    /// MiB per second.
     MibPerS(f64),
 }
 
 impl Figure {
-    /// The number alone.
+    /// The number without its unit.
     pub const fn value(self) -> f64 {
         match self {
             Figure::Iops(value) | Figure::MibPerS(value) => value,
         }
     }
 
-    /// The same figure of a result.
+    /// The same quantity of a result.
     fn of(self, result: &TestResult) -> f64 {
         match self {
             Figure::Iops(_) => result.iops,
@@ -48,39 +49,40 @@ impl Figure {
     }
 }
 
-/// A sample beside what a model makes of its test.
+/// A sample with a model's result of the same test.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// What was measured.
+    /// The measured sample.
     pub sample: Sample,
-    /// What the model made of it.
+    /// The model's result.
     pub result: TestResult,
-    /// The modelled figure, in the sample's unit.
+    /// The model's rate, in the sample's unit.
     pub modelled: f64,
 }
 
 impl Comparison {
-    /// How far the model is off, as a share of the measured figure; above zero where it is too fast.
+    /// The relative error of the model; positive if it is too fast.
     pub fn error(&self) -> f64 {
         self.modelled / self.sample.figure.value() - 1.0
     }
 
-    /// Whether it is near enough: within 30 %, or within what repeated runs of this test span where those differ by more.
+    /// Returns `true` if the error is within 30 %, or within the span of repeated runs if that is
+    /// wider.
     pub fn holds(&self) -> bool {
         let (low, high) = self.sample.span;
-        self.error().abs() <= ERROR_MOST || (high / low > 1.0 + ERROR_MOST && (low..=high).contains(&self.modelled))
+        self.error().abs() <= ERROR_MAX || (high / low > 1.0 + ERROR_MAX && (low..=high).contains(&self.modelled))
     }
 }
 
-/// Why there is no comparison.
+/// The reason why a comparison failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NoComparison {
     /// The model cannot run a test.
     #[error("{test}: {because}")]
     Skipped {
-        /// The test's name.
+        /// The name of the test.
         test: String,
-        /// Why.
+        /// The reason.
         because: String,
     },
     /// The model is impossible.
@@ -88,16 +90,16 @@ pub enum NoComparison {
     Impossible(#[from] Impossible),
 }
 
-/// Runs the tests of samples on a model, as many at a time as there are processors.
+/// Runs the samples' tests on a model, in parallel on all processors.
 ///
 /// # Errors
-/// When the model cannot run one.
+/// Fails if the model cannot run a sample.
 pub fn compare(machine: &Machine, samples: &[Sample]) -> Result<Vec<Comparison>, NoComparison> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(samples.len());
     if threads < 2 {
         return samples.iter().map(|sample| compare_one(machine, sample)).collect();
     }
-    // By turns, because neighbours cost about the same.
+    // Interleaved, because neighbouring samples have similar costs.
     let part = |first: usize| -> Vec<_> {
         samples.iter().skip(first).step_by(threads).map(|sample| compare_one(machine, sample)).collect()
     };
@@ -121,7 +123,7 @@ fn compare_one(machine: &Machine, sample: &Sample) -> Result<Comparison, NoCompa
     }
 }
 
-/// The median of the errors' sizes.
+/// The median of the absolute errors.
 pub fn median_error(comparisons: &[Comparison]) -> f64 {
     let mut errors: Vec<f64> = comparisons.iter().map(|comparison| comparison.error().abs()).collect();
     errors.sort_by(f64::total_cmp);

@@ -1,6 +1,7 @@
-//! Things that last for a while and are named by a number meanwhile. Of plain values only, and without a check of the number, because each simulated command takes two.
+//! Short-lived values addressed by index. Entries must be `Copy`, and indices are not checked,
+//! because each simulated command uses two entries.
 
-/// Things with a number of their own as long as they last.
+/// Values with an index that is valid until they are removed.
 #[derive(Debug, Clone, Default)]
 pub struct Slab<T> {
     entries: Vec<T>,
@@ -8,13 +9,13 @@ pub struct Slab<T> {
 }
 
 impl<T: Copy> Slab<T> {
-    /// An empty one.
+    /// An empty slab.
     pub const fn new() -> Slab<T> {
         Slab { entries: Vec::new(), free: Vec::new() }
     }
 
-    /// Takes one in and numbers it.
-    #[expect(clippy::inline_always, reason = "what is built on the stack and copied costs more than all else here")]
+    /// Stores a value and returns its index.
+    #[expect(clippy::inline_always, reason = "building the value on the stack and copying it would dominate the cost")]
     #[inline(always)]
     pub fn insert(&mut self, entry: T) -> u32 {
         if let Some(index) = self.free.pop() {
@@ -26,26 +27,26 @@ impl<T: Copy> Slab<T> {
         }
     }
 
-    /// The one of that number, which has to be in.
+    /// The value at an index, which must be in use.
     #[inline]
     pub fn get(&self, index: u32) -> &T {
         &self.entries[index as usize]
     }
 
-    /// The one of that number, which has to be in.
+    /// The value at an index, which must be in use.
     #[inline]
     pub fn get_mut(&mut self, index: u32) -> &mut T {
         &mut self.entries[index as usize]
     }
 
-    /// Takes it out.
+    /// Removes and returns the value at an index.
     #[inline]
     pub fn remove(&mut self, index: u32) -> T {
         self.free.push(index);
         self.entries[index as usize]
     }
 
-    /// How many are in.
+    /// Number of values stored.
     #[inline]
     pub fn count(&self) -> usize {
         self.entries.len() - self.free.len()

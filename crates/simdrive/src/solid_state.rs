@@ -1,16 +1,19 @@
-//! A solid-state drive: link, cache, flush and flash put together.
+//! A solid-state drive: link, cache, flush and flash combined.
 //!
-//! | part | what it decides |
+//! | part | effect |
 //! | --- | --- |
-//! | link | a command keeps the controller for a while, its data the link for a while; the rest of its way overlaps with others |
-//! | cache | a write is acknowledged when it is in the cache, and waits while there is no room: for long, a drive is as fast as its flash |
-//! | flush | one round at a time; a round covers what was acknowledged before it began, and those who wait join the next |
+//! | link | each command occupies the controller for some time, and its data the link; the rest of the latency overlaps with other commands |
+//! | cache | a write is acknowledged once it is in the cache, and waits while the cache is full: over a longer time, a drive is as fast as its flash |
+//! | flush | one round at a time; a round covers the writes acknowledged before it started, and later flushes join the next round |
 //! | flash | [`crate::flash`] |
 //!
-//! A flush waits for the data (word lines that are not full are written as they are) and for the journal of the mapping table, whose changed pages
-//! are written, too: that is why a flush after scattered writes costs more than one after as many bytes in a row. With a protected cache it waits for nothing, except in drives
-//! whose firmware writes everything out all the same. With the cache off, an unprotected drive acknowledges a write when it is in the flash: no journal, because a page
-//! says itself which unit it holds, and that is why it may do much better than with a flush for each write.
+//! A flush waits for the data (partially filled word lines are written as they are) and for the
+//! journal of the mapping table, including its changed pages. A flush after scattered writes is
+//! therefore slower than one after the same number of sequential bytes. With a protected cache, a
+//! flush waits for nothing, except on drives whose firmware writes everything out anyway. With the
+//! cache off, an unprotected drive acknowledges a write once it is in the flash. It needs no
+//! journal, because each page records its own unit; this can be much faster than a flush for each
+//! write.
 
 use std::collections::VecDeque;
 
@@ -24,9 +27,10 @@ use crate::flash::page_map::Unit;
 use crate::flash::{Flash, Wear};
 use crate::time::{Ns, Speed, from_us};
 
-/// Data arrives in pieces of this size, so that a large write does not wait until all of it fits into the cache.
+/// Data arrives in chunks of this size, so a large write need not wait until all of it fits in the
+/// cache.
 const PIECE_BYTES: u64 = 64 << 10;
-/// Units of 4 KiB whose places one page of the mapping table holds: 4 KiB of 4-byte entries.
+/// Units of 4 KiB mapped by one page of the mapping table: 4 KiB of 4-byte entries.
 const MAP_PAGE_UNITS: u32 = 1024;
 
 /// A solid-state drive.
@@ -42,17 +46,17 @@ pub struct SolidState {
     queue_depth: u32,
     flash: Flash,
     link_free: Ns,
-    /// The link's other direction.
+    /// When the other direction of the link is free.
     back_free: Ns,
     full_duplex: bool,
-    /// Reads and writes that the drive works on.
+    /// Number of reads and writes in progress.
     under_way: u32,
-    /// Commands that wait because a flush may not run beside others.
-    held: VecDeque<Held>,
-    /// The round of flushes that is being carried out.
-    round: Vec<Held>,
-    /// Flushes that will be carried out together when it ends.
-    waiting: Vec<Held>,
+    /// Commands that wait because a flush cannot overlap with others.
+    blocked: VecDeque<Pending>,
+    /// The flushes of the current round.
+    round: Vec<Pending>,
+    /// The flushes of the next round.
+    waiting: Vec<Pending>,
     dirty_map: DirtyMap,
     agenda: Agenda<Event>,
     activity: Activity,
@@ -70,25 +74,25 @@ struct Timing {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct Pending {
     request: Request,
     since: Ns,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
-    /// What a read wants is at the controller and goes back over the link.
+    /// The data of a read is at the controller and goes over the link.
     Sensed { id: u32, bytes: u64 },
-    /// A read or write has ended.
+    /// A read or write is complete.
     Done { id: u32, written_bytes: Option<u64> },
-    /// A round of flushes has ended.
+    /// A round of flushes is complete.
     RoundOver,
 }
 
-/// Pages of the mapping table that were changed since the journal was last written.
+/// Pages of the mapping table that have changed since the journal was last written.
 #[derive(Debug, Clone)]
 struct DirtyMap {
-    /// The journal's number when each page was last changed.
+    /// The journal's sequence number when each page was last changed.
     changed_in: Vec<u32>,
     journal: u32,
     pages: u32,
@@ -114,7 +118,7 @@ impl DirtyMap {
 }
 
 impl SolidState {
-    /// A new drive. The parameters have been checked.
+    /// A new drive. The parameters must be valid.
     pub fn new(parameters: &model::SolidState, capacity_bytes: u64, track_contents: bool) -> SolidState {
         let model::SolidState { link, cache, flush, fua, flash, .. } = *parameters;
         let units = capacity_bytes / UNIT_BYTES;
@@ -142,7 +146,7 @@ impl SolidState {
             back_free: 0,
             full_duplex: link.full_duplex,
             under_way: 0,
-            held: VecDeque::new(),
+            blocked: VecDeque::new(),
             round: Vec::new(),
             waiting: Vec::new(),
             dirty_map: DirtyMap::new(units),
@@ -151,12 +155,12 @@ impl SolidState {
         }
     }
 
-    /// What the flash has been through.
+    /// Wear of the flash so far.
     pub fn wear(&self) -> Wear {
         self.flash.wear()
     }
 
-    /// Bytes of memory that the simulation of this drive takes, apart from contents.
+    /// Memory used by the simulation of this drive in bytes, without contents.
     pub fn memory_bytes(&self) -> usize {
         self.flash.memory_bytes() + self.dirty_map.changed_in.len() * size_of::<u32>()
     }
@@ -176,7 +180,7 @@ impl SolidState {
                 self.agenda.enter(at_controller, Event::Sensed { id: request.id, bytes: request.bytes });
             }
             Op::Flush => {
-                let held = Held { request, since: now };
+                let held = Pending { request, since: now };
                 if self.round.is_empty() {
                     self.round.push(held);
                     self.begin_round(now);
@@ -199,7 +203,7 @@ impl SolidState {
         let one_bit = self.flash.writes_one_bit();
         while offset < end {
             let piece_end = end.min(offset + PIECE_BYTES.min(self.cache.size.0 / 2));
-            // What does not begin and end at a unit keeps the cache busy with whole units all the same.
+            // An unaligned write still occupies whole units of the cache.
             let units_bytes = piece_end.div_ceil(UNIT_BYTES) * UNIT_BYTES - offset / UNIT_BYTES * UNIT_BYTES;
             arrived = self.flash.room_at(arrived, units_bytes, self.cache.size.0);
             arrived += self.timing.link.time(piece_end - offset);
@@ -224,12 +228,13 @@ impl SolidState {
             }
         }
         self.link_free = arrived;
-        arrived + self.timing.write + self.made_safe(arrived, request.fua, one_bit)
+        arrived + self.timing.write + self.durable_at(arrived, request.fua, one_bit)
     }
 
-    /// What it takes beyond the cache until a write that has arrived may be acknowledged.
+    /// When a write that has arrived can be acknowledged, given what is required in addition to the
+    /// cache.
     #[inline]
-    fn made_safe(&mut self, arrived: Ns, fua: bool, one_bit: bool) -> Ns {
+    fn durable_at(&mut self, arrived: Ns, fua: bool, one_bit: bool) -> Ns {
         let through = !self.cache_on && !self.cache.protected;
         if !fua && !through {
             return 0;
@@ -253,7 +258,7 @@ impl SolidState {
         if written { self.timing.journal + u64::from(pages.saturating_sub(1)) * self.timing.map_page } else { 0 }
     }
 
-    /// When what a read wants is at the controller.
+    /// When the data of a read is at the controller.
     fn read(&mut self, now: Ns, request: Request) -> Ns {
         let begin = now.max(self.link_free) + self.timing.command;
         self.link_free = begin;
@@ -265,7 +270,7 @@ impl SolidState {
                     at_controller = at_controller.max(at);
                     unit += u64::from(units);
                 }
-                // Nothing was ever written there: the controller answers with zeros by itself.
+                // Never written: the controller returns zeros without accessing flash.
                 None => unit += 1,
             }
         }
@@ -287,13 +292,13 @@ impl SolidState {
         self.agenda.enter(end, Event::RoundOver);
     }
 
-    /// Starts what was held back, as far as flushes allow.
+    /// Starts blocked commands, as far as flushes allow.
     fn release(&mut self, now: Ns) {
-        while let Some(held) = self.held.front().copied() {
+        while let Some(held) = self.blocked.front().copied() {
             if !self.round.is_empty() || (held.request.op == Op::Flush && self.under_way > 0) {
                 return;
             }
-            self.held.pop_front();
+            self.blocked.pop_front();
             self.start(now, held.request);
             if let Some(flush) = self.round.last_mut() {
                 flush.since = flush.since.min(held.since);
@@ -330,7 +335,7 @@ impl Device for SolidState {
         }
     }
 
-    /// A drive that was never laid out is full first.
+    /// A drive that was never preconditioned is filled first.
     fn wear(&mut self, now: Ns, overwrites: f64, chance: &mut Xoshiro256PlusPlus) -> bool {
         if self.flash.laid_out() == 0 {
             self.precondition(self.capacity_bytes);
@@ -341,9 +346,9 @@ impl Device for SolidState {
 
     #[inline]
     fn submit(&mut self, now: Ns, request: Request) {
-        let blocked = !self.round.is_empty() || !self.held.is_empty();
+        let blocked = !self.round.is_empty() || !self.blocked.is_empty();
         if self.drains_queue && (blocked || (request.op == Op::Flush && self.under_way > 0)) {
-            self.held.push_back(Held { request, since: now });
+            self.blocked.push_back(Pending { request, since: now });
         } else {
             self.start(now, request);
         }
@@ -396,7 +401,7 @@ impl Device for SolidState {
         self.flash.catch_up(now);
         self.flash.power_cut(now, self.cache.protected, chance);
         self.agenda.clear();
-        self.held.clear();
+        self.blocked.clear();
         self.round.clear();
         self.waiting.clear();
         self.under_way = 0;
@@ -424,7 +429,7 @@ impl Device for SolidState {
     }
 }
 
-/// Which sectors of its unit the bytes from `offset` to `end` are.
+/// The sectors of a unit covered by the bytes from `offset` to `end`.
 #[inline]
 fn sectors(offset: u64, end: u64) -> std::ops::Range<usize> {
     let first = (offset % UNIT_BYTES / SECTOR_BYTES) as usize;

@@ -1,10 +1,14 @@
-//! A USB stick or memory card: a translation layer that maps whole erase blocks and keeps a few of them open.
+//! A USB stick or memory card: a translation layer that maps whole erase blocks and keeps a few of
+//! them open.
 //!
-//! After Bergmann's flashbench and the Linaro flash card survey (LWN 428584): a write into an open block costs its bytes. A write elsewhere has to close the block that was not written for
-//! longest: what was not overwritten in it is copied into a fresh block, and the old one is erased. So a stick is fast while writers append in few places, and collapses to a few
-//! writes a second when there is one place more than it keeps open. Going back within a block closes it, too, because pages are written in order.
-//! There is no write cache: a flush has nothing to do. When power fails in the middle of closing a block, the map may still point to the old one: everything that was
-//! written into it since it was opened is gone, also what was acknowledged long ago.
+//! After Bergmann's flashbench and the Linaro flash card survey (LWN 428584). The cost of a write
+//! to an open block depends only on its size. A write elsewhere must close the least recently
+//! written block: the parts that were not overwritten are copied to a fresh block, and the old one
+//! is erased. A stick is therefore fast while writes append in few places, and collapses to a few
+//! writes per second with one place more than it keeps open. Going back within a block also closes
+//! it, because pages are written in order. There is no write cache, so a flush has nothing to do.
+//! If power fails while a block is being closed, the map may still refer to the old one: everything
+//! written to the block since it was opened is lost, even if it was acknowledged long ago.
 
 use std::collections::VecDeque;
 
@@ -16,7 +20,7 @@ use crate::device::{Activity, Completion, Device, Identity, Op, Request, Stamp};
 use crate::medium::{Medium, range};
 use crate::time::{Ns, Speed, from_us};
 
-/// A stick.
+/// A USB stick or memory card.
 #[derive(Debug, Clone)]
 pub struct Stick {
     capacity_bytes: u64,
@@ -27,10 +31,10 @@ pub struct Stick {
     write: Speed,
     read: Speed,
     copy: Speed,
-    /// Open blocks, the one written last at the end.
+    /// Open blocks, with the most recently written one at the end.
     open: Vec<OpenBlock>,
     queue: VecDeque<Waiting>,
-    /// What it does at the moment: a stick does one thing at a time.
+    /// The current command: a stick executes one at a time.
     current: Option<Current>,
     free_at: Ns,
     activity: Activity,
@@ -41,13 +45,13 @@ pub struct Stick {
 #[derive(Debug, Clone)]
 struct OpenBlock {
     number: u64,
-    /// Bytes from the block's start that are written or were skipped since it was opened.
+    /// Bytes from the start of the block that have been written or skipped since it was opened.
     next: u64,
-    /// Of those, what the host wrote.
+    /// Bytes of these that the host wrote.
     written: u64,
-    /// What its sectors held when it was opened, as far as they were overwritten since.
+    /// Contents of the overwritten sectors at the time when the block was opened.
     before: Vec<(u64, Stamp)>,
-    /// The first write since it was opened.
+    /// The first write since the block was opened.
     first: Stamp,
 }
 
@@ -61,12 +65,12 @@ struct Waiting {
 struct Current {
     waiting: Waiting,
     ends: Ns,
-    /// The block that is being closed, and until when.
+    /// The blocks being closed, with start and end of the operation.
     closing: Vec<(Ns, Ns, OpenBlock)>,
 }
 
 impl Stick {
-    /// A new stick. The parameters have been checked.
+    /// A new stick. The parameters must be valid.
     pub fn new(parameters: &model::Stick, capacity_bytes: u64, track_contents: bool) -> Stick {
         Stick {
             capacity_bytes,
@@ -100,7 +104,7 @@ impl Stick {
         self.current = Some(Current { waiting, ends, closing });
     }
 
-    /// When a write has ended, block by block.
+    /// When a write is complete, block by block.
     fn write_through(&mut self, begin: Ns, request: &Request, closing: &mut Vec<(Ns, Ns, OpenBlock)>) -> Ns {
         let mut now = begin;
         let mut offset = request.offset;
@@ -112,7 +116,7 @@ impl Stick {
             let place = self.open.iter().position(|open| open.number == number);
             let mut open = match place {
                 Some(index) if self.open[index].next <= within => self.open.remove(index),
-                // Going back: the block is closed and opened again.
+                // Going back: the block is closed and reopened.
                 Some(index) => {
                     let block = self.open.remove(index);
                     self.close(block, &mut now, closing);
@@ -126,7 +130,7 @@ impl Stick {
                     OpenBlock { number, next: 0, written: 0, before: Vec::new(), first: request.stamp }
                 }
             };
-            // What is skipped is copied from the old block, because pages are written in order.
+            // The skipped part is copied from the old block, because pages are written in order.
             now += self.copy.time(within - open.next) + self.write.time(bytes);
             self.copied_bytes += within - open.next;
             open.written += bytes;
@@ -138,7 +142,7 @@ impl Stick {
         now
     }
 
-    /// Copies what was not overwritten and erases the old block.
+    /// Copies what was not overwritten, and erases the old block.
     fn close(&mut self, block: OpenBlock, now: &mut Ns, closing: &mut Vec<(Ns, Ns, OpenBlock)>) {
         let begin = *now;
         *now += self.copy.time(self.block_bytes - block.next) + self.erase;
@@ -202,7 +206,7 @@ impl Device for Stick {
 
     fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
         if let Some(current) = self.current.take() {
-            // What the interrupted command wrote may be there or not, sector by sector.
+            // The data of the interrupted command is written or not, sector by sector.
             let Request { op, offset, bytes, .. } = current.waiting.request;
             if op == Op::Write {
                 let touched = range(offset, bytes);
@@ -218,7 +222,7 @@ impl Device for Stick {
             }
             for (begin, end, block) in current.closing {
                 if begin < now && now < end && chance.next_u64() & 1 == 0 {
-                    // The first entry of a sector is what it held when the block was opened.
+                    // The first entry of a sector is its contents when the block was opened.
                     for (sector, before) in block.before.into_iter().rev() {
                         self.medium.replace(sector, before);
                     }
@@ -235,7 +239,7 @@ impl Device for Stick {
         self.medium.read(offset, bytes)
     }
 
-    /// Closing a block is what endangers it, with everything that was written since it was opened.
+    /// Closing a block endangers it, with everything written since it was opened.
     fn at_risk_from(&self, _now: Ns) -> Option<Stamp> {
         let closing = self.current.iter().flat_map(|current| &current.closing).map(|(_, _, block)| block);
         self.open.iter().chain(closing).map(|block| block.first).min()

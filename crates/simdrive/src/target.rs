@@ -1,44 +1,44 @@
-//! A modelled drive as a person names it: `sim:MODEL[,KEY=VALUE]...`.
+//! Parses a modelled drive as the user names it: `sim:MODEL[,KEY=VALUE]...`.
 
 use catalogue::model::{Array, Bytes, Filesystem, Level, Model, Parameters};
 use workload::{ByteSize, TargetName, WriteCache};
 
 use crate::run::Machine;
 
-/// The keys, with their values, as errors list them.
+/// The keys with their values, as listed in errors.
 const KEYS: &str = "write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, members=N, chunk=SIZE, journal=on|off";
 
-/// Settings that no model takes.
+/// Invalid settings of a modelled target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadTarget {
-    /// A key that does not exist.
-    #[error("`{0}` is no setting of a model; settings are {KEYS}")]
+    /// The key is unknown.
+    #[error("unknown setting `{0}`; expected one of {KEYS}")]
     Key(String),
-    /// A value that its key does not take.
-    #[error("`{key}={value}` does not read as {takes}")]
+    /// The value is invalid for its key.
+    #[error("invalid value `{key}={value}`; expected {takes}")]
     Value {
-        /// The key.
+        /// The key of the setting.
         key: String,
-        /// The value.
+        /// The value as given by the user.
         value: String,
-        /// What it takes.
+        /// The valid values.
         takes: &'static str,
     },
-    /// Settings of an array without one.
-    #[error("`{0}` is a setting of an array; add raid=0, 1, 5 or 6")]
+    /// A setting of an array was used without `raid`.
+    #[error("`{0}` requires an array; add raid=0, 1, 5 or 6")]
     NoArray(&'static str),
 }
 
-/// A target's parts: the model's name and its settings.
+/// A parsed target: the model's name and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimTarget<'a> {
-    /// The model's name, or the path of a model's file.
+    /// The model's name, or the path of a model file.
     pub model: &'a str,
     settings: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> SimTarget<'a> {
-    /// The parts of a target; `None` if it is not a model.
+    /// Parses a target; `None` if it does not begin with `sim:`.
     pub fn split(given: &'a str) -> Option<SimTarget<'a>> {
         match TargetName::parse(given) {
             TargetName::Model(model) => Some(SimTarget::new(model)),
@@ -46,7 +46,7 @@ impl<'a> SimTarget<'a> {
         }
     }
 
-    /// The parts of what stands behind `sim:`.
+    /// Parses the text after `sim:`.
     pub fn new(given: &'a str) -> SimTarget<'a> {
         let mut parts = given.split(',');
         let model = parts.next().unwrap_or_default();
@@ -54,10 +54,10 @@ impl<'a> SimTarget<'a> {
         SimTarget { model, settings }
     }
 
-    /// The machine that the settings make of a model.
+    /// Applies the settings to a model.
     ///
     /// # Errors
-    /// When a setting does not exist, or has a value that it does not take.
+    /// Fails if a setting is unknown or has an invalid value.
     pub fn machine(&self, model: &Model) -> Result<Machine, BadTarget> {
         let mut machine = Machine::new(model.clone());
         let mut array = Raid::default();
@@ -97,7 +97,7 @@ impl<'a> SimTarget<'a> {
     }
 }
 
-/// The settings of an array, as far as they were given.
+/// The settings of an array that were given.
 #[derive(Debug, Default)]
 struct Raid {
     level: Option<Level>,
@@ -107,7 +107,7 @@ struct Raid {
 }
 
 impl Raid {
-    /// Makes an array of drives out of one.
+    /// Turns a drive into an array of such drives.
     fn around(self, model: &mut Model) -> Result<(), BadTarget> {
         let Some(level) = self.level else {
             let first = [
@@ -159,12 +159,12 @@ mod tests {
         let error = |given| machine(given).unwrap_err();
         insta::assert_snapshot!(error("sim:micron-5100"), @"unknown model `micron-5100` (did you mean `micron-5100-eco-960gb`?); run `flushmark models` for a list");
         insta::assert_snapshot!(error("sim:"), @"unknown model ``; run `flushmark models` for a list");
-        insta::assert_snapshot!(error("sim:samsung-980-1tb,cache=off"), @"`cache` is no setting of a model; settings are write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, members=N, chunk=SIZE, journal=on|off");
-        insta::assert_snapshot!(error("sim:samsung-980-1tb,write-cache=maybe"), @"`write-cache=maybe` does not read as on or off");
-        insta::assert_snapshot!(error("sim:samsung-980-1tb,seed=-1"), @"`seed=-1` does not read as a whole number");
-        insta::assert_snapshot!(error("sim:samsung-980-1tb,filesystem=zfs"), @"`filesystem=zfs` does not read as ext4 or none");
-        insta::assert_snapshot!(error("sim:samsung-980-1tb,capacity=big"), @"`capacity=big` does not read as a size such as 64GiB");
-        insta::assert_snapshot!(error("sim:samsung-980-1tb,raid=4"), @"`raid=4` does not read as 0, 1, 5 or 6");
-        insta::assert_snapshot!(error("sim:samsung-980-1tb,members=4"), @"`members` is a setting of an array; add raid=0, 1, 5 or 6");
+        insta::assert_snapshot!(error("sim:samsung-980-1tb,cache=off"), @"unknown setting `cache`; expected one of write-cache=on|off, seed=N, filesystem=ext4|none, capacity=SIZE, raid=0|1|5|6, members=N, chunk=SIZE, journal=on|off");
+        insta::assert_snapshot!(error("sim:samsung-980-1tb,write-cache=maybe"), @"invalid value `write-cache=maybe`; expected on or off");
+        insta::assert_snapshot!(error("sim:samsung-980-1tb,seed=-1"), @"invalid value `seed=-1`; expected a whole number");
+        insta::assert_snapshot!(error("sim:samsung-980-1tb,filesystem=zfs"), @"invalid value `filesystem=zfs`; expected ext4 or none");
+        insta::assert_snapshot!(error("sim:samsung-980-1tb,capacity=big"), @"invalid value `capacity=big`; expected a size such as 64GiB");
+        insta::assert_snapshot!(error("sim:samsung-980-1tb,raid=4"), @"invalid value `raid=4`; expected 0, 1, 5 or 6");
+        insta::assert_snapshot!(error("sim:samsung-980-1tb,members=4"), @"`members` requires an array; add raid=0, 1, 5 or 6");
     }
 }

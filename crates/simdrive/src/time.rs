@@ -1,26 +1,26 @@
-//! Virtual time: whole nanoseconds since the simulation began.
+//! Virtual time: whole nanoseconds since the start of the simulation.
 
-/// A moment, or a length of time, in nanoseconds. Whole numbers, so that two runs never differ by a rounding.
+/// A point in time or a duration, in nanoseconds. Integers, so two runs never differ by rounding.
 pub type Ns = u64;
 
-/// Microseconds of a model's file as nanoseconds.
+/// Converts microseconds of a model file to nanoseconds.
 pub fn from_us(us: f64) -> Ns {
     (us * 1e3).round() as Ns
 }
 
-/// A speed, kept as the time that a byte takes.
+/// A speed, stored as the time per byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Speed {
     ps_per_byte: u64,
 }
 
 impl Speed {
-    /// From megabytes (10^6 bytes) per second.
+    /// Converts from megabytes (10^6 bytes) per second.
     pub fn from_mb_per_s(mb_per_s: f64) -> Speed {
         Speed { ps_per_byte: ((1e6 / mb_per_s).round() as u64).max(1) }
     }
 
-    /// How long so many bytes take.
+    /// The time for `bytes` bytes.
     #[inline]
     pub const fn time(self, bytes: u64) -> Ns {
         bytes * self.ps_per_byte / 1000

@@ -1,9 +1,11 @@
-//! A cloud's volume, or a local drive behind a cloud's limits.
+//! A cloud volume, or a local drive behind a cloud's limits.
 //!
-//! What a machine sees of it is a round trip, a share of a network, and a contract. A command's data is cut into units that go to different servers side by side, so that a
-//! large command takes little longer than a small one until the link itself is full. The contract is a leaky bucket: writes run ahead of it as far as the burst allows, and a flush
-//! waits until the bucket has caught up, because until then data waits somewhere on the way. Whatever was acknowledged is safe: it lies on several servers, or behind the
-//! provider's own power.
+//! To the virtual machine, it is a round trip, a share of a network, and a service contract. A
+//! command's data is split into units that go to different servers in parallel, so a large command
+//! takes little longer than a small one until the link is saturated. The contract is a leaky
+//! bucket: writes run ahead of it as far as the burst allows, and a flush waits until the bucket
+//! has caught up, because until then data is waiting somewhere on the way. Acknowledged data is
+//! safe: it is on several servers, or on the provider's protected power.
 
 use std::collections::VecDeque;
 
@@ -16,7 +18,7 @@ use crate::events::Agenda;
 use crate::medium::Medium;
 use crate::time::{Ns, Speed, from_us};
 
-/// A volume.
+/// A cloud volume.
 #[derive(Debug, Clone)]
 pub struct Volume {
     capacity_bytes: u64,
@@ -33,14 +35,14 @@ pub struct Volume {
     command_gap: Ns,
     link_free: Ns,
     back_free: Ns,
-    /// When the contract has caught up with what was written.
+    /// When the contract will have caught up with the writes.
     caught_up: Ns,
-    /// When the next command is within the contract.
+    /// When the contract permits the next command.
     next_command: Ns,
     agenda: Agenda<Done>,
     activity: Activity,
     medium: Medium,
-    /// Writes that were not acknowledged yet, and when they will be.
+    /// Writes that have not been acknowledged, with the time of their acknowledgement.
     unacknowledged: VecDeque<(Ns, Request)>,
 }
 
@@ -51,7 +53,7 @@ struct Done {
 }
 
 impl Volume {
-    /// A new volume. The parameters have been checked.
+    /// A new volume. The parameters must be valid.
     pub fn new(parameters: &model::Volume, capacity_bytes: u64, track_contents: bool) -> Volume {
         let sustained = Speed::from_mb_per_s(parameters.sustained_mb_per_s);
         Volume {
@@ -78,7 +80,7 @@ impl Volume {
         }
     }
 
-    /// When a command of the contract may begin.
+    /// When a command can start under the contract.
     fn admitted(&mut self, now: Ns) -> Ns {
         let begin = now.max(self.next_command);
         self.next_command = begin + self.command_gap;
@@ -159,7 +161,7 @@ impl Device for Volume {
         }
     }
 
-    /// The machine's power goes, not the servers': what was on its way arrives or does not.
+    /// The virtual machine loses power, not the servers: writes on the way may or may not arrive.
     fn power_cut(&mut self, now: Ns, chance: &mut Xoshiro256PlusPlus) {
         for (_, request) in std::mem::take(&mut self.unacknowledged) {
             if chance.next_u64() & 1 == 1 {

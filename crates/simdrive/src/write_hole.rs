@@ -1,5 +1,6 @@
-//! The RAID write hole, played through: a stripe of RAID 5 on three modelled disks, a power cut in the middle of its update, the loss of a disk, and what is read then of a
-//! block that nobody wrote. Every moment of the update is tried, without a journal and with one.
+//! A demonstration of the RAID write hole: a stripe of RAID 5 on three modelled disks, a power cut
+//! in the middle of its update, the loss of a disk, and then a read of a block that was never
+//! written. Every point of the update is tried, with and without a journal.
 
 use catalogue::model::{Array as ArrayParameters, Level, Model, Parameters};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -11,64 +12,66 @@ use crate::assembly::{Assembly, Impossible, assemble};
 use crate::device::{Device, Op, Request, Stamp};
 use crate::time::Ns;
 
-/// Disks of the array.
+/// Number of disks in the array.
 pub const DISKS: usize = 3;
 const CHUNK_BYTES: u64 = 64 << 10;
 const BLOCK_BYTES: u64 = 4096;
-/// Of each disk: the first stripes are enough.
+/// Capacity of each disk: the first stripes are enough.
 const DISK_BYTES: u64 = 8 << 30;
-/// What the blocks hold, as four bits, so that a person can add them up: the block that is written, its neighbour, and what is written.
+/// The contents of the blocks, as four bits that are easy to XOR by hand: the block to be
+/// overwritten, its neighbour, and the new data.
 const WRITTEN: Stamp = 0b0011;
 const NEIGHBOUR: Stamp = 0b0101;
 const NEW: Stamp = 0b1001;
 
-/// The two blocks of a stripe and their parity, as they lie on the disks.
+/// The two blocks of a stripe and their parity on the disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripe {
-    /// The block that is written.
+    /// The block that is overwritten.
     pub written: Stamp,
-    /// The block beside it, which nobody writes.
+    /// The neighbouring block, which is not written.
     pub neighbour: Stamp,
-    /// Their sum.
+    /// The XOR of both.
     pub parity: Stamp,
 }
 
-/// What was seen.
+/// The result of the demonstration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteHole {
-    /// The stripe before.
+    /// The stripe before the write.
     pub before: Stripe,
-    /// What is written over the first block.
+    /// The new data of the first block.
     pub new: Stamp,
-    /// From when on, after the write began, the data survives a cut.
+    /// Time after the start of the write from which the data survives a cut.
     pub data_safe_at: Ns,
-    /// From when on the parity does.
+    /// Time after the start of the write from which the parity survives a cut.
     pub parity_safe_at: Ns,
-    /// How long the write took without a journal and with one.
+    /// Duration of the write, without and with a journal.
     pub write_ns: (Ns, Ns),
-    /// Moments of the update at which the power was cut, each in a run of its own.
+    /// Number of points of the update at which the power was cut, each in a separate run.
     pub moments: usize,
-    /// Of these, how many ruined the neighbour, without a journal and with one.
+    /// Number of cuts that corrupted the neighbour, without and with a journal.
     pub ruined: (usize, usize),
-    /// A cut that ruined it, in the middle of those that did; none where chance spared it at each moment.
+    /// The middle one of the cuts that corrupted the neighbour; `None` if chance spared it every
+    /// time.
     pub cut: Option<Cut>,
 }
 
-/// A power cut, the loss of the neighbour's disk, and what was read.
+/// A power cut, the loss of the neighbour's disk, and the data read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// When, after the write began.
+    /// Time of the cut after the start of the write.
     pub at: Ns,
-    /// The stripe as the disks held it at the next start.
+    /// The stripe on the disks at the next start.
     pub after: Stripe,
-    /// What the array makes of the neighbour when its disk is lost.
+    /// The neighbour as reconstructed after the loss of its disk.
     pub neighbour: Stamp,
 }
 
-/// Plays it through on an array of three drives of this model.
+/// Runs the demonstration on an array of three drives of this model.
 ///
 /// # Errors
-/// When the model is impossible.
+/// Fails if the model is impossible.
 pub fn play(model: &Model) -> Result<WriteHole, Impossible> {
     let plain = Stage { model, journal: false };
     let journalled = Stage { model, journal: true };
@@ -91,17 +94,17 @@ pub fn play(model: &Model) -> Result<WriteHole, Impossible> {
     })
 }
 
-/// Moments of the update that are tried.
+/// Number of points of the update to try.
 const MOMENTS: usize = 200;
 
-/// Where it is played: the disks, and whether they have a journal.
+/// The setup: the disks, with or without a journal.
 struct Stage<'a> {
     model: &'a Model,
     journal: bool,
 }
 
 impl Stage<'_> {
-    /// An array whose stripe holds both blocks and their parity, safely.
+    /// An array with a stripe whose blocks and parity are durable.
     fn prepared(&self) -> Result<Scene, Impossible> {
         let layout = Layout { level: Level::Raid5, members: DISKS, chunk: CHUNK_BYTES };
         let assembly = Assembly { capacity_bytes: Some(DISK_BYTES), track_contents: true, number: 0 };
@@ -119,7 +122,7 @@ impl Stage<'_> {
         Ok(scene)
     }
 
-    /// How long the write takes.
+    /// The duration of the write.
     fn write_ns(&self) -> Result<Ns, Impossible> {
         let mut scene = self.prepared()?;
         let begun = scene.now;
@@ -127,7 +130,7 @@ impl Stage<'_> {
         Ok(scene.now - begun)
     }
 
-    /// The power cut at moment after moment of a write that takes so long.
+    /// Cuts the power at successive points of a write of this duration.
     fn cuts(&self, write_ns: Ns) -> Result<Vec<Cut>, Impossible> {
         (0..MOMENTS as u64).map(|moment| self.cut(write_ns * moment / MOMENTS as u64)).collect()
     }
@@ -142,7 +145,7 @@ impl Stage<'_> {
     }
 }
 
-/// An array at a moment.
+/// An array at a point in time.
 struct Scene {
     array: Array,
     layout: Layout,
@@ -164,7 +167,7 @@ impl Scene {
         }
     }
 
-    /// The stripe as it lies on the disks.
+    /// The stripe on the disks.
     fn stripe(&self) -> Stripe {
         let on_disk = |member: usize| {
             let stamps = self.array.members()[member].contents(0, BLOCK_BYTES);
@@ -178,9 +181,9 @@ impl Scene {
         }
     }
 
-    /// What the array reads of the neighbour when its disk is gone.
+    /// The neighbour as read by the array after the loss of its disk.
     fn neighbour_without_its_disk(&mut self) -> Stamp {
-        self.array.lose(self.layout.data(CHUNK_BYTES, BLOCK_BYTES)[0].member);
+        self.array.fail_member(self.layout.data(CHUNK_BYTES, BLOCK_BYTES)[0].member);
         self.array.contents(CHUNK_BYTES, BLOCK_BYTES).first().copied().unwrap_or_default()
     }
 }

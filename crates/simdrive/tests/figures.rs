@@ -1,6 +1,6 @@
-//! The same model, test and seed give the same figures in every version: published tables, fits and
-//! stored results are compared with what a model does. Where a change of that is meant,
-//! `cargo insta review` takes the new figures; where none is meant, it shows here.
+//! The same model, test and seed give the same figures in every version, because published tables,
+//! fits and stored results are compared with models. After an intended change, accept the new
+//! figures with `cargo insta review`; an unintended change fails here.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,8 +18,9 @@ fn machine(target: &str) -> Machine {
     target.machine(catalogue::find_model(target.model).unwrap()).unwrap()
 }
 
-/// Of each test on each target: operations and milliseconds; mean and longest microseconds of reads,
-/// writes, syncs and commits; and reads, writes, KiB written and flushes of the device; operations in each second.
+/// Of each test on each target: operations and milliseconds; mean and longest microseconds of
+/// reads, writes, syncs and commits; and reads, writes, KiB written and flushes of the device;
+/// operations in each second.
 fn figures(targets: &[impl AsRef<str>], common: &str, tests: &[&str]) -> String {
     let mut lines = Vec::new();
     for target in targets.iter().map(AsRef::as_ref) {
@@ -335,12 +336,12 @@ fn of_every_model() {
     ");
 }
 
-/// A drive that is asked for one thing after the other, and loses its power in the middle.
+/// A drive that receives one command after the other, then loses power.
 struct Played {
     device: Box<dyn Device>,
     now: u64,
     open: Vec<Request>,
-    /// The sum of all moments at which something was done, which changes with each of them.
+    /// A checksum over all completion times.
     moments: u64,
 }
 
@@ -367,7 +368,7 @@ impl Played {
         self.device.submit(self.now, request);
     }
 
-    /// A number that changes with each sector.
+    /// A checksum over all sectors.
     fn contents(&self) -> u64 {
         let stamps = (1..).zip(self.device.contents(0, AREA));
         stamps.fold(0, |sum: u64, (place, stamp): (u64, u64)| sum.wrapping_add(place.wrapping_mul(stamp)))
@@ -376,8 +377,9 @@ impl Played {
 
 const AREA: u64 = 4 << 20;
 
-/// Commands of all kinds on worn flash: what is at risk and in the cache after each hundred of them, when all were
-/// done, what was written to the medium, and what is there before and after the power goes.
+/// Commands of all kinds on worn flash: data at risk and in the cache after every hundred commands,
+/// the time of the last completion, the bytes written to the medium, and the contents before and
+/// after a power cut.
 fn play(model: &Model) -> String {
     let mut draws = generator(1, 0);
     let assembly = Assembly { capacity_bytes: Some(2 << 30), track_contents: true, number: 0 };

@@ -1,4 +1,4 @@
-//! A model is made of figures that somebody measured, here of figures that another model gave.
+//! Models are fitted to measured figures, here to the figures of another model.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ fn model(name: &str) -> Model {
     catalogue::find_model(name).unwrap().clone()
 }
 
-/// A small write without and with a sync, a small read, and reads side by side.
+/// A small write without and with a sync, a small read, and concurrent reads.
 const TESTS: [&str; 4] = [
     "pattern = \"randwrite\"",
     "pattern = \"randwrite\"\nsync = \"fdatasync\"",
@@ -57,7 +57,7 @@ fn what_makes_a_drive_different_is_found_again() {
         let knob = KNOBS.iter().find(|knob| knob.path == *path).unwrap();
         assert_eq!((knob.get(&origin), knob.get(&fitted.model)), (Some(*from), Some(*to)));
     }
-    // A model of its own figures is left as it is.
+    // A fit to a model's own figures leaves the model unchanged.
     let same = fit(&other, &measured, &mut |_| ()).unwrap();
     assert_eq!((same.turned.len(), &same.model), (0, &other));
 }
@@ -88,7 +88,7 @@ fn what_a_model_needs_is_asked_for() {
     assert_eq!(without(1), "a small write at depth 1 with fsync or fdatasync");
     assert_eq!(without(2), "a small read at depth 1");
     assert_eq!(samples(&whole).unwrap().len(), 4);
-    // What is measured otherwise says nothing of the drive.
+    // Other kinds of measurements contain no information about the drive.
     let changes: [fn(&mut TestResult); 11] = [
         |result| result.workload.direct = false,
         |result| {
@@ -140,20 +140,20 @@ fn figures_that_contradict_make_no_model() {
             other => other.map(|_| None).unwrap(),
         }
     };
-    // One at a time, a second has a second's worth of latencies.
+    // At depth 1, the latencies of one second add up to one second.
     for factor in [1.2, 0.3] {
-        assert!(contradicts(&|results| results[2].iops *= factor).unwrap().contains("one at a time cannot be"));
+        assert!(contradicts(&|results| results[2].iops *= factor).unwrap().contains("impossible for one at a time"));
     }
     assert_eq!(contradicts(&|results| results[2].iops *= 0.6), None);
     assert_eq!(contradicts(&|results| results[3].iops *= 1.2), None, "eight at a time may be");
     let twice = |factor| contradicts(&|results| results.push(faster(&results[3], factor)));
     assert_eq!((twice(1.9), twice(0.55)), (None, None));
-    assert!(twice(2.1).unwrap().contains("are the same test, and contradict") && twice(0.45).is_some());
-    // A commit is not faster than the same write alone.
+    assert!(twice(2.1).unwrap().contains("are the same test with contradictory results") && twice(0.45).is_some());
+    // A commit cannot be faster than the same write alone.
     let rates = (whole.results[0].iops, whole.results[1].iops);
     let synced = |factor| contradicts(&|results| results[1] = faster(&results[1], rates.0 / rates.1 * factor));
     assert_eq!(synced(1.2), None);
-    assert!(synced(1.3).unwrap().contains("the same without durability"));
+    assert!(synced(1.3).unwrap().contains("the same test without durability"));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_sample_is_the_test_that_was_measured_in_no_more_time_than_it_takes() {
         work => panic!("{work:?}"),
     };
     let time = |iops, elapsed_s| of(iops, elapsed_s).limit.time().unwrap();
-    // Five seconds, or what was measured, or thirty thousand operations.
+    // Five seconds, the measured time, or thirty thousand operations.
     assert_eq!(time(100.0, 60.0), Duration::from_secs(5));
     assert_eq!(time(100.0, 0.5), Duration::from_millis(500));
     assert_eq!(time(100_000.0, 60.0), Duration::from_millis(300));

@@ -1,7 +1,6 @@
-//! What holds of every modelled drive, whatever is asked of it: nothing completes before it was issued or twice, time never runs backwards, what is read is what was written
-//! last, also after garbage collection, and after a power cut nothing is missing that the drive's rules promise.
-
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Invariants of every modelled drive under any load: nothing completes before it was issued or
+//! twice, time never runs backwards, reads return what was written last, also after garbage
+//! collection, and after a power cut nothing is missing that the drive's rules guarantee.
 
 use std::collections::HashMap;
 
@@ -17,14 +16,14 @@ use simdrive::assembly::{Assembly, assemble};
 use simdrive::device::{Completion, Device, Op, Request, SECTOR_BYTES, Stamp};
 use workload::access::below;
 
-/// What a drive promises of a write that it has acknowledged.
+/// The guarantee of a drive for an acknowledged write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Promise {
     /// It survives a power cut.
     Safe,
-    /// It survives if it had forced unit access, or a flush came after it.
+    /// It survives if it had forced unit access or was followed by a flush.
     Flushed,
-    /// Nothing: what was there before may come back.
+    /// None: the previous contents may reappear.
     Nothing,
 }
 
@@ -79,7 +78,7 @@ fn array(level: Level, members: u32, journal: bool, member: Parameters) -> Param
     Parameters::Array(Array { level, members, chunk: Bytes(16 << 10), journal, member: Box::new(member) })
 }
 
-/// Drives of every kind, small, so that they are overwritten many times.
+/// Drives of every kind, small enough to be overwritten many times.
 fn drives() -> impl Strategy<Value = Drive> {
     let fua = prop::sample::select(vec![
         Fua::Absent,
@@ -91,7 +90,8 @@ fn drives() -> impl Strategy<Value = Drive> {
     let waits_for = prop::sample::select(vec![WaitsFor::Data, WaitsFor::Map]);
     let flash = (any::<bool>(), waits_for, fua, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(protected, waits_for, fua, slc, drains_queue, cache_on)| {
-            // A protected cache may let a flush wait for nothing; FUA into a volatile cache would be no FUA.
+            // With a protected cache a flush need not wait; FUA into a volatile cache would not be
+            // FUA.
             let waits_for = if protected && drains_queue { WaitsFor::Nothing } else { waits_for };
             let fua = match fua {
                 Fua::Cached { .. } if !protected => Fua::Ignored,
@@ -154,7 +154,7 @@ fn drives() -> impl Strategy<Value = Drive> {
     prop_oneof![4 => flash, 2 => disk, 1 => stick, 1 => volume, 3 => arrays]
 }
 
-/// A write of one sector's history.
+/// A write in the history of one sector.
 #[derive(Debug, Clone, Copy)]
 struct Written {
     stamp: Stamp,
@@ -162,7 +162,7 @@ struct Written {
     safe: bool,
 }
 
-/// Everything that was done to a drive, and what it may hold because of that.
+/// The history of a drive, and the contents that it permits.
 struct Oracle {
     drive: Drive,
     device: Box<dyn Device>,
@@ -191,7 +191,7 @@ impl Oracle {
         request.offset / SECTOR_BYTES..(request.offset + request.bytes) / SECTOR_BYTES
     }
 
-    /// Sends a command, unless it would overlap one that is open: hosts do not do that.
+    /// Sends a command, unless it overlaps an outstanding one, which hosts avoid.
     fn submit(&mut self) {
         if self.open.len() as u32 >= self.device.identity().queue_depth.min(8) {
             return;
@@ -205,7 +205,8 @@ impl Oracle {
             Op::Write
         };
         let capacity = self.device.identity().capacity_bytes.min(self.drive.capacity_bytes);
-        // Sectors, pages, and more than a stripe; mostly in a small part, so that blocks are overwritten.
+        // Sectors, pages, and more than a stripe; mostly in a small area, so blocks are
+        // overwritten.
         let bytes = [512, 1024, 4096, 4096, 16384, 65536][below(&mut self.draws, 6) as usize];
         let part = if self.draws.next_u64() & 1 == 0 { capacity } else { capacity / 8 };
         let offset = below(&mut self.draws, part / bytes) * bytes;
@@ -244,7 +245,7 @@ impl Oracle {
         self.device.submit(self.now, request);
     }
 
-    /// Time goes on to the next event, and up to `most` beyond it.
+    /// Advances to the next event, and up to `most` beyond it.
     fn advance(&mut self) {
         let Some(next) = self.device.next_event() else { return };
         assert!(next >= self.now, "time runs backwards: an event at {next}, and it is {}", self.now);
@@ -290,7 +291,7 @@ impl Oracle {
         }
     }
 
-    /// What is read now is what was written last.
+    /// Reads return what was written last.
     fn check_contents(&self) {
         for (sector, history) in &self.sectors {
             let held = self.device.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0];
@@ -298,9 +299,9 @@ impl Oracle {
         }
     }
 
-    /// The power goes; afterwards each sector holds what was safe, or something that was written after that.
+    /// Cuts the power. Afterwards each sector has its last durable contents or a later write.
     fn cut(&mut self) {
-        // What is older than everything that the drive says is at risk has to be there.
+        // Everything older than the data that the drive reports to be at risk must be there.
         let under_way =
             self.open.values().filter(|(request, _)| request.op == Op::Write).map(|(request, _)| request.stamp);
         let at_risk_from = under_way.chain(self.device.at_risk_from(self.now)).min().unwrap_or(Stamp::MAX);
@@ -326,7 +327,7 @@ impl Oracle {
                 was_empty || allowed.iter().any(|written| written.stamp == held),
                 "sector {sector} holds {held}: {history:?} on {drive:?}"
             );
-            // From here on it is what it is.
+            // From here on, the contents are fixed.
             *history = vec![Written { stamp: held, acknowledged: true, safe: drive.promise != Promise::Nothing }];
         }
     }
@@ -348,7 +349,7 @@ proptest! {
             }
             oracle.cut();
         }
-        // It goes on working after its last start.
+        // It still works after its last start.
         for _ in 0..100 {
             oracle.submit();
             oracle.advance();
@@ -358,7 +359,7 @@ proptest! {
     }
 }
 
-/// An array of small drives of one kind, of which one dies.
+/// An array of small drives of one kind, one of which fails.
 fn degraded(level: Level, journal: bool, member: &Parameters) -> ArrayOfDrives {
     let members = if level == Level::Raid6 { 4 } else { 3 };
     let layout = Layout { level, members, chunk: 16 << 10 };
@@ -373,7 +374,8 @@ fn degraded(level: Level, journal: bool, member: &Parameters) -> ArrayOfDrives {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
-    /// Parity is right at every moment between writes, and with a journal also after a cut in the middle of one, whichever drive is lost then.
+    /// Parity is correct between writes and, with a journal, also after a cut during a write,
+    /// whichever drive then fails.
     #[test]
     fn a_lost_member_is_worked_out(
         level in prop::sample::select(vec![Level::Raid1, Level::Raid5, Level::Raid6]),
@@ -411,7 +413,7 @@ proptest! {
         array.submit(now, Request { id: 0, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 });
         finish(&mut array, &mut now);
         if cut {
-            // One more write, which may or may not be there afterwards.
+            // Another write, which may or may not survive.
             let offset = below(&mut draws, area / 4096) * 4096;
             let request = Request { id: 0, op: Op::Write, offset, bytes: 4096, fua: false, stamp: 1000 };
             held.retain(|sector, _| !Oracle::range(&request).contains(sector));
@@ -420,7 +422,7 @@ proptest! {
             array.advance(at, &mut Vec::new());
             array.power_cut(at, &mut draws);
         }
-        array.lose(lost);
+        array.fail_member(lost);
         for (sector, stamp) in held {
             prop_assert_eq!(array.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0], stamp, "sector {}", sector);
         }

@@ -1,4 +1,4 @@
-//! Every published row comes out of its drive's model, and the models rank as the drives do.
+//! The models reproduce every published row of their drives, and rank like the drives.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,9 +7,9 @@ use simdrive::published;
 use simdrive::run::Machine;
 use simdrive::sample::{Comparison, compare, median_error};
 
-/// The median of a drive's errors, at most.
-const MEDIAN_MOST: f64 = 0.08;
-/// Published values that differ by more than this have an order.
+/// Limit of the median error of a drive.
+const MEDIAN_MAX: f64 = 0.08;
+/// Published values that differ by more than this are ranked.
 const ORDERED: f64 = 1.10;
 
 fn reproduced() -> Vec<(&'static Drive, Vec<Comparison>)> {
@@ -25,18 +25,18 @@ fn models_do_what_was_published() {
     let all = reproduced();
     for (drive, comparisons) in &all {
         let median = median_error(comparisons);
-        assert!(median <= MEDIAN_MOST, "{}: median error {:.1} %", drive.name, median * 100.0);
+        assert!(median <= MEDIAN_MAX, "{}: median error {:.1} %", drive.name, median * 100.0);
         for comparison in comparisons {
             let error = comparison.error() * 100.0;
             assert!(comparison.holds(), "{}: {}: {error:+.1} %", drive.name, comparison.result.test);
         }
     }
-    // The same test on two drives, in every table: none faster than the other is slower in the model.
+    // For the same test on two drives in any table, the faster drive is not slower in the model.
     let mut compared = 0;
     let rows = || all.iter().flat_map(|(drive, comparisons)| drive.rows.iter().zip(comparisons));
     for (one, modelled) in rows() {
         for (_, slower) in rows().filter(|(other, _)| same_test(one, other)) {
-            // Of repeated tests the slowest run of the one and the fastest of the other.
+            // For repeated tests, the slowest run of one and the fastest of the other.
             if modelled.sample.span.0 > slower.sample.span.1 * ORDERED {
                 compared += 1;
                 let both = (modelled.modelled, slower.modelled);

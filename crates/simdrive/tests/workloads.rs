@@ -1,4 +1,5 @@
-//! Workloads on models do what they do on real storage: as many operations as asked, no faster than the drive, for no longer than asked.
+//! Workloads on models behave as on real storage: the requested number of operations, no faster
+//! than the drive, and for no longer than requested.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -121,7 +122,7 @@ fn a_model_in_which_nothing_takes_time_ends_all_the_same() {
     assert!(result.ops > 0);
 }
 
-/// The results of all tests of a plan, at the same time.
+/// The results of all tests of a plan, run at the same time.
 fn together(target: &str, text: &str) -> Vec<TestResult> {
     let plan = Plan::from_toml("test", text).unwrap_or_else(|error| panic!("{error}"));
     let target = SimTarget::split(target).unwrap();
@@ -143,13 +144,13 @@ fn tests_at_the_same_time_share_the_drive() {
         let [reads, commits] = both.as_slice() else { panic!("{}", both.len()) };
         assert_eq!((reads.workload.beside.as_slice(), &reads.proof.device), (&["commits".to_owned()][..], &None));
         assert!(commits_alone.proof.device.is_some());
-        // Each does its own work for its own time, slower than alone.
+        // Each does its own work for its own duration, slower than alone.
         assert_eq!((reads.proof.writes, commits.proof.reads, commits.proof.syncs), (0, 0, commits.proof.writes));
         assert!((reads.elapsed_s - 2.0).abs() < 0.2 && (commits.elapsed_s - 1.0).abs() < 0.2);
         assert_eq!((reads.series.iops.len(), commits.series.iops.len()), (2, 1));
         assert!(reads.iops < reads_alone.iops, "{target}: {} and {}", reads.iops, reads_alone.iops);
         assert!(commits.iops < commits_alone.iops, "{target}: {} and {}", commits.iops, commits_alone.iops);
-        // When the commits have ended, the reads are as fast as ever.
+        // Once the commits have ended, reads are at full speed again.
         if target.contains("disk") {
             let [beside, after] = [reads.series.iops[0], reads.series.iops[1]];
             assert!(beside < after * 0.9, "{target}: {beside} and {after}");

@@ -1,6 +1,8 @@
-//! What a seed stands for: which block of its own part a job touches next, whether it is read or written, and how long the gaps between offered operations are.
+//! The operations that follow from a seed: which block of its part a job accesses next, whether it
+//! is read or written, and the gaps between offered operations.
 //!
-//! Whoever carries out a plan draws from here, so that the same plan with the same seed issues the same operations on every target.
+//! The engine and the models both draw from here. The same plan with the same seed issues the same
+//! operations on every target.
 
 mod operations;
 
@@ -16,16 +18,16 @@ pub use operations::{Direction, Loop, Operations};
 /// The part of the target that one job works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
-    /// Where it begins, in bytes.
+    /// Offset of the first block, in bytes.
     pub start: u64,
-    /// Whole blocks in it; at least 1.
+    /// Number of whole blocks; at least 1.
     pub blocks: u64,
-    /// Bytes of a block; where sizes vary, what random blocks are aligned to.
+    /// Block size in bytes; if sizes vary, the alignment of random blocks.
     pub block_bytes: u64,
 }
 
 impl Region {
-    /// Of the blocks, how many must lie behind the first byte of an operation of so many bytes.
+    /// Number of blocks that an operation of this many bytes occupies.
     fn units(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.block_bytes).clamp(1, self.blocks)
     }
@@ -35,8 +37,8 @@ impl Region {
     }
 }
 
-/// The generator of one job. xoshiro256++ is named because a stored seed needs an algorithm that never changes; jobs are 2^128 draws
-/// apart, so that they never repeat each other.
+/// The generator of one job. A stored seed needs an algorithm that never changes, so it is named:
+/// xoshiro256++. Jobs are 2^128 draws apart and never repeat each other.
 pub fn generator(seed: u64, job: u32) -> Xoshiro256PlusPlus {
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
     for _ in 0..job {
@@ -45,16 +47,17 @@ pub fn generator(seed: u64, job: u32) -> Xoshiro256PlusPlus {
     generator
 }
 
-/// A rule for the next block.
+/// Chooses the next block.
 pub trait Access {
-    /// The next block's offset in bytes.
+    /// The offset of the next block, in bytes.
     fn next(&mut self) -> u64;
 
-    /// The offset of the next operation of so many bytes, where they differ from a block's. It ends within the region, if that is large enough.
+    /// The offset of the next operation of this many bytes, if sizes vary. The operation ends
+    /// within the region, if the region is large enough.
     fn next_of(&mut self, bytes: u64) -> u64;
 }
 
-/// One block after the other; wraps around.
+/// Sequential blocks; wraps around.
 #[derive(Debug)]
 pub struct Sequential {
     region: Region,
@@ -62,7 +65,7 @@ pub struct Sequential {
 }
 
 impl Sequential {
-    /// Starts at the region's first block.
+    /// Starts at the first block of the region.
     pub fn new(region: Region) -> Sequential {
         Sequential { region, next: region.start }
     }
@@ -87,17 +90,17 @@ impl Access for Sequential {
     }
 }
 
-/// Blocks with a gap after each, or, where the gap is below zero, one before the other; wraps around.
+/// Blocks with a gap after each, or backwards if the gap is negative; wraps around.
 #[derive(Debug)]
 pub struct Skipping {
     region: Region,
     skip: i64,
-    /// Where the last block ended.
+    /// End of the previous block.
     last: Option<u64>,
 }
 
 impl Skipping {
-    /// Starts at the region's first block, or its end.
+    /// Starts at the first block of the region, or at its end.
     pub fn new(region: Region, skip: i64) -> Skipping {
         Skipping { region, skip, last: None }
     }
@@ -119,20 +122,22 @@ impl Access for Skipping {
     }
 }
 
-/// Sequences by turns: the region is cut into equal pieces, and each block goes to the next piece, where it lies behind that piece's last one.
+/// Sequential streams that take turns: the region is cut into equal pieces, and each block extends
+/// the next piece.
 #[derive(Debug)]
 pub struct Streams {
     region: Region,
     pieces: u64,
-    /// Blocks of a piece.
+    /// Blocks per piece.
     length: u64,
     piece: u64,
-    /// The block within each piece.
+    /// Current block within each piece.
     within: u64,
 }
 
 impl Streams {
-    /// Starts at the first block of the first piece. Blocks that are left over when the region is cut are not touched.
+    /// Starts at the first block of the first piece. Blocks left over after dividing the region are
+    /// not accessed.
     pub fn new(region: Region, streams: u32) -> Streams {
         let pieces = u64::from(streams).clamp(1, region.blocks);
         Streams { region, pieces, length: region.blocks / pieces, piece: 0, within: 0 }
@@ -154,7 +159,7 @@ impl Access for Streams {
         self.region.start + block * self.region.block_bytes
     }
 
-    /// Streams have blocks of one size.
+    /// Streams have a single block size.
     fn next_of(&mut self, _bytes: u64) -> u64 {
         self.next()
     }
@@ -186,7 +191,7 @@ impl Access for Random {
     }
 }
 
-/// Random blocks, some of which are more popular than others.
+/// Random blocks with uneven popularity.
 #[derive(Debug)]
 pub struct Popular {
     region: Region,
@@ -194,19 +199,22 @@ pub struct Popular {
     popularity: Popularity,
 }
 
-/// Which rank of popularity is drawn; 0 is the most popular.
+/// Draws a popularity rank; 0 is the most popular.
 #[derive(Debug)]
 enum Popularity {
-    /// Rejection from a step that covers the curve 1/x^theta (Hoermann and Derflinger 1996): exact, without a sum over all blocks.
+    /// Rejection sampling from a step that covers the curve 1/x^theta (Hoermann and Derflinger
+    /// 1996): exact, without a sum over all blocks.
     Zipf { theta: f64, area: f64 },
-    /// A uniform number to the power that puts a share `1 - h` of the draws below a share `h` of the ranks.
+    /// A uniform number raised to the power that puts a share `1 - h` of the draws below a share
+    /// `h` of the ranks.
     Pareto { power: f64 },
 }
 
 impl Popular {
     /// Ranks by Zipf's law; `theta` is above 0 and not 1.
     fn zipf(region: Region, generator: Xoshiro256PlusPlus, theta: f64) -> Popular {
-        // Below the first step lies 1, below the rest of the curve its integral from 1 on.
+        // The area is 1 below the first step, and the integral of the curve from 1 on below the
+        // rest.
         let area = ((region.blocks as f64).powf(1.0 - theta) - theta) / (1.0 - theta);
         Popular { region, generator, popularity: Popularity::Zipf { theta, area } }
     }
@@ -241,16 +249,17 @@ impl Access for Popular {
     }
 
     fn next_of(&mut self, bytes: u64) -> u64 {
-        // Each rank has its place, and neighbours in rank lie far apart. Few share one.
-        let place = scattered(self.rank());
+        // Each rank has a fixed block, with neighbouring ranks far apart. Few blocks have several
+        // ranks.
+        let position = scrambled(self.rank());
         let places = self.region.blocks + 1 - self.region.units(bytes);
-        let block = ((u128::from(place) * u128::from(places)) >> 64) as u64;
+        let block = ((u128::from(position) * u128::from(places)) >> 64) as u64;
         self.region.start + block * self.region.block_bytes
     }
 }
 
-/// A number that looks random, always the same for the same one (the last steps of SplitMix64).
-fn scattered(number: u64) -> u64 {
+/// Hashes a number (the finalizer of SplitMix64).
+fn scrambled(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -262,7 +271,7 @@ fn uniform(generator: &mut Xoshiro256PlusPlus) -> f64 {
     ((generator.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }
 
-/// Random blocks in zones of which some are drawn more often than others.
+/// Random blocks in zones with different shares of the draws.
 #[derive(Debug)]
 pub struct Zoned {
     region: Region,
@@ -284,7 +293,7 @@ impl Access for Zoned {
             let (access, size) = (u64::from(zone.access_percent), u64::from(zone.size_percent));
             if drawn < access {
                 let (first, last) = (at(before), at(before + size));
-                // A zone that is smaller than a block has the one at its beginning.
+                // A zone smaller than a block has the block at its start.
                 let block = first + below(&mut self.generator, (last - first).max(1));
                 return self.region.start + block.min(places - 1) * self.region.block_bytes;
             }
@@ -295,7 +304,7 @@ impl Access for Zoned {
     }
 }
 
-/// Zones that are gone through one block after the other, with a gap behind each; wraps around.
+/// Zones accessed sequentially, with a gap after each; wraps around.
 #[derive(Debug)]
 pub struct Strided {
     region: Region,
@@ -306,7 +315,7 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// Starts at the region's first block.
+    /// Starts at the first block of the region.
     pub fn new(region: Region, zone_bytes: u64, skip_bytes: u64) -> Strided {
         Strided { region, zone_bytes, skip_bytes, zone: region.start, next: region.start }
     }
@@ -331,7 +340,7 @@ impl Access for Strided {
     }
 }
 
-/// Blocks by their numbers, again and again. What lies beyond the region begins at its start.
+/// Blocks in the order of a list, repeated. Numbers beyond the region wrap around.
 #[derive(Debug)]
 pub struct Sequence {
     region: Region,
@@ -360,29 +369,29 @@ impl Access for Sequence {
     }
 }
 
-/// The order of blocks of a workload.
+/// The block order of a workload.
 #[derive(Debug)]
 pub enum Order {
-    /// One after the other.
+    /// Sequential blocks.
     Sequential(Sequential),
-    /// Sequences by turns.
+    /// Streams that take turns.
     Streams(Streams),
     /// With gaps, or backwards.
     Skipping(Skipping),
     /// Zone by zone, with gaps.
     Strided(Strided),
-    /// By their numbers.
+    /// A list of blocks.
     Sequence(Sequence),
-    /// At random.
+    /// Uniformly random.
     Random(Random),
-    /// At random, unevenly.
+    /// Random with uneven popularity.
     Popular(Popular),
-    /// At random, by zones.
+    /// Random by zone.
     Zoned(Zoned),
 }
 
 impl Order {
-    /// Of one job of a workload, with this seed.
+    /// The order for one job of a workload.
     pub fn new(workload: &Workload, region: Region, seed: u64, job: u32) -> Order {
         let draws = || generator(seed, job);
         match (&workload.order, workload.pattern.is_random()) {
@@ -436,7 +445,7 @@ impl Access for Order {
     }
 }
 
-/// Draws the size of the next operation, where sizes vary.
+/// Draws the size of each operation, if sizes vary.
 #[derive(Debug)]
 pub struct Sizes {
     generator: Xoshiro256PlusPlus,
@@ -444,7 +453,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Of one job of a workload.
+    /// The sizes for one job of a workload.
     pub fn new(sizes: BlockSizes, seed: u64, job: u32) -> Sizes {
         Sizes { generator: generator(seed ^ SIZE_STREAM, job), sizes }
     }
@@ -464,18 +473,20 @@ impl Sizes {
     }
 }
 
-/// A number below `bound`, by taking the high half of a product (Lemire 2019). Its bias is below `bound` / 2^64, nothing at a block count.
+/// A number below `bound`: the high half of a product (Lemire 2019). Its bias is below `bound` /
+/// 2^64, which is negligible for block counts.
 #[inline]
 pub fn below(generator: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
-/// Streams of draws that belong to one job but not to its offsets, so that the mix and the gaps do not disturb them.
+/// Separate random streams of a job, so that the mix, the gaps and the sizes do not affect its
+/// offsets.
 const MIX_STREAM: u64 = 0x6d69_7800;
 const GAP_STREAM: u64 = 0x6761_7000;
 const SIZE_STREAM: u64 = 0x7369_7a65;
 
-/// Draws whether the next operation of a mix reads.
+/// Draws whether each operation of a mix is a read.
 #[derive(Debug)]
 pub struct Mix {
     generator: Xoshiro256PlusPlus,
@@ -483,12 +494,12 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Of one job of a workload, with this share of reads.
+    /// The mix for one job of a workload, with this percentage of reads.
     pub fn new(seed: u64, job: u32, read_percent: u8) -> Mix {
         Mix { generator: generator(seed ^ MIX_STREAM, job), read_percent: u64::from(read_percent) }
     }
 
-    /// Whether the next operation reads.
+    /// Returns `true` if the next operation is a read.
     #[inline]
     pub fn next_reads(&mut self) -> bool {
         match self.read_percent {
@@ -508,7 +519,7 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Of one job of a workload.
+    /// The gaps for one job of a workload.
     pub fn new(seed: u64, job: u32, rate: Rate) -> Gaps {
         let mean_s = 1.0 / rate.per_second;
         Gaps { generator: generator(seed ^ GAP_STREAM, job), arrivals: rate.arrivals, mean_s }
@@ -519,7 +530,8 @@ impl Gaps {
         match self.arrivals {
             Arrivals::Constant => self.mean_s,
             Arrivals::Poisson => {
-                // Inverse of the exponential distribution, whose logarithm is finite.
+                // Inverse of the exponential distribution; `uniform` is never 0, so the logarithm
+                // is finite.
                 -uniform(&mut self.generator).ln() * self.mean_s
             }
         }
@@ -578,7 +590,7 @@ mod tests {
             [0; 6].map(|_| skipping.next() / 4096 - 1)
         };
         assert_eq!(blocks(4096), [0, 2, 4, 0, 2, 4]);
-        // As fio counts: the gap goes from the end of one block to the beginning of the next.
+        // As in fio, the gap is measured from the end of one block to the start of the next.
         assert_eq!(blocks(-8192), [3, 2, 1, 0, 3, 2]);
     }
 
@@ -603,7 +615,7 @@ mod tests {
         let region = Region { start: 4096, blocks: 4, block_bytes: 4096 };
         let mut sequential = Sequential::new(region);
         let offsets = [2, 1, 1, 3, 2, 4].map(|blocks| sequential.next_of(blocks * 4096) / 4096 - 1);
-        // The one of three blocks fits behind four no more, the next ones not behind those.
+        // After four blocks, the operation of three no longer fits, nor do the next ones after it.
         assert_eq!(offsets, [0, 2, 3, 0, 0, 0]);
         let mut skipping = Skipping::new(region, 4096);
         assert_eq!([1, 2, 2, 1].map(|blocks| skipping.next_of(blocks * 4096) / 4096 - 1), [0, 2, 0, 3]);
@@ -621,9 +633,9 @@ mod tests {
             let mut drawn: Vec<u64> = (0..10_000).map(|_| order.next_of(5000) / 4096 - 2).collect();
             drawn.sort_unstable();
             drawn.dedup();
-            // Two blocks each, of six.
+            // Two of six blocks each.
             assert!(drawn.iter().all(|place| *place < 5), "{distribution}: {drawn:?}");
-            // The ranks of an uneven order are scattered over its places, and may leave one out.
+            // The ranks of an uneven order are scattered over the blocks, and can miss one.
             let least = if matches!(order, Order::Popular(_)) { 3 } else { 5 };
             assert!(drawn.len() >= least && drawn.last() == Some(&4), "{distribution}: {drawn:?}");
         }
@@ -645,11 +657,11 @@ mod tests {
             for (rank, count) in counts.iter().enumerate() {
                 before.0 += (rank as f64 + 1.0).powf(-theta) / sum;
                 before.1 += count;
-                // Four deviations of a share of so many draws are at most 0.0045.
+                // Four standard deviations of a share of so many draws are at most 0.0045.
                 assert!((before.0 - before.1).abs() < 0.0045, "{theta}: up to {rank}: {before:?}");
             }
         }
-        // 80 % of the draws in 20 % of the ranks, and within these again.
+        // 80 % of the draws in 20 % of the ranks, and again within these.
         let counts = ranks(Popular::pareto(region, generator(1, 0), 0.2));
         let first = |ranks: usize| counts[..ranks].iter().sum::<f64>();
         assert!((first(200) - 0.8).abs() < 0.0045 && (first(40) - 0.64).abs() < 0.0045, "{counts:?}");
@@ -657,9 +669,10 @@ mod tests {
 
     #[test]
     fn ranks_are_scattered_as_splitmix64_mixes() {
-        // The first numbers of the published generator (Vigna, splitmix64.c) from the seed 0, whose states are multiples of its constant.
+        // The first numbers of the published generator (Vigna, splitmix64.c) from seed 0; its
+        // states are multiples of its constant.
         let states = [0_u64, 1, 2].map(|times| times.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        assert_eq!(states.map(scattered), [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]);
+        assert_eq!(states.map(scrambled), [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]);
     }
 
     #[test]
@@ -697,11 +710,13 @@ mod tests {
 
     #[test]
     fn popular_blocks_are_as_popular_as_asked() {
-        // The sum over 1/n^1.2 from 1 to 1000 is 4.335, so that the first has 23.1 % of all draws, and the second 10.0 %.
+        // The sum over 1/n^1.2 from 1 to 1000 is 4.335, so the first has 23.1 % of all draws, the
+        // second 10.0 %.
         let mut zipf = counts(order(BlockOrder::Zipf(1.2)));
         zipf.sort_unstable_by(|one, other| other.cmp(one));
         assert!((22_000..24_300).contains(&zipf[0]) && (9_500..11_000).contains(&zipf[1]), "{:?}", &zipf[..3]);
-        // Places are shared by some ranks, so that a bit more than 80 % is in 20 % of them.
+        // Some ranks share a block, so slightly more than 80 % of the draws are in 20 % of the
+        // blocks.
         let mut pareto = counts(order(BlockOrder::Pareto(0.2)));
         pareto.sort_unstable_by(|one, other| other.cmp(one));
         let most: u32 = pareto[..200].iter().sum();
@@ -794,7 +809,7 @@ mod tests {
         for percent in [1, 30, 99] {
             let mut mix = Mix::new(1, 0, percent);
             let reads = (0..100_000).filter(|_| mix.next_reads()).count();
-            // Four deviations are at most 580.
+            // Four standard deviations are at most 580.
             assert!(reads.abs_diff(usize::from(percent) * 1000) < 580, "{percent}: {reads}");
         }
     }

@@ -1,4 +1,4 @@
-//! One pattern of blocks, repeated: the [`Workload`].
+//! The [`Workload`]: one block pattern, repeated.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::size::format_bytes;
 use crate::sizes::BlockSizes;
 use crate::sync::{SyncCall, SyncMethod};
 
-/// A value outside of what a workload takes.
+/// A value is out of range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} must be {low} to {high}, not {value}")]
+#[error("invalid {what} {value}; expected {low} to {high}")]
 pub struct OutOfRange {
     what: &'static str,
     low: String,
@@ -34,7 +34,7 @@ macro_rules! ranged {
             pub const MAX: $name = $name($high);
 
             /// # Errors
-            /// When the value lies outside of [`Self::MIN`] to [`Self::MAX`].
+            /// Fails if the value is not in [`Self::MIN`] to [`Self::MAX`].
             pub fn new(value: u64) -> Result<$name, OutOfRange> {
                 if (u64::from($low as $inner)..=u64::from($high as $inner)).contains(&value) {
                     Ok($name(value as $inner))
@@ -54,41 +54,42 @@ macro_rules! ranged {
 
 ranged!(
     /// Bytes moved by one read or write: 512 B to 64 MiB.
-    BlockBytes, u32, "a block size", 512, 64 << 20, format_bytes
+    BlockBytes, u32, "block size", 512, 64 << 20, format_bytes
 );
 ranged!(
     /// I/Os kept in flight by one job: 1 to 1024.
-    Depth, u32, "a depth", 1, 1024, |n| n.to_string()
+    Depth, u32, "depth", 1, 1024, |n| n.to_string()
 );
 ranged!(
-    /// Places in which a job's sequential blocks go by turns: 1 to 1024.
-    Streams, u32, "a number of streams", 1, 1024, |n| n.to_string()
+    /// Sequential streams of a job that take turns: 1 to 1024.
+    Streams, u32, "number of streams", 1, 1024, |n| n.to_string()
 );
 ranged!(
     /// Independent submitters, each with its own file handle: 1 to 256.
-    Jobs, u32, "a number of jobs", 1, 256, |n| n.to_string()
+    Jobs, u32, "number of jobs", 1, 256, |n| n.to_string()
 );
 
-/// How much of the target a workload works on, all jobs together.
+/// The amount of the target that a workload uses, all jobs together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Area {
-    /// All of a device or an existing file, because part of a drive may be faster than the whole. In a
-    /// directory, test files of this size.
+    /// The whole device or existing file, because one part of a drive may be faster than the rest.
+    /// In a directory, test files of this size.
     Whole {
         /// Size of the test files, all jobs together.
         file_bytes: u64,
     },
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// This share of the target, 1 to 100 percent: of a device or file its size, of a directory what may be taken there.
+    /// A percentage of the target, 1 to 100: of the size of a device or file; in a directory, of
+    /// the space available for tests.
     Percent(u8),
 }
 
 impl Area {
-    /// All of a device or an existing file; in a directory, test files of 1 GiB.
+    /// The whole device or existing file; in a directory, test files of 1 GiB.
     pub const DEFAULT: Area = Area::Whole { file_bytes: 1 << 30 };
 
-    /// Bytes on a target.
+    /// The number of bytes on a given target.
     pub fn bytes(self, room: Room) -> u64 {
         match (self, room) {
             (Area::Bytes(bytes), _) | (Area::Whole { .. }, Room::Whole(bytes)) => bytes,
@@ -101,36 +102,41 @@ impl Area {
     }
 }
 
-/// What a target has room for, in bytes.
+/// The space on a target, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// A device or an existing file of this size.
+    /// The size of a device or an existing file.
     Whole(u64),
-    /// A filesystem on which new files may take so much.
+    /// The space available for new files on a filesystem.
     Free(u64),
     /// A target without a size.
     Unlimited,
 }
 
-/// What the blocks lie on when the measurement starts.
+/// The state of the blocks when the measurement starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
-    /// Written through once beforehand, so that no allocation hides in a sync. What databases reach after a while.
+    /// Written once beforehand, so no sync includes block allocation. The state that databases
+    /// reach after a while.
     Overwrite,
-    /// A file that starts empty and grows with each write: every sync carries the new size, too. At `size` it starts over, empty.
+    /// A file that starts empty and grows with each write, so every sync includes the new size. At
+    /// `size`, the file is emptied and starts over.
     Append,
-    /// Space reserved by `fallocate` but never written: the first write to each extent converts it, and a sync carries that.
+    /// Space reserved by `fallocate` but never written: the first write to each extent converts it,
+    /// and a sync includes the conversion.
     Preallocated,
-    /// Space reserved by `fallocate` once, when the test begins: what is written a second time is an overwrite. fio's default for new files.
+    /// Space reserved by `fallocate` once, when the test starts; a second write to the same block
+    /// is an overwrite. fio's default for new files.
     #[serde(rename = "preallocated-once")]
     PreallocatedOnce,
-    /// A new file without any space, made once: the first write to each block allocates it, and a sync carries that. fio's `fallocate=none`.
+    /// A new file without allocated space, created once: the first write to each block allocates
+    /// it, and a sync includes the allocation. fio's `fallocate=none`.
     Empty,
 }
 
 impl Layout {
-    /// The name as plans write it.
+    /// The name used in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Layout::Overwrite => "overwrite",
@@ -145,32 +151,35 @@ impl Layout {
     pub const ALL: [Layout; 5] =
         [Layout::Overwrite, Layout::Append, Layout::Preallocated, Layout::PreallocatedOnce, Layout::Empty];
 
-    /// The layout of that name, or `None`.
+    /// Looks up a layout by its name in plans.
     pub fn from_name(name: &str) -> Option<Layout> {
         Layout::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
-    /// Whether the file starts over when all of it has been written once, so that no write is ever an overwrite.
+    /// Returns `true` if the file starts over once all of it has been written. No write is then
+    /// ever an overwrite.
     pub const fn starts_over(self) -> bool {
         matches!(self, Layout::Append | Layout::Preallocated)
     }
 
-    /// Whether only a new file can have it.
+    /// Returns `true` if the layout requires a new file.
     pub const fn needs_new_file(self) -> bool {
         !matches!(self, Layout::Overwrite)
     }
 }
 
-/// Which of its bytes the jobs of a workload share.
+/// The bytes shared by the jobs of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// None: each job has its own file in a directory, and its own part of a device or file.
+    /// Nothing is shared: each job has its own file in a directory, or its own part of a device or
+    /// file.
     #[default]
     None,
-    /// Each job has its own file in a directory; on a device or file, all jobs work on the same bytes. fio's jobs without `filename`.
+    /// Each job has its own file in a directory; on a device or file, all jobs use the same bytes.
+    /// fio's jobs without `filename`.
     Device,
-    /// All jobs work on the same bytes of one file or device. fio's jobs with one `filename`.
+    /// All jobs use the same bytes of one file or device. fio's jobs with one `filename`.
     All,
 }
 
@@ -178,7 +187,7 @@ impl Sharing {
     /// Every choice, in the order in which help lists them.
     pub const ALL: [Sharing; 3] = [Sharing::None, Sharing::Device, Sharing::All];
 
-    /// The name as plans write it.
+    /// The name used in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Sharing::None => "none",
@@ -187,12 +196,13 @@ impl Sharing {
         }
     }
 
-    /// The choice of that name, or `None`.
+    /// Looks up a choice by its name in plans.
     pub fn from_name(name: &str) -> Option<Sharing> {
         Sharing::ALL.into_iter().find(|sharing| sharing.name() == name)
     }
 
-    /// Whether the jobs share bytes, given whether each can have a file of its own.
+    /// Returns `true` if the jobs share bytes. `own_files` is set where each job can have a
+    /// separate file.
     pub const fn shares(self, own_files: bool) -> bool {
         match self {
             Sharing::None => false,
@@ -202,42 +212,43 @@ impl Sharing {
     }
 }
 
-/// What is in the buffers that are written.
+/// The data in the write buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
-    /// Zeros: the least work for a target that detects them (zram, thin provisioning), so rarely a fair test.
+    /// Zeros: the least work for a target that detects them (zram, thin provisioning), so rarely a
+    /// fair test.
     Zero,
-    /// Incompressible, different in each write: drives compress and deduplicate.
+    /// Incompressible and different in each write, because drives compress and deduplicate.
     Random,
-    /// Each 4 KiB piece starts with incompressible bytes and ends with zeros; this percentage of it is zeros.
+    /// Each 4 KiB starts with incompressible bytes and ends with this percentage of zeros.
     Compressible(#[schemars(range(min = 1, max = 99))] u8),
 }
 
-/// When a measurement ends.
+/// The end of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Limit {
-    /// After this time.
+    /// After a duration.
     Time(Duration),
     /// After this many operations of each job (turns of the loop, for a step program).
     Count(u64),
-    /// After a time and a count, whichever `until` says.
+    /// After a duration and a count, combined by `until`.
     TimeAndCount {
-        /// Time since the measurement began.
+        /// Time since the start of the measurement.
         time: Duration,
         /// Operations of each job.
         count: u64,
-        /// Whether the first of the two ends it, or the last.
+        /// Selects the first or the last of the two.
         until: Until,
     },
 }
 
-/// Which of two limits ends a measurement.
+/// Combines two limits of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Until {
     /// The one that comes first.
     First,
-    /// Not before both are reached: "at least 250 rounds and one second".
+    /// The one reached last: "at least 250 rounds and one second".
     Both,
 }
 
@@ -258,7 +269,8 @@ impl Limit {
         }
     }
 
-    /// The same limit cut down to `time` and, where it counts, to `count`. At least one operation is done, however slow it is.
+    /// The same limit cut down to `time` and, if it counts, to `count`. At least one operation
+    /// completes, however slow it is.
     #[must_use]
     pub fn shortened(self, time: Duration, count: u64) -> Limit {
         match self {
@@ -271,41 +283,42 @@ impl Limit {
     }
 }
 
-/// How long a workload runs before it is measured.
+/// Runtime of a workload before the measurement starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct WarmUp(pub Duration);
 
-/// An offered load: operations begin when they are due, not when the last one ended, and latency counts from the moment at
-/// which an operation was due, so that a stall is charged to every request it delayed.
+/// An offered load: operations start when they are due, not when the previous one ended. Latency is
+/// measured from the time at which an operation was due, so a stall is charged to every request
+/// that it delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
     /// Operations offered per second by each job; above 0, at most 10 million.
     pub per_second: f64,
-    /// How the moments at which operations are due are spaced.
+    /// The spacing of the times at which operations are due.
     pub arrivals: Arrivals,
 }
 
-/// How offered operations are spaced in time.
+/// The spacing of offered operations in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// Evenly.
+    /// Evenly spaced.
     Constant,
-    /// Independently of each other (exponential gaps), as many clients arrive.
+    /// Independent of each other (exponential gaps), like requests from many clients.
     Poisson,
 }
 
-/// Which system interface carries the operations.
+/// The system interface for the operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineChoice {
-    /// The one that adds the least: plain system calls at depth 1, io_uring above.
+    /// The one with the least overhead: plain system calls at depth 1, io_uring above.
     Auto,
     /// `pwritev2` and `fsync` on the submitting thread; depth 1 only.
     Psync,
     /// io_uring with registered files and buffers.
     IoUring,
-    /// The kernel's older asynchronous interface (`io_submit`), for kernels where io_uring is absent or switched off.
+    /// The kernel's older asynchronous interface (`io_submit`), for kernels without io_uring.
     Libaio,
 }
 
@@ -314,7 +327,7 @@ impl EngineChoice {
     pub const ALL: [EngineChoice; 4] =
         [EngineChoice::Auto, EngineChoice::Psync, EngineChoice::IoUring, EngineChoice::Libaio];
 
-    /// The name as plans and `--engine` write it.
+    /// The name used in plans and by `--engine`.
     pub const fn name(self) -> &'static str {
         match self {
             EngineChoice::Auto => "auto",
@@ -324,105 +337,111 @@ impl EngineChoice {
         }
     }
 
-    /// The choice of that name, or `None`.
+    /// Looks up a choice by its name.
     pub fn from_name(name: &str) -> Option<EngineChoice> {
         EngineChoice::ALL.into_iter().find(|choice| choice.name() == name)
     }
 }
 
-/// How operations reach the kernel.
+/// The way operations reach the kernel.
 ///
-/// On a raw block device this decides what an `O_SYNC` or `O_DSYNC` write costs (`blkdev_write_iter`
-/// in `block/fops.c`): the write itself carries FUA either way, and a call that waits for it then
-/// flushes the whole cache as well. An asynchronous one has returned by then and is spared the
-/// flush.
+/// On a raw block device, this determines the cost of an `O_SYNC` or `O_DSYNC` write
+/// (`blkdev_write_iter` in `block/fops.c`): the write itself carries FUA either way, and a call
+/// that waits for it then also flushes the whole cache. An asynchronous call has returned by then
+/// and avoids the flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Submission {
-    /// A call that returns when the operation is done: `pread`, `pwrite`.
+    /// A call that returns when the operation is complete: `pread`, `pwrite`.
     Blocking,
-    /// A call that returns at once, and another that collects what is done: io_uring, libaio.
+    /// One call to submit and another to collect completions: io_uring, libaio.
     Asynchronous,
 }
 
-/// What becomes of a job's writes in flight when a sync is due. A sync covers only writes that have completed.
+/// The treatment of a job's writes in flight when a sync is due. A sync covers only writes that
+/// have completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SyncTiming {
-    /// The job waits for them, then for the sync: a commit.
+    /// The job waits for the writes, then for the sync: a commit.
     Drained,
-    /// They stay in flight, and the job waits for the sync. Published figures were measured so, by fio before it could queue a sync.
+    /// The writes stay in flight while the job waits for the sync. Published results were measured
+    /// this way, with versions of fio that could not queue a sync.
     Undrained,
-    /// They stay in flight, and so does the sync, as one operation more. fio's io_uring and libaio.
+    /// The writes stay in flight, and the sync is one more operation in flight, as with fio's
+    /// io_uring and libaio.
     Queued,
 }
 
-/// One pattern of blocks, repeated until a limit.
+/// One block pattern, repeated until a limit.
 #[expect(clippy::struct_excessive_bools, reason = "independent fields of a plan")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
-    /// Which block comes next, and whether it is read or written.
+    /// The access pattern.
     pub pattern: Pattern,
-    /// Share of operations that read, 1 to 99; only looked at for mixed patterns.
+    /// Percentage of reads, 1 to 99; only used by mixed patterns.
     pub read_percent: u8,
-    /// In what the order of blocks differs from the plain one.
+    /// The difference of the block order from the pattern's default.
     pub order: BlockOrder,
-    /// Bytes of one read or write; the smallest where they vary.
+    /// Bytes per read or write; the smallest if sizes vary.
     pub block_bytes: BlockBytes,
-    /// The sizes of reads and writes, where they vary.
+    /// The sizes of reads and writes, if they vary.
     pub sizes: Option<BlockSizes>,
-    /// I/Os each job keeps in flight.
+    /// I/Os that each job keeps in flight.
     pub depth: Depth,
     /// Independent submitters.
     pub jobs: Jobs,
-    /// How writes are made durable.
+    /// The sync method.
     pub sync: SyncMethod,
-    /// One sync after this many writes of a job (fio's `fsync=N`); at least 1. Without meaning where each write syncs itself.
+    /// One sync after this many writes of a job (fio's `fsync=N`); at least 1. Ignored if each
+    /// write syncs itself.
     pub sync_every: u32,
-    /// What becomes of a job's writes in flight when a sync is due.
+    /// The treatment of writes in flight when a sync is due.
     pub sync_timing: SyncTiming,
-    /// Places in which a job's sequential blocks go by turns.
+    /// Number of sequential streams per job.
     pub streams: Streams,
-    /// Whether the page cache is bypassed (`O_DIRECT`).
+    /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// Whether cached pages of the file are dropped before the measurement; only matters when `direct` is off.
+    /// Drop cached pages of the file before the measurement; only matters if `direct` is off.
     pub invalidate: bool,
-    /// What the blocks lie on.
+    /// The state of the blocks when the measurement starts.
     pub layout: Layout,
-    /// What is written.
+    /// The data to write.
     pub content: Content,
-    /// How much all jobs together work on, where each has its own equal part; else how much each of them works on.
+    /// The number of bytes used by all jobs together if each has an equal part, otherwise by each
+    /// job.
     pub size: Area,
-    /// Whether jobs work on the same bytes.
+    /// The bytes shared by the jobs.
     pub sharing: Sharing,
-    /// Where in its file or device the first job's part begins.
+    /// Offset of the first job's part in its file or device.
     pub offset_bytes: u64,
-    /// How far each job's part begins behind that of the job before it, where jobs share bytes or have files of their own.
+    /// Distance from the start of one job's part to the start of the next, if jobs share bytes or
+    /// have separate files.
     pub offset_increment_bytes: u64,
-    /// Whether a device or an existing file is written through beforehand, as a test file always is.
+    /// Write a device or an existing file once beforehand, as is always done for test files.
     pub precondition: bool,
-    /// How long the target is left alone before the test begins, so that its caches empty.
+    /// Idle time before the test starts, during which the target's caches can drain.
     pub rest: Duration,
-    /// When the measurement ends.
+    /// The end of the measurement.
     pub limit: Limit,
-    /// A job ends, too, when it has moved as many bytes as its part has, so many times over.
+    /// A job also ends once it has transferred the size of its part this many times.
     pub passes: Option<u64>,
-    /// How long it runs before it is measured.
+    /// Runtime before the measurement starts.
     pub warm_up: WarmUp,
-    /// A fixed offered load, or as fast as it goes.
+    /// A fixed offered load; `None` for the maximum rate.
     pub rate: Option<Rate>,
-    /// Whether each job ends with an `fsync`, within its measured time.
+    /// End each job with an `fsync`, within its measured time.
     pub end_fsync: bool,
-    /// Whether writes carry a checksum, and are read back and checked after the measurement.
+    /// Add a checksum to each write, and check all written blocks after the measurement.
     pub verify: bool,
-    /// Decides offsets, mix, gaps and contents: the same seed issues the same operations.
+    /// Seed of offsets, mix, gaps and contents: the same seed issues the same operations.
     pub seed: u64,
-    /// Which system interface carries it.
+    /// The system interface.
     pub engine: EngineChoice,
 }
 
 impl Workload {
-    /// A workload of this pattern and block size with the defaults that plans have: depth 1, one job, direct, overwriting 1 GiB of
-    /// incompressible data for 5 s after half a second of warm-up, nothing synced.
+    /// A workload with the defaults of plans: depth 1, one job, direct, overwriting 1 GiB of
+    /// incompressible data for 5 s after half a second of warm-up, without syncs.
     ///
     /// ```
     /// use workload::{BlockBytes, Pattern, SyncMethod, Workload};
@@ -465,7 +484,7 @@ impl Workload {
         }
     }
 
-    /// The test's name where the plan gives none.
+    /// The test's default name.
     pub fn title(&self) -> String {
         let mix = if self.pattern.is_mixed() { format!(" {}% reads", self.read_percent) } else { String::new() };
         let sync = match self.sync {
@@ -509,8 +528,9 @@ impl Workload {
         )
     }
 
-    /// I/Os of one job that can really be in flight together. A job drains its writes before it syncs, because a sync covers only
-    /// writes that have completed; a depth above `sync_every` therefore gains a syncing job nothing.
+    /// Number of I/Os of one job that can really be in flight together. A job waits for its writes
+    /// before it syncs, because a sync covers only completed writes. With syncs, a depth above
+    /// `sync_every` therefore gains nothing.
     pub fn depth_effective(&self) -> u32 {
         match self.sync.call() {
             Some(_) if self.pattern.writes() && self.sync_timing == SyncTiming::Drained => {
@@ -520,7 +540,7 @@ impl Workload {
         }
     }
 
-    /// How its operations reach the kernel, where nothing but the workload decides.
+    /// The way its operations reach the kernel, if the workload alone determines it.
     pub fn submission(&self) -> Submission {
         let needs_queue = self.sync.linked_call().is_some() || self.depth_effective() > 1;
         match self.engine {
@@ -530,12 +550,12 @@ impl Workload {
         }
     }
 
-    /// The sync that the queue takes as one more operation in flight, if any.
+    /// The sync that is queued as one more operation in flight, if any.
     pub fn queued_sync(&self) -> Option<SyncCall> {
         self.sync.call().filter(|_| self.sync_timing == SyncTiming::Queued && self.pattern.writes())
     }
 
-    /// The share of its operations that read, 0 to 100.
+    /// The percentage of reads, 0 to 100.
     pub const fn reads_percent(&self) -> u8 {
         match (self.pattern.reads(), self.pattern.writes()) {
             (true, true) => self.read_percent,
@@ -544,21 +564,22 @@ impl Workload {
         }
     }
 
-    /// Bytes of each job's part on a target: a whole number of blocks, and at least one for each stream.
+    /// Bytes of each job's part on a target: a whole number of blocks, and at least one for each
+    /// stream.
     pub fn size_per_job_bytes(&self, room: Room) -> u64 {
         let unit = self.unit_bytes();
         let parts = if self.sharing == Sharing::None { u64::from(self.jobs.get()) } else { 1 };
         let units = self.size.bytes(room) / parts / unit;
-        units.max(self.least_units()) * unit
+        units.max(self.units_min()) * unit
     }
 
-    /// A job's part is a multiple of this: a block, or where random blocks of several sizes begin.
+    /// The granularity of a job's part: a block, or the alignment of random blocks if sizes vary.
     pub fn unit_bytes(&self) -> u64 {
         u64::from(self.sizes.as_ref().map_or(self.block_bytes.get(), |sizes| sizes.align_bytes))
     }
 
-    /// How many of these the smallest part has.
-    pub fn least_units(&self) -> u64 {
+    /// The number of units in the smallest valid part.
+    pub fn units_min(&self) -> u64 {
         u64::from(self.largest_bytes()).div_ceil(self.unit_bytes()).max(u64::from(self.streams.get()))
     }
 
@@ -567,7 +588,7 @@ impl Workload {
         self.sizes.as_ref().map_or(self.block_bytes.get(), BlockSizes::largest_bytes)
     }
 
-    /// Whether all reads and writes begin and end on multiples of so many bytes.
+    /// Returns `true` if all reads and writes are aligned to `bytes`.
     pub fn is_aligned_to(&self, bytes: u64) -> bool {
         match &self.sizes {
             None => u64::from(self.block_bytes.get()) % bytes == 0,
@@ -575,7 +596,7 @@ impl Workload {
         }
     }
 
-    /// How many operations move so many bytes, about where sizes vary.
+    /// The number of operations that transfer `bytes` bytes; approximate if sizes vary.
     pub fn operations(&self, bytes: u64) -> u64 {
         match &self.sizes {
             None => bytes / u64::from(self.block_bytes.get()),
@@ -583,7 +604,7 @@ impl Workload {
         }
     }
 
-    /// When a job ends whose part has so many bytes.
+    /// The limit of a job whose part has `part_bytes` bytes.
     pub fn limit_on(&self, part_bytes: u64) -> Limit {
         let Some(passes) = self.passes else { return self.limit };
         let count = self.operations(part_bytes.saturating_mul(passes));
@@ -596,7 +617,7 @@ impl Workload {
         }
     }
 
-    /// Where a job's part begins in a file that it shares, or that is its own.
+    /// The offset of a job's part in its file, shared or not.
     pub fn part_offset_bytes(&self, job: u32) -> u64 {
         self.offset_bytes.saturating_add(u64::from(job).saturating_mul(self.offset_increment_bytes))
     }
@@ -640,9 +661,9 @@ mod tests {
 
     #[test]
     fn ranges_name_what_they_take() {
-        assert_eq!(BlockBytes::new(100).unwrap_err().to_string(), "a block size must be 512 B to 64 MiB, not 100 B");
-        assert_eq!(Depth::new(0).unwrap_err().to_string(), "a depth must be 1 to 1024, not 0");
-        assert_eq!(Jobs::new(257).unwrap_err().to_string(), "a number of jobs must be 1 to 256, not 257");
+        assert_eq!(BlockBytes::new(100).unwrap_err().to_string(), "invalid block size 100 B; expected 512 B to 64 MiB");
+        assert_eq!(Depth::new(0).unwrap_err().to_string(), "invalid depth 0; expected 1 to 1024");
+        assert_eq!(Jobs::new(257).unwrap_err().to_string(), "invalid number of jobs 257; expected 1 to 256");
     }
 
     #[test]
@@ -673,7 +694,7 @@ mod tests {
             "rw 70% reads 4 KiB, skip -8192 B, fdatasync=8 queued, end_fsync, 2 streams, preallocated, buffered, \
              shared, depth 16, jobs 4"
         );
-        // One job shares with nobody.
+        // A single job has nothing to share with.
         (all.jobs, all.pattern) = (Jobs::MIN, Pattern::Write);
         assert!(!all.title().contains("shared") && !all.title().contains("reads"), "{}", all.title());
         let mut dsync = workload();
@@ -706,7 +727,7 @@ mod tests {
         let auto = EngineChoice::Auto;
         assert_eq!(submission(auto, SyncMethod::None, 1), Submission::Blocking);
         assert_eq!(submission(auto, SyncMethod::None, 2), Submission::Asynchronous);
-        // Each write waits for its sync, whatever the depth.
+        // Each write waits for its sync, regardless of depth.
         assert_eq!(submission(auto, SyncMethod::Fsync, 2), Submission::Blocking);
         assert_eq!(submission(auto, SyncMethod::LinkedFsync, 1), Submission::Asynchronous);
         assert_eq!(submission(EngineChoice::Psync, SyncMethod::None, 2), Submission::Blocking);
@@ -729,7 +750,7 @@ mod tests {
         assert_eq!((fsync.queued_sync(), fsync.depth_effective()), (None, 1));
         (fsync.pattern, fsync.sync) = (Pattern::RandWrite, SyncMethod::ODsync);
         assert_eq!(fsync.queued_sync(), None);
-        // What only reads has nothing to drain.
+        // A job that only reads has no writes to drain.
         let mut reads = workload();
         (reads.pattern, reads.sync, reads.depth) = (Pattern::Read, SyncMethod::Fsync, Depth::new(4).unwrap());
         assert_eq!(reads.depth_effective(), 4);
@@ -746,7 +767,7 @@ mod tests {
         // Half reads, half writes: 6 KiB.
         assert_eq!(operations, [12, 6, 8]);
         assert_eq!((varied.operations(1), varied.unit_bytes(), varied.largest_bytes()), (1, 1024, 8192));
-        assert_eq!((varied.least_units(), workload().least_units()), (8, 1));
+        assert_eq!((varied.units_min(), workload().units_min()), (8, 1));
         assert_eq!((workload().operations(48 << 10), workload().operations(4095)), (12, 0));
         assert!(varied.is_aligned_to(1024) && !varied.is_aligned_to(2048));
         assert!(workload().is_aligned_to(4096) && !workload().is_aligned_to(8192));
@@ -756,7 +777,7 @@ mod tests {
     fn limits_are_only_ever_shortened() {
         let (second, minute) = (Duration::from_secs(1), Duration::from_mins(1));
         let both = |time, count, until| Limit::TimeAndCount { time, count, until };
-        // However slow it is, one operation is done.
+        // At least one operation completes, however slow it is.
         assert_eq!(Limit::Time(minute).shortened(second, 8), both(second, 1, Until::Both));
         assert_eq!(Limit::Time(second).shortened(minute, 8), both(second, 1, Until::Both));
         assert_eq!(Limit::Count(9).shortened(second, 8), both(second, 8, Until::First));
@@ -800,7 +821,7 @@ mod tests {
         for engine in EngineChoice::ALL {
             assert_eq!(EngineChoice::from_name(engine.name()), Some(engine));
         }
-        // Files of their own keep jobs apart unless they are to share one.
+        // Separate files keep jobs apart, unless they are to share one.
         assert_eq!(Sharing::ALL.map(|sharing| sharing.shares(true)), [false, false, true]);
         assert_eq!(Sharing::ALL.map(|sharing| sharing.shares(false)), [false, true, true]);
     }

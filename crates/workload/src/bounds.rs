@@ -1,11 +1,11 @@
-//! When a phase of a job ends.
+//! The end of a job's phase.
 
 use std::time::Duration;
 
 use crate::blocks::{Limit, Until};
 
-/// The end of a phase, in the ticks of the clock that the job goes by: a processor's counter, or
-/// nanoseconds of virtual time.
+/// The end of a phase, in ticks of the job's clock: a processor counter, or nanoseconds of virtual
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     deadline: u64,
@@ -14,7 +14,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// A limit that begins to run at `start`, on a clock that makes so many ticks in a time.
+    /// Applies a limit from `start` on; `ticks` converts a duration to clock ticks.
     ///
     /// ```
     /// use std::time::Duration;
@@ -34,21 +34,21 @@ impl Bounds {
         }
     }
 
-    /// Whether a job that has done `ops` operations at `now` has reached the end.
+    /// Returns `true` if a job that has done `ops` operations by `now` has reached the end.
     #[inline]
     pub const fn reached(&self, now: u64, ops: u64) -> bool {
         let (late, enough) = (now >= self.deadline, ops >= self.count);
         if self.both { late && enough } else { late || enough }
     }
 
-    /// How many more operations may begin after `started` of them: what is in flight when the end is
-    /// near does not overshoot a count.
+    /// Number of further operations that may start after `started` of them. Operations in flight
+    /// near the end must not overshoot a count.
     #[inline]
     pub const fn room(&self, started: u64) -> u64 {
         if self.both { u64::MAX } else { self.count.saturating_sub(started) }
     }
 
-    /// The moment after which no wait is worth while; `u64::MAX` if none is known.
+    /// The time after which waiting is pointless; `u64::MAX` if there is no such time.
     pub const fn deadline(&self) -> u64 {
         if self.both { u64::MAX } else { self.deadline }
     }

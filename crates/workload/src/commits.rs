@@ -1,22 +1,22 @@
-//! What a commit is.
+//! The definition of a commit.
 
 use crate::blocks::{SyncTiming, Workload};
 
-/// What one commit of a workload consists of. Its latency runs from the first write's beginning to
-/// the moment at which the writes are known to be durable.
+/// What counts as one commit of a workload. Its latency runs from the start of the first write
+/// until the writes are known to be durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Commits {
-    /// There are none: nothing is written, nothing makes it durable, or no sync is known to cover a
-    /// write that was in flight beside it.
+    /// None: nothing is written, nothing makes the writes durable, or no sync is known to cover a
+    /// write that was in flight at the same time.
     None,
     /// Each write, which is durable when it returns: `O_SYNC`, `O_DSYNC`, `RWF_DSYNC`.
     EachWrite,
-    /// A sync call with the writes since the one before: `fsync`, `fdatasync`, linked or not.
+    /// Each sync call, with the writes since the previous one: `fsync`, `fdatasync`, linked or not.
     EachSync,
 }
 
 impl Workload {
-    /// What its commits are.
+    /// What counts as a commit of this workload.
     ///
     /// ```
     /// use workload::{BlockBytes, Commits, Pattern, SyncMethod, Workload};
@@ -40,8 +40,8 @@ impl Workload {
         }
     }
 
-    /// Whether each sync covers every write that the job issued before it. A sync that does not wait
-    /// for the writes in flight covers those alone that have completed.
+    /// Returns `true` if each sync covers every write that the job issued before it. A sync that
+    /// does not wait for writes in flight covers only those that have completed.
     fn syncs_cover_writes(&self) -> bool {
         self.sync_timing == SyncTiming::Drained || self.depth_effective() == 1
     }

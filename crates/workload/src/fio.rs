@@ -1,15 +1,16 @@
-//! fio's job files and command lines, as far as flushmark reads them.
+//! fio's job files and command lines, as far as flushmark supports them.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `options` | fio's options: the one table behind parser, errors and `docs/fio.md` |
-//! | `section` | from a job file's lines to its sections, and their values |
-//! | `command` | from a command line's words to sections |
-//! | `value` | numbers and times as fio writes them |
-//! | `job` | the workload that a section asks for |
-//! | `reference` | the page `docs/fio.md` |
+//! | `options` | fio's options: the table behind the parser, errors and `docs/fio.md` |
+//! | `section` | parses the lines of a job file into sections, and their values |
+//! | `command` | parses the words of a command line into sections |
+//! | `value` | numbers and times in fio's notation |
+//! | `job` | builds the workload of a section |
+//! | `reference` | generates `docs/fio.md` |
 //!
-//! What is not understood is refused by name: an option that is dropped in silence changes what is measured.
+//! Unsupported options are rejected by name: silently ignoring an option would change what is
+//! measured.
 
 mod command;
 mod job;
@@ -29,12 +30,12 @@ use crate::plan::{Plan, PlanError, Table, Test, Work};
 /// Looks up an environment variable.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The file that errors about a command line name.
+/// The file name in errors about a command line.
 const COMMAND_LINE: &str = "fio command line";
 
 impl Plan {
-    /// Reads a fio job file. Each section is a test; it begins at the same moment as the one before it,
-    /// unless it has `stonewall`.
+    /// Parses a fio job file. Each section is a test. It starts at the same time as the previous
+    /// one, unless it has `stonewall`.
     ///
     /// ```
     /// let plan = workload::Plan::from_fio("journal.fio", "
@@ -52,7 +53,7 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// The first line that is not understood, or cannot be done as fio would.
+    /// Fails at the first line that is invalid or that flushmark cannot perform as fio would.
     pub fn from_fio(file: &str, text: &str, environment: Environment<'_>) -> Result<Plan, PlanError> {
         let sections = section::sections(file, text, environment)?;
         if sections.is_empty() {
@@ -64,7 +65,7 @@ impl Plan {
         plan(name, "a fio job file", &sections)
     }
 
-    /// Reads the words of a fio command line, with or without `fio` as the first.
+    /// Parses the words of a fio command line, with or without `fio` as the first.
     ///
     /// ```
     /// let words = ["fio", "-rw=randwrite", "--bs", "4k", "--fsync=1", "-name=x", "-runtime", "60"];
@@ -74,7 +75,7 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// The first word that is not understood, or cannot be done as fio would.
+    /// Fails at the first word that is invalid or that flushmark cannot perform as fio would.
     pub fn from_fio_command(words: &[impl AsRef<str>], environment: Environment<'_>) -> Result<Plan, PlanError> {
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         plan("fio", "a fio command line", &command::sections(&words, environment)?)
@@ -84,7 +85,7 @@ impl Plan {
 fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanError> {
     let (mut tests, mut notes): (Vec<Test>, Vec<String>) = (Vec::new(), Vec::new());
     let mut target: Option<String> = None;
-    // Tests that are over when this one begins.
+    // Number of tests that have ended when the current one starts.
     let mut ended = 0;
     for (index, section) in sections.iter().enumerate() {
         let with_previous = section.starts(&sections[..index])? == Start::WithPrevious;
@@ -92,12 +93,14 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         match (&target, wanted) {
             (_, wanted) if index == 0 => target = wanted.map(|(_, name)| name),
             (Some(known), None) => {
-                let message = format!("one run has one target; another section names {known}, this one none");
+                let message =
+                    format!("all sections must have the same target; another section has {known}, this one has none");
                 return Err(section.error(section.line, &message));
             }
             (known, Some((line, wanted))) if *known != Some(wanted.clone()) => {
                 let known = known.as_deref().unwrap_or("none");
-                return Err(section.error(line, &format!("one run has one target, and another section names {known}")));
+                return Err(section
+                    .error(line, &format!("all sections must have the same target, but another section has {known}")));
             }
             _ => {}
         }
@@ -109,11 +112,11 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
         if tests[..ended].iter().any(|test| is_laid_out_by(test, &workload)) {
             workload.layout = Layout::Overwrite;
         }
-        // A name in [global] is every section's.
+        // A name in [global] applies to every section.
         let names = [section.text("name", "a name")?, Some(section.name.clone())];
         let free = |name: &String| tests.iter().all(|test| test.name != *name);
         let Some(name) = names.into_iter().flatten().find(free) else {
-            let message = format!("there are two sections called {}; rename one", section.name);
+            let message = format!("duplicate section name {}; rename one of them", section.name);
             return Err(section.error(section.line, &message));
         };
         notes.extend(section.notes());
@@ -126,8 +129,8 @@ fn plan(name: &str, source: &str, sections: &[Section]) -> Result<Plan, PlanErro
     Ok(Plan { name, answers, source, table: Table::Tests, target, notes, tests })
 }
 
-/// fio lays a file out for all sections that share it before the first of them starts: beside one that
-/// finds it filled, all do.
+/// Before the first section starts, fio lays a file out for all sections that share it. If one of
+/// them finds it filled, so do the others.
 fn lay_out_shared(tests: &mut [Test]) {
     for group in tests.chunk_by_mut(|_, next| next.with_previous) {
         let sharing = |test: &Test| match &test.work {
@@ -146,7 +149,7 @@ fn lay_out_shared(tests: &mut [Test]) {
     }
 }
 
-/// Whether fio would find a shared file of at least the size already there, which it then leaves as it is.
+/// Returns `true` if fio would find the shared file at sufficient size and leave it unchanged.
 fn is_laid_out_by(earlier: &Test, workload: &Workload) -> bool {
     let Work::Blocks(earlier) = &earlier.work else { return false };
     let end = |workload: &Workload| {

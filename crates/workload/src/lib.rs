@@ -1,31 +1,32 @@
-//! The words for what to do to a drive, and nothing that does it: this crate performs no I/O.
+//! The vocabulary of a benchmark: plans, tests and workloads. This crate performs no I/O.
 //!
-//! A [`Plan`] is a list of [`Test`]s. Each test's [`Work`] is a [`Workload`] (one pattern of blocks, repeated), a
-//! [`StepProgram`] (a loop over writes and syncs on several files, the way software commits) or a [`SortWork`] (what a
-//! database's sort spills).
+//! A [`Plan`] is a list of [`Test`]s. Each test's [`Work`] is a [`Workload`] (one block pattern,
+//! repeated), a [`StepProgram`] (a loop of writes and syncs on several files, which is how software
+//! commits) or a [`SortWork`] (the spill of a database's sort).
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`size`] | byte sizes and durations as people write them |
-//! | [`number`] | measured numbers as people read them |
+//! | [`size`] | byte sizes, in the notation that users write |
+//! | [`number`] | measured numbers, as reports write them |
 //! | [`pattern`] | which block comes next: `read`, `randwrite`, … |
 //! | [`sync`] | how a write is made durable: `fsync`, `o_dsync`, … |
 //! | [`target`] | how users name a target |
-//! | [`write_cache`] | the setting of the drive's volatile cache that a test asks for |
+//! | [`write_cache`] | the drive's write cache setting during a test |
 //! | [`blocks`] | the [`Workload`]: one pattern with its depth, jobs, limits |
-//! | [`order`] | orders of blocks beyond the plain ones: gaps, backwards, popular blocks, zones |
-//! | [`sizes`] | block sizes that vary |
-//! | [`parts`] | which bytes of which file each job works on |
+//! | [`order`] | block orders other than sequential and uniform: gaps, backwards, popular blocks, zones |
+//! | [`sizes`] | mixed block sizes |
+//! | [`parts`] | the file and byte range that each job works on |
 //! | [`steps`] | the [`StepProgram`] and its one-line notation |
-//! | [`sort`] | the [`SortWork`]: more records than memory holds |
+//! | [`sort`] | the [`SortWork`]: a sort of more records than fit in memory |
 //! | [`plan`] | the TOML plan file: its fields, parser, reference page and JSON Schema, all from one table |
-//! | [`access`] | the operations that a seed stands for: offsets, mix, sizes and gaps |
+//! | [`access`] | the operations that follow from a seed: offsets, mix, sizes and gaps |
 //! | `commits` | what counts as a commit: [`Commits`] |
 //! | `bounds` | when a phase of a job ends: [`Bounds`] |
-//! | [`fio`] | fio's job files and command lines, as far as flushmark reads them |
+//! | [`fio`] | fio's job files and command lines, as far as flushmark supports them |
 //! | [`suites`] | the built-in plans |
 //!
-//! Suites are plans in the same TOML that a person writes; the engine, the models and the reports see only [`Plan`].
+//! The built-in suites are plans in the same TOML that users write. The engine, the models and the
+//! reports see only [`Plan`].
 
 pub mod access;
 pub mod blocks;

@@ -1,4 +1,4 @@
-//! In which order blocks are touched, where the pattern alone does not say it.
+//! Block orders that a pattern alone does not express.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,53 +6,55 @@ use serde::{Deserialize, Serialize};
 /// fio's limit.
 const SEQUENCE_MAX: usize = 64;
 
-/// What a pattern's order of blocks differs in from the plain one.
+/// The difference between a block order and the pattern's default.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockOrder {
-    /// In nothing: one block after the other, or every block as likely as any other.
+    /// Plain: sequential, or uniformly random.
     #[default]
     Plain,
-    /// Sequential: so many bytes are skipped after each block. Below zero, blocks go backwards.
+    /// Sequential, skipping this many bytes after each block. A negative number goes backwards.
     SkipBytes(i64),
-    /// Sequential: after so many bytes, others are skipped.
+    /// Sequential within zones, with a gap after each zone.
     Strided {
-        /// Bytes of a zone, which are gone through one block after the other.
+        /// Bytes of a zone, accessed one block after the other.
         zone_bytes: u64,
-        /// Bytes skipped behind it.
+        /// Bytes skipped after each zone.
         skip_bytes: u64,
     },
-    /// In place of random blocks: these, one after the other, again and again.
+    /// A fixed list of blocks instead of random ones, repeated.
     Sequence {
-        /// Numbers of blocks.
+        /// Block numbers, counted from the start of the region.
         blocks: Vec<u64>,
-        /// Whether each repetition begins as many blocks further on as the sequence has.
+        /// If set, each repetition is shifted by the length of the list.
         advances: bool,
     },
-    /// Random: the nth most popular block is drawn 1/n^theta times as often as the first. Popular blocks lie anywhere.
+    /// Random: the nth most popular block is drawn 1/n^theta times as often as the first. Popular
+    /// blocks are scattered.
     Zipf(f64),
-    /// Random: a share `h` of the draws goes to a share `1 - h` of the blocks, and so on within each. Popular blocks lie anywhere.
+    /// Random: a share `h` of the draws goes to a share `1 - h` of the blocks, and so on within
+    /// each. Popular blocks are scattered.
     Pareto(f64),
-    /// Random: zones side by side, each with its share of the draws.
+    /// Random: adjacent zones, each with its share of the draws.
     Zones(Vec<Zone>),
 }
 
 /// A zone of [`BlockOrder::Zones`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Zone {
-    /// Share of the draws.
+    /// Percentage of the draws.
     pub access_percent: u8,
-    /// Share of the blocks.
+    /// Percentage of the blocks.
     pub size_percent: u8,
 }
 
 impl BlockOrder {
-    /// Whether it is the plain one.
+    /// Returns `true` for [`BlockOrder::Plain`].
     pub fn is_plain(&self) -> bool {
         *self == BlockOrder::Plain
     }
 
-    /// The bytes that a sequential order skips after each block.
+    /// The number of bytes skipped after each block, if this is [`BlockOrder::SkipBytes`].
     pub const fn skip_bytes(&self) -> Option<i64> {
         match self {
             BlockOrder::SkipBytes(bytes) => Some(*bytes),
@@ -60,7 +62,7 @@ impl BlockOrder {
         }
     }
 
-    /// As fio writes it.
+    /// The order in fio's notation.
     pub fn notation(&self) -> String {
         match self {
             BlockOrder::Plain => "plain".to_owned(),
@@ -79,13 +81,15 @@ impl BlockOrder {
         }
     }
 
-    /// Reads what follows `random_distribution=`: `random`, `zipf:1.1`, `pareto:0.2`, `zoned:50/5:30/15:20/80`, `sequence:2,0,1`. A share that the last zones leave out is what is
-    /// left.
+    /// Parses a value of fio's `random_distribution`: `random`, `zipf:1.1`, `pareto:0.2`,
+    /// `zoned:50/5:30/15:20/80`, `sequence:2,0,1`. Trailing zones without a share divide the
+    /// remainder.
     pub fn from_distribution(text: &str) -> Option<BlockOrder> {
         let number = |value: &str| value.parse::<f64>().ok().filter(|number| number.is_finite());
         match text.split_once(':') {
             None if text == "random" => Some(BlockOrder::Plain),
-            // As in fio: the sum over 1/n^theta is taken apart at 1.
+            // As in fio: theta = 1 is excluded, where the closed form of the sum over 1/n^theta is
+            // undefined.
             Some(("zipf", theta)) => number(theta)
                 .filter(|&theta| theta > 0.0 && theta < 100.0 && (theta - 1.0).abs() > f64::EPSILON)
                 .map(BlockOrder::Zipf),
@@ -104,7 +108,7 @@ impl BlockOrder {
 }
 
 impl Zone {
-    /// Zones that together have all draws and all blocks.
+    /// Parses zones that together cover all draws and all blocks.
     fn list(text: &str) -> Option<Vec<Zone>> {
         let percent = |text: &str| text.parse::<u8>().ok().filter(|percent| *percent <= 100);
         let mut parts: Vec<(u8, Option<u8>)> = Vec::new();
@@ -124,7 +128,7 @@ impl Zone {
         let zones: Vec<Zone> = parts.iter().map(zone).collect();
         let sum = |share: fn(&Zone) -> u8| zones.iter().map(|zone| u32::from(share(zone))).sum::<u32>();
         let whole = sum(|zone| zone.access_percent) == 100 && sum(|zone| zone.size_percent) == 100;
-        // A zone that is drawn from has blocks.
+        // A zone with a share of the draws needs blocks.
         let empty = zones.iter().any(|zone| zone.size_percent == 0 && zone.access_percent > 0);
         (whole && !empty).then_some(zones)
     }
@@ -144,7 +148,7 @@ mod tests {
         assert_eq!(left_out.notation(), "zoned:50/5:30/15:20/80");
         let shared = BlockOrder::from_distribution("zoned:40/10:30/:30/").unwrap();
         assert_eq!(shared.notation(), "zoned:40/10:30/45:30/45");
-        // A zone may be drawn from never, or always.
+        // A zone can receive no draws, or all of them.
         assert!(BlockOrder::from_distribution("zoned:0/50:100/50").is_some());
         let sequence = |blocks: usize| format!("sequence:{}", vec!["1"; blocks].join(","));
         assert!(BlockOrder::from_distribution(&sequence(64)).is_some());

@@ -1,29 +1,30 @@
-//! Where each job of a workload works: which file, and which bytes of it.
+//! The file and the byte range that each job of a workload works on.
 
 use crate::blocks::{Room, Sharing, Workload};
 
-/// The bytes of one job.
+/// The byte range of one job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobPart {
-    /// Which of the files.
+    /// Index into [`Parts::files`].
     pub file: usize,
-    /// Where in it the part begins.
+    /// Offset within the file, in bytes.
     pub start: u64,
-    /// Its size, a whole number of blocks.
+    /// Length in bytes, a whole number of blocks.
     pub bytes: u64,
 }
 
-/// The parts of all jobs, and the files that they lie in.
+/// The ranges of all jobs, and the files that contain them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
-    /// Bytes of each file; a device or an existing file counts as one.
+    /// Size of each file in bytes. A device or an existing file counts as one file.
     pub files: Vec<u64>,
-    /// Job by job.
+    /// One range per job, in job order.
     pub jobs: Vec<JobPart>,
 }
 
 impl Parts {
-    /// Bytes that the jobs touch: those that several touch count once, as do gaps between them.
+    /// Bytes that the jobs touch. Bytes shared by several jobs, and gaps between ranges, count
+    /// once.
     pub fn span_bytes(&self) -> u64 {
         let span = |file: usize| {
             let own = || self.jobs.iter().filter(move |part| part.file == file);
@@ -35,7 +36,8 @@ impl Parts {
 }
 
 impl Workload {
-    /// The parts on a target, where each job can have a file of its own or there is but one.
+    /// Divides a target among the jobs. `own_files` is set where each job can have a separate file,
+    /// as in a directory.
     pub fn parts(&self, own_files: bool, room: Room) -> Parts {
         let (bytes, jobs) = (self.size_per_job_bytes(room), self.jobs.get());
         let start = |job: u32| match (self.sharing, own_files) {
@@ -57,14 +59,14 @@ impl Workload {
         Parts { files, jobs }
     }
 
-    /// The same parts in files that turned out smaller, each job's still a whole number of blocks. `None` where a job has no room for a block of
-    /// each of its streams.
+    /// The same ranges in files that turned out smaller, each still a whole number of blocks.
+    /// `None` if a job has no room for one block of each of its streams.
     pub fn parts_within(&self, parts: &Parts, files: &[u64]) -> Option<Parts> {
         let block = self.unit_bytes();
         let jobs = u64::from(self.jobs.get());
-        // Parts side by side all become smaller; others end where their file ends.
+        // Adjacent ranges shrink in proportion; others end where their file ends.
         let divided = self.sharing == Sharing::None && parts.files.len() == 1;
-        let least = block * self.least_units();
+        let least = block * self.units_min();
         let mut within = Parts { files: files.to_vec(), jobs: parts.jobs.clone() };
         for (index, part) in within.jobs.iter_mut().enumerate() {
             let file_bytes = *files.get(part.file)?;
@@ -126,12 +128,12 @@ mod tests {
         let own = workload(Sharing::None, 8);
         let cut = own.parts_within(&own.parts(false, Room::Unlimited), &[4 * MIB]).unwrap();
         assert_eq!((starts(&cut), cut.jobs[3].bytes), (vec![(0, 0), (0, 1), (0, 2), (0, 3)], MIB));
-        // The offset lies before the first part, and is none of the room.
+        // The offset precedes the first part and reduces the space.
         let own = Workload { offset_bytes: MIB, ..own };
         let cut = own.parts_within(&own.parts(false, Room::Unlimited), &[5 * MIB]).unwrap();
         assert_eq!((starts(&cut), cut.jobs[3].bytes), (vec![(0, 1), (0, 2), (0, 3), (0, 4)], MIB));
         assert_eq!((cut.span_bytes(), cut.files), (4 * MIB, vec![5 * MIB]));
-        // Each job needs a block, and gets whole ones; files that are large enough change nothing.
+        // Each job needs a block and gets whole blocks; files that are large enough change nothing.
         let within = |files: &[u64]| own.parts_within(&own.parts(false, Room::Unlimited), files);
         let bytes = |files| within(files).map(|parts| parts.jobs.iter().map(|part| part.bytes).collect::<Vec<_>>());
         assert_eq!((bytes(&[MIB + 16383]), bytes(&[MIB + 16384])), (None, Some(vec![4096; 4])));

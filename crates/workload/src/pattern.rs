@@ -1,27 +1,27 @@
-//! Which block comes next.
+//! Access patterns: which block comes next.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The order in which blocks are touched, and what is done to them. The names are fio's.
+/// The order in which blocks are accessed, and the operation. The names are fio's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
-    /// One block after the other, from the start; wraps around at the end.
+    /// Sequential reads from the start; wraps around at the end.
     Read,
-    /// One block after the other, from the start; wraps around at the end.
+    /// Sequential writes from the start; wraps around at the end.
     Write,
-    /// Uniformly random, aligned to the block size, with repetition.
+    /// Uniformly random reads aligned to the block size, with repetition.
     RandRead,
-    /// Uniformly random, aligned to the block size, with repetition.
+    /// Uniformly random writes aligned to the block size, with repetition.
     RandWrite,
-    /// Sequential reads and writes mixed by a ratio; each direction goes on from the same position.
+    /// Sequential reads and writes mixed by a ratio; both share one position.
     Rw,
     /// Random reads and writes mixed by a ratio.
     RandRw,
-    /// One block after the other is discarded; wraps around at the end.
+    /// Sequential discards; wraps around at the end.
     Trim,
-    /// Random blocks are discarded.
+    /// Discards of random blocks.
     RandTrim,
 }
 
@@ -38,7 +38,7 @@ impl Pattern {
         Pattern::RandTrim,
     ];
 
-    /// The name as plans and fio write it.
+    /// The name used by plans and fio.
     ///
     /// ```
     /// assert_eq!(workload::Pattern::RandWrite.name(), "randwrite");
@@ -56,33 +56,33 @@ impl Pattern {
         }
     }
 
-    /// The pattern of that name, or `None`. `readwrite` is fio's other word for `rw`.
+    /// Looks up a pattern by name. `readwrite` is fio's alias for `rw`.
     pub fn from_name(name: &str) -> Option<Pattern> {
         let name = if name == "readwrite" { "rw" } else { name };
         Pattern::ALL.into_iter().find(|pattern| pattern.name() == name)
     }
 
-    /// Whether any of its operations writes, or discards, which is counted as a write.
+    /// Returns `true` if any of its operations is a write. Discards count as writes.
     pub const fn writes(self) -> bool {
         !matches!(self, Pattern::Read | Pattern::RandRead)
     }
 
-    /// Whether any of its operations reads.
+    /// Returns `true` if any of its operations is a read.
     pub const fn reads(self) -> bool {
         !matches!(self, Pattern::Write | Pattern::RandWrite | Pattern::Trim | Pattern::RandTrim)
     }
 
-    /// Whether its operations give back space instead of writing to it.
+    /// Returns `true` if its operations discard blocks instead of writing to them.
     pub const fn trims(self) -> bool {
         matches!(self, Pattern::Trim | Pattern::RandTrim)
     }
 
-    /// Whether reads and writes are mixed by a ratio.
+    /// Returns `true` if reads and writes are mixed by a ratio.
     pub const fn is_mixed(self) -> bool {
         matches!(self, Pattern::Rw | Pattern::RandRw)
     }
 
-    /// Whether the next block is drawn at random.
+    /// Returns `true` if the next block is drawn at random.
     pub const fn is_random(self) -> bool {
         matches!(self, Pattern::RandRead | Pattern::RandWrite | Pattern::RandRw | Pattern::RandTrim)
     }

@@ -1,6 +1,7 @@
-//! A plan: the list of tests that a run works through, and the TOML file that holds one.
+//! A plan: a list of tests, and the TOML file that describes it.
 //!
-//! One table of fields ([`fields`]) feeds the parser, the reference page ([`reference()`]) and the JSON Schema ([`json_schema`]).
+//! One table of fields ([`fields`]) feeds the parser, the reference page ([`reference()`]) and the
+//! JSON Schema ([`json_schema`]).
 
 mod error;
 pub mod fields;
@@ -25,11 +26,11 @@ use crate::sort::SortWork;
 use crate::steps::StepProgram;
 use crate::write_cache::WriteCache;
 
-/// The form in which a person reads a plan's results.
+/// The table layout of a plan's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Table {
-    /// One row a test.
+    /// One row per test.
     Tests,
     /// `diskinfo -S`: size, usec/IO, MB/s.
     Slog,
@@ -37,22 +38,22 @@ pub enum Table {
     FsyncStudy,
     /// `pg_test_fsync`: ops/s and usecs/op, with percentiles.
     Wal,
-    /// Commits a second and p99 of each program.
+    /// Commits per second and p99 of each program.
     Commits,
-    /// Ceph's tests: where one test was run with two sync methods, the worse is the verdict.
+    /// Ceph's tests: where a test was run with two sync methods, the slower one counts.
     CephDisk,
-    /// Write-cache matrix: each test with the cache off and on, and what that makes.
+    /// Write-cache matrix: each test with the cache off and on, and the difference.
     WriteCache,
-    /// Reads by depth.
+    /// Reads by queue depth.
     ReadScaling,
-    /// What differs between the tests, and how the rate goes with it.
+    /// One row per value of the parameter that the tests vary, with the rate.
     Probe,
-    /// What a sort spilled, and how long it and the drive took.
+    /// Volume of a sort's spill, and the time spent by the sort and by the drive.
     SortSpill,
 }
 
 impl Table {
-    /// Every form, in the order in which the reference lists them.
+    /// Every table, in the order in which the reference lists them.
     pub const ALL: [Table; 10] = [
         Table::Tests,
         Table::Slog,
@@ -66,7 +67,7 @@ impl Table {
         Table::SortSpill,
     ];
 
-    /// The name as plans write it.
+    /// The name used in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Table::Tests => "tests",
@@ -82,35 +83,35 @@ impl Table {
         }
     }
 
-    /// The form of that name, or `None`.
+    /// Looks up a table by its name in plans.
     pub fn from_name(name: &str) -> Option<Table> {
         Table::ALL.into_iter().find(|table| table.name() == name)
     }
 }
 
-/// What a test does.
+/// The work of one test.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// One pattern of blocks.
+    /// One block pattern.
     Blocks(Workload),
-    /// A loop over steps on files.
+    /// A loop of steps on files.
     Steps(StepProgram),
-    /// A sort of more than memory holds.
+    /// A sort of more records than fit in memory.
     Sort(SortWork),
 }
 
 impl Work {
-    /// When the measurement ends.
+    /// The end of the measurement.
     pub const fn limit(&self) -> Limit {
         match self {
             Work::Blocks(workload) => workload.limit,
             Work::Steps(program) => program.limit,
-            // It ends when everything is sorted.
+            // A sort ends once everything is sorted.
             Work::Sort(_) => Limit::Count(1),
         }
     }
 
-    /// How long it runs before it is measured.
+    /// Runtime before the measurement starts.
     pub const fn warm_up(&self) -> WarmUp {
         match self {
             Work::Blocks(workload) => workload.warm_up,
@@ -119,7 +120,7 @@ impl Work {
         }
     }
 
-    /// How long the target is left alone before.
+    /// Idle time on the target before the test starts.
     pub const fn rest(&self) -> Duration {
         match self {
             Work::Blocks(workload) => workload.rest,
@@ -128,7 +129,7 @@ impl Work {
         }
     }
 
-    /// What decides its offsets and contents.
+    /// Seed of its offsets and contents.
     pub const fn seed(&self) -> u64 {
         match self {
             Work::Blocks(workload) => workload.seed,
@@ -146,7 +147,7 @@ impl Work {
         }
     }
 
-    /// Bytes of storage that it works on, all jobs together.
+    /// Bytes of storage used by all jobs together.
     pub fn size_bytes(&self, room: Room) -> u64 {
         match self {
             Work::Blocks(workload) => workload.parts(!matches!(room, Room::Whole(_)), room).span_bytes(),
@@ -161,86 +162,87 @@ impl Work {
 pub struct Test {
     /// Unique within the plan.
     pub name: String,
-    /// What it does.
+    /// The operations to perform.
     pub work: Work,
-    /// How the drive's volatile write cache stands meanwhile.
+    /// The setting of the drive's volatile write cache during the test.
     pub write_cache: WriteCache,
-    /// Begins at the same moment as the test before it in the plan, on the same target.
+    /// If set, starts at the same time as the previous test of the plan, on the same target.
     pub with_previous: bool,
 }
 
 impl Test {
-    /// The workloads of tests that are to run at the same time.
+    /// The workloads of tests that run at the same time.
     ///
     /// # Errors
-    /// A sentence where one of them has to run alone: only patterns of blocks run at the same time.
+    /// A sentence if one of them must run alone: only block patterns run at the same time.
     pub fn together(tests: &[Test]) -> Result<Vec<(&Test, &Workload)>, String> {
         let blocks = |test| {
             let Test { name, work, .. }: &Test = test;
             match work {
                 Work::Blocks(workload) => Ok((test, workload)),
                 Work::Steps(_) | Work::Sort(_) => {
-                    Err(format!("{name} runs alone: only patterns of blocks run at the same time"))
+                    Err(format!("{name} cannot run at the same time as another test; only block patterns can"))
                 }
             }
         };
         tests.iter().map(blocks).collect()
     }
 
-    /// A test that runs alone, on a write cache that is left as it is.
+    /// A test that runs alone and leaves the write cache unchanged.
     pub const fn alone(name: String, work: Work) -> Test {
         Test { name, work, write_cache: WriteCache::Unchanged, with_previous: false }
     }
 }
 
-/// A list of tests and what they are for.
+/// A list of tests, with the question they answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What `run` calls it.
+    /// The name used by `run` and in result documents.
     pub name: String,
-    /// The question it answers, one sentence.
+    /// The question it answers, in one sentence.
     pub answers: String,
-    /// Where its tests come from: a tool, a document, an address. Empty for a person's own plan.
+    /// The origin of its tests: a tool, a document, a URL. Empty for user-defined plans.
     pub source: String,
-    /// How its results are shown.
+    /// The table layout of its results.
     pub table: Table,
-    /// Where it runs when the command line names no target (fio's `filename` or `directory`).
+    /// The default target, used without `--target` (fio's `filename` or `directory`).
     pub target: Option<String>,
-    /// What the user should know about how the plan was read, one sentence each.
+    /// Remarks for the user on how the plan was interpreted, one sentence each.
     pub notes: Vec<String>,
-    /// The tests, in order; at least one.
+    /// The tests in order; at least one.
     pub tests: Vec<Test>,
 }
 
-/// A smoke run spends this long on all of a plan's tests together.
+/// Total time of all tests of a smoke run.
 const SMOKE_TIME: Duration = Duration::from_secs(2);
-/// A smoke run works on no more than this.
+/// Upper bound on the bytes used by a smoke test.
 const SMOKE_BYTES: u64 = 16 << 20;
-/// A smoke test repeats no more often than this where a count decides.
+/// Upper bound on the count of a smoke test that ends by count.
 const SMOKE_COUNT: u64 = 8;
 
 impl Plan {
-    /// Smallest and largest number of bytes that a test works on, all its jobs together; `None` for a
-    /// plan without tests.
+    /// The smallest and the largest number of bytes that a test uses, all its jobs together; `None`
+    /// for a plan without tests.
     pub fn tested_bytes(&self, room: Room) -> Option<RangeInclusive<u64>> {
         let sizes = || self.tests.iter().map(|test| test.work.size_bytes(room));
         Some(sizes().min()?..=sizes().max()?)
     }
 
-    /// Time that the plan's tests ask for, warm-up included. A test that ends by a count alone adds nothing: how long it takes is
-    /// what is being measured.
-    pub fn time_asked(&self) -> Duration {
+    /// Total time requested by the tests, warm-up included. A test that ends only by count adds
+    /// nothing: its duration is what is being measured.
+    pub fn requested_time(&self) -> Duration {
         let time =
             |test: &Test| test.work.rest() + test.work.warm_up().0 + test.work.limit().time().unwrap_or_default();
         self.groups().map(|group| group.iter().map(time).max().unwrap_or_default()).sum()
     }
 
-    /// The tests in order, each with those that run at the same time.
+    /// The tests in order, grouped by tests that run at the same time.
     pub fn groups(&self) -> impl Iterator<Item = &[Test]> {
         self.tests.chunk_by(|_, next| next.with_previous)
     }
 
-    /// The same tests cut down to seconds for the whole plan: shows that everything works, measures nothing that may be quoted.
+    /// The same tests cut down to a few seconds for the whole plan: shows that everything works,
+    /// but measures nothing worth quoting.
     #[must_use]
     pub fn smoke(mut self) -> Plan {
         let time = SMOKE_TIME / u32::try_from(self.tests.len()).unwrap_or(u32::MAX).max(1);
@@ -252,13 +254,13 @@ impl Plan {
                     workload.warm_up = WarmUp::default();
                     workload.rest = Duration::ZERO;
                     let unit = workload.unit_bytes();
-                    let least = unit * workload.least_units() * u64::from(workload.jobs.get());
+                    let least = unit * workload.units_min() * u64::from(workload.jobs.get());
                     let most = SMOKE_BYTES.max(least);
                     workload.size = match workload.size {
                         Area::Bytes(bytes) => Area::Bytes(bytes.min(most)),
                         Area::Whole { .. } | Area::Percent(_) => Area::Bytes(most),
                     };
-                    // What lies before a part in a new file is written through, too.
+                    // The bytes before a part of a new file are written during preparation, too.
                     for offset in [&mut workload.offset_bytes, &mut workload.offset_increment_bytes] {
                         *offset = (*offset).min(most) / unit * unit;
                     }
@@ -272,7 +274,8 @@ impl Plan {
                     }
                 }
                 Work::Sort(sort) => {
-                    // The least memory, and more records than it holds, so that runs are written and merged here, too.
+                    // The smallest memory, and more records than fit in it, so runs are written and
+                    // merged here, too.
                     sort.memory_bytes = SortWork::MEMORY_BYTES_MIN;
                     let least = 2 * SortWork::MEMORY_BYTES_MIN * u64::from(sort.jobs.get());
                     sort.size_bytes = sort.size_bytes.min(SMOKE_BYTES.max(least));
@@ -283,7 +286,8 @@ impl Plan {
         self
     }
 
-    /// Cuts the time of every test that ends by time to `time`; a sort ends when it has sorted.
+    /// Limits the time of every test that ends by time to `time`. Sorts are unaffected: they end
+    /// once everything is sorted.
     #[must_use]
     pub fn with_time(mut self, time: Duration) -> Plan {
         let changed = |limit| match limit {

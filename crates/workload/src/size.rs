@@ -1,8 +1,9 @@
-//! Byte sizes as people write them.
+//! Byte sizes in the notation that users write.
 
 use std::fmt;
 
-/// A number of bytes, written `512`, `4KiB`, `16 MiB` or fio's `4k`. Powers of 1024 throughout: storage addresses blocks so.
+/// A number of bytes, written `512`, `4KiB`, `16 MiB` or, like fio, `4k`. All units are powers of
+/// 1024, as storage addresses blocks that way.
 ///
 /// ```
 /// use workload::ByteSize;
@@ -13,29 +14,29 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(pub u64);
 
-/// Not a size: what was wrong with it.
+/// The text is not a valid size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a size; write a whole number of bytes, or one with KiB, MiB, GiB or TiB (4KiB, 16MiB)")]
-pub struct NotASize(pub String);
+#[error("invalid size `{0}`; expected a whole number of bytes, or a number with KiB, MiB, GiB or TiB (4KiB, 16MiB)")]
+pub struct InvalidSize(pub String);
 
 impl std::str::FromStr for ByteSize {
-    type Err = NotASize;
+    type Err = InvalidSize;
 
-    fn from_str(text: &str) -> Result<ByteSize, NotASize> {
-        let not_a_size = || NotASize(text.to_owned());
+    fn from_str(text: &str) -> Result<ByteSize, InvalidSize> {
+        let invalid = || InvalidSize(text.to_owned());
         let trimmed = text.trim();
         let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = trimmed.split_at(digits);
-        let number: u64 = number.parse().map_err(|_| not_a_size())?;
+        let number: u64 = number.parse().map_err(|_| invalid())?;
         let factor: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
             "" | "b" => 1,
             "k" | "kb" | "kib" => 1 << 10,
             "m" | "mb" | "mib" => 1 << 20,
             "g" | "gb" | "gib" => 1 << 30,
             "t" | "tb" | "tib" => 1 << 40,
-            _ => return Err(not_a_size()),
+            _ => return Err(invalid()),
         };
-        number.checked_mul(factor).map(ByteSize).ok_or_else(not_a_size)
+        number.checked_mul(factor).map(ByteSize).ok_or_else(invalid)
     }
 }
 
@@ -45,7 +46,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// The exact size with the largest binary unit of which it is a whole multiple: `512 B`, `4 KiB`, `2300 B`.
+/// The exact size with the largest binary unit that divides it: `512 B`, `4 KiB`, `2300 B`.
 ///
 /// ```
 /// assert_eq!(workload::format_bytes(2300), "2300 B");
@@ -68,7 +69,7 @@ mod tests {
     #[test]
     fn refuses_what_is_no_size() {
         for text in ["", "KiB", "4.5KiB", "-4", "4XiB", "99999999999999999999", "18446744073709551615k"] {
-            assert_eq!(text.parse::<ByteSize>(), Err(NotASize(text.to_owned())), "{text}");
+            assert_eq!(text.parse::<ByteSize>(), Err(InvalidSize(text.to_owned())), "{text}");
         }
     }
 

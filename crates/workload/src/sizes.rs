@@ -1,18 +1,19 @@
-//! Block sizes of a workload whose reads and writes are not all of one size.
+//! Mixed block sizes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::size::format_bytes;
 
-/// Which sizes reads and writes have, and how often. Each list has at least one entry with a weight above 0.
+/// The sizes of reads and writes, with their weights. Each list has at least one entry with a
+/// weight above 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockSizes {
     /// Random blocks begin on multiples of this many bytes.
     pub align_bytes: u32,
-    /// Of reads.
+    /// Sizes of reads.
     pub reads: Vec<SizeShare>,
-    /// Of writes.
+    /// Sizes of writes.
     pub writes: Vec<SizeShare>,
 }
 
@@ -21,7 +22,7 @@ pub struct BlockSizes {
 pub struct SizeShare {
     /// Bytes of one read or write.
     pub bytes: u32,
-    /// How often it is drawn, beside the weights of the others.
+    /// Relative frequency, compared with the weights of the other sizes.
     pub weight: u32,
 }
 
@@ -30,17 +31,17 @@ impl BlockSizes {
         self.reads.iter().chain(&self.writes)
     }
 
-    /// The largest.
+    /// The largest size of reads and writes.
     pub fn largest_bytes(&self) -> u32 {
         self.all().map(|share| share.bytes).max().unwrap_or(self.align_bytes)
     }
 
-    /// Whether each size, and where blocks begin, is a multiple of so many bytes.
+    /// Returns `true` if every size, and the alignment, is a multiple of `bytes`.
     pub fn are_multiples_of(&self, bytes: u64) -> bool {
         self.all().map(|share| share.bytes).chain([self.align_bytes]).all(|size| u64::from(size) % bytes == 0)
     }
 
-    /// The mean of what is drawn, where this percentage of the operations reads.
+    /// The mean size when this percentage of the operations are reads.
     pub fn mean_bytes(&self, read_percent: u8) -> f64 {
         let mean = |shares: &[SizeShare]| {
             let weight: f64 = shares.iter().map(|share| f64::from(share.weight)).sum();
@@ -50,7 +51,8 @@ impl BlockSizes {
         mean(&self.reads) * reads + mean(&self.writes) * (1.0 - reads)
     }
 
-    /// As fio's `bssplit` writes it: of reads, and after a comma of writes. Percentages are rounded.
+    /// The sizes in the notation of fio's `bssplit`: those of reads, a comma, those of writes.
+    /// Percentages are rounded.
     pub fn notation(&self) -> String {
         let list = |shares: &[SizeShare]| {
             let weight: u32 = shares.iter().map(|share| share.weight).sum();
@@ -65,7 +67,7 @@ impl BlockSizes {
         }
     }
 
-    /// `512 B to 64 KiB`.
+    /// The range of sizes, such as `512 B to 64 KiB`.
     pub fn title(&self) -> String {
         let least = self.all().map(|share| share.bytes).min().unwrap_or(0);
         format!("{} to {}", format_bytes(u64::from(least)), format_bytes(u64::from(self.largest_bytes())))

@@ -1,5 +1,5 @@
-//! A sort of more records than memory holds, the way a database does one: sorted runs are written as memory fills, and merged
-//! at the end.
+//! A sort of more records than fit in memory, as a database performs it: sorted runs are written as
+//! memory fills up, and merged at the end.
 
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use crate::blocks::{BlockBytes, Jobs};
 use crate::size::format_bytes;
 use crate::sync::{SyncCall, SyncMethod};
 
-/// What the records are sorted by.
+/// The kind of keys to sort by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SortKeys {
-    /// Addresses of pages: few hosts, deep paths; text of some 80 bytes whose beginnings repeat.
+    /// URLs: few hosts, deep paths; text of about 80 bytes with long common prefixes.
     Urls,
-    /// A tenant, a table, a number and a time, big-endian: the 22 bytes that an index of four columns compares.
+    /// A tenant, a table, a number and a time, big-endian: the 22 bytes compared by an index on
+    /// four columns.
     Composite,
 }
 
@@ -24,7 +25,7 @@ impl SortKeys {
     /// Every kind, in the order in which the reference lists them.
     pub const ALL: [SortKeys; 2] = [SortKeys::Urls, SortKeys::Composite];
 
-    /// The name as plans write it.
+    /// The name used in plans.
     pub const fn name(self) -> &'static str {
         match self {
             SortKeys::Urls => "urls",
@@ -32,46 +33,47 @@ impl SortKeys {
         }
     }
 
-    /// The kind of that name, or `None`.
+    /// Looks up a kind by its name in plans.
     pub fn from_name(name: &str) -> Option<SortKeys> {
         SortKeys::ALL.into_iter().find(|keys| keys.name() == name)
     }
 }
 
-/// Sorts that run side by side, each of its own share of the records and with its own memory, as each connection of a
-/// database has.
+/// Concurrent sorts, each with its share of the records and its own memory, like the connections of
+/// a database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SortWork {
-    /// What the records are sorted by.
+    /// The kind of keys to sort by.
     pub keys: SortKeys,
-    /// Bytes of all records, keys and payloads, all jobs together.
+    /// Bytes of all records of all jobs, keys and payloads.
     pub size_bytes: u64,
-    /// Memory of each job.
+    /// Memory budget of each job, in bytes.
     pub memory_bytes: u64,
     /// Bytes of one write or read.
     pub block_bytes: BlockBytes,
-    /// How many sorts.
+    /// Number of concurrent sorts.
     pub jobs: Jobs,
-    /// Whether the page cache is bypassed.
+    /// Bypass the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// The call that makes a run durable when it is written. No database does that: a sort that was cut off begins anew.
+    /// The call that makes each run durable once it is written. No database does that: an
+    /// interrupted sort starts over.
     pub sync: Option<SyncCall>,
-    /// How long the target is left alone before.
+    /// Idle time on the target before the test starts.
     pub rest: Duration,
-    /// Decides the records.
+    /// Seed of the record generator.
     pub seed: u64,
 }
 
 impl SortWork {
-    /// Less memory than this is not sorted in: 4 MiB.
+    /// The smallest memory budget: 4 MiB.
     pub const MEMORY_BYTES_MIN: u64 = 4 << 20;
 
-    /// Bytes of each job's records.
+    /// Bytes of records of each job.
     pub fn size_per_job_bytes(&self) -> u64 {
         self.size_bytes / u64::from(self.jobs.get())
     }
 
-    /// How runs are made durable, as results say it.
+    /// The sync method for result documents.
     pub const fn sync_method(&self) -> SyncMethod {
         match self.sync {
             None => SyncMethod::None,
@@ -80,7 +82,7 @@ impl SortWork {
         }
     }
 
-    /// The test's name where the plan gives none.
+    /// The test's default name.
     pub fn title(&self) -> String {
         let sync = self.sync.map_or_else(String::new, |call| format!(", {} of each run", call.name()));
         let cached = if self.direct { "" } else { ", cached" };

@@ -1,15 +1,15 @@
-//! Step programs: a loop over writes and syncs on several files, because that is how software commits.
+//! Step programs: loops of writes and syncs on several files, which is how software commits.
 //!
-//! A program is written one step a line:
+//! A program has one step per line:
 //!
 //! | step | meaning |
 //! | --- | --- |
 //! | `write FILE PATTERN SIZE [xN]` | N writes of SIZE each; PATTERN is `append`, `seq`, `rand` or `same` |
-//! | `sync FILE fsync` or `fdatasync` | the call, on FILE's own handle |
+//! | `sync FILE fsync` or `fdatasync` | the call, on FILE's handle |
 //! | `truncate FILE SIZE` | sets the file's length |
-//! | `rename FROM TO` | FROM takes TO's place |
-//! | `unlink FILE` | removes the name; the next write makes the file anew |
-//! | `reopen FILE` | closes the handle and opens another |
+//! | `rename FROM TO` | FROM replaces TO |
+//! | `unlink FILE` | removes the name; the next write creates the file again |
+//! | `reopen FILE` | closes and reopens the file |
 //! | `sync-dir` | `fsync` of the directory that holds the files |
 //!
 //! One turn of the loop is one commit.
@@ -18,14 +18,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{Content, Jobs, Layout, Limit, WarmUp};
-use crate::size::{ByteSize, NotASize, format_bytes};
+use crate::size::{ByteSize, InvalidSize, format_bytes};
 use crate::sync::{OpenFlag, SyncCall};
 
-/// Where in its file a write goes.
+/// The position of a write within its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Placement {
-    /// At the end of the file, which grows. At the file's declared size it starts over, empty.
+    /// At the end of the file, which grows. At the declared size, the file is emptied and starts
+    /// over.
     Append,
     /// Behind the last write, within the declared size; wraps around.
     Seq,
@@ -35,111 +36,112 @@ pub enum Placement {
     Same,
 }
 
-/// One of a program's files.
+/// A file of a step program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSpec {
     /// The name that steps use.
     pub name: String,
-    /// Bytes within which `seq` and `rand` stay, and at which `append` starts over.
+    /// Range of `seq` and `rand`, and the size at which `append` starts over.
     pub size_bytes: u64,
-    /// What the file holds when the measurement starts.
+    /// The initial state of the file.
     pub layout: Layout,
-    /// Whether it is opened with `O_DIRECT`.
+    /// Open with `O_DIRECT`.
     pub direct: bool,
-    /// Whether its writes are durable by themselves.
+    /// The flag that makes each write durable, if any.
     pub open_flag: Option<OpenFlag>,
 }
 
-/// One step of a turn. Files are given by their index in [`StepProgram::files`].
+/// One step of a turn. Files are indices into [`StepProgram::files`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Writes to a file.
     Write {
-        /// Which file.
+        /// Index of the file.
         file: usize,
-        /// Where in it.
+        /// Position within the file.
         placement: Placement,
         /// Bytes of one write, 1 to 64 MiB.
         bytes: u32,
-        /// How many writes, one after the other; at least 1.
+        /// Number of consecutive writes; at least 1.
         times: u32,
     },
-    /// Makes a file's completed writes durable.
+    /// Makes the completed writes to a file durable.
     Sync {
-        /// Which file.
+        /// Index of the file.
         file: usize,
-        /// By which call.
+        /// The system call.
         call: SyncCall,
     },
     /// Sets a file's length.
     Truncate {
-        /// Which file.
+        /// Index of the file.
         file: usize,
-        /// Its new length.
+        /// The new length in bytes.
         bytes: u64,
     },
-    /// Gives one file the name of another, which is replaced.
+    /// Renames one file to another, which is replaced.
     Rename {
         /// The file that keeps its content.
         from: usize,
-        /// The file whose name it takes, and whose content is gone. The next write to `from` makes it anew.
+        /// The file that is replaced and whose content is lost. The next write to `from` creates it
+        /// again.
         to: usize,
     },
     /// Removes a file.
     Unlink {
-        /// Which file.
+        /// Index of the file.
         file: usize,
     },
-    /// Closes a file's handle and opens another.
+    /// Closes and reopens a file.
     Reopen {
-        /// Which file.
+        /// Index of the file.
         file: usize,
     },
-    /// Makes names durable: `fsync` of the directory.
+    /// Makes directory entries durable: `fsync` of the directory.
     SyncDir,
 }
 
-/// What is wrong with a line of a step program.
+/// An error in a line of a step program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
-    /// The first word is no step.
+    /// The first word is not a known step.
     #[error(
-        "`{0}` is no step; steps are `write FILE PATTERN SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`"
+        "unknown step `{0}`; expected one of `write FILE PATTERN SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`"
     )]
     NoStep(String),
-    /// Too few or too many words.
-    #[error("`{line}` does not read as `{form}`")]
+    /// The number of words is wrong.
+    #[error("invalid step `{line}`; expected `{form}`")]
     Form {
         /// The line as written.
         line: String,
-        /// How this step is written.
+        /// The expected form of the step.
         form: &'static str,
     },
-    /// A file that was not declared.
-    #[error("`{name}` is not among this test's files ({declared})")]
+    /// The file is not declared.
+    #[error("unknown file `{name}`; this test's files are {declared}")]
     UnknownFile {
-        /// The name used.
+        /// The name in the step.
         name: String,
-        /// The names declared, with commas.
+        /// The declared names, separated by commas.
         declared: String,
     },
-    /// A placement that does not exist.
-    #[error("`{0}` is no write pattern of a step; use append, seq, rand or same")]
+    /// Unknown placement.
+    #[error("unknown write pattern `{0}`; expected append, seq, rand or same")]
     Placement(String),
-    /// A sync call that does not exist.
+    /// Unknown sync call.
     #[error(
-        "`{0}` is no sync of a step; use fsync or fdatasync (a file that syncs each write is declared with open = \"o_dsync\")"
+        "unknown sync call `{0}`; expected fsync or fdatasync (to sync each write, declare the file with open = \"o_dsync\")"
     )]
     SyncCall(String),
-    /// Not a size.
+    /// The size is not valid.
     #[error(transparent)]
-    Size(#[from] NotASize),
-    /// A size or a repetition outside of its range.
-    #[error("{what} must be {range}, not {value}")]
+    Size(#[from] InvalidSize),
+    /// A size or a repetition is out of range.
+    #[error("invalid {what} {value}; expected {range}")]
     Range {
-        /// What was out of range.
+        /// The name of the quantity.
         what: &'static str,
-        /// The range.
+        /// The valid range.
         range: &'static str,
         /// The value as written.
         value: String,
@@ -147,10 +149,11 @@ pub enum StepError {
 }
 
 impl Step {
-    /// Reads one line. Files are looked up by name in `files`.
+    /// Parses one line. Files are looked up by name in `files`.
     ///
     /// # Errors
-    /// When the line is no step, names an undeclared file, or holds a value outside of its range.
+    /// Fails if the step is unknown, names an undeclared file, or contains a value that is out of
+    /// range.
     pub fn parse(line: &str, files: &[FileSpec]) -> Result<Step, StepError> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let file = |name: &str| {
@@ -176,7 +179,7 @@ impl Step {
             ("sync", _) => Err(form("sync FILE fsync|fdatasync")),
             ("truncate", [name, size]) => match size.parse::<ByteSize>()?.0 {
                 bytes if i64::try_from(bytes).is_ok() => Ok(Step::Truncate { file: file(name)?, bytes }),
-                _ => Err(StepError::Range { what: "a length", range: "below 8 EiB", value: (*size).to_owned() }),
+                _ => Err(StepError::Range { what: "length", range: "less than 8 EiB", value: (*size).to_owned() }),
             },
             ("truncate", _) => Err(form("truncate FILE SIZE")),
             ("rename", [from, to]) if from != to => Ok(Step::Rename { from: file(from)?, to: file(to)? }),
@@ -201,9 +204,9 @@ impl Step {
         };
         let bytes = match size.parse::<ByteSize>()?.0 {
             bytes @ 1..=0x400_0000 => bytes as u32,
-            _ => return Err(StepError::Range { what: "a write", range: "1 B to 64 MiB", value: size.to_owned() }),
+            _ => return Err(StepError::Range { what: "write size", range: "1 B to 64 MiB", value: size.to_owned() }),
         };
-        let repetition = || StepError::Range { what: "a repetition", range: "x1 to x65536", value: times.to_owned() };
+        let repetition = || StepError::Range { what: "repetition", range: "x1 to x65536", value: times.to_owned() };
         let times = times.strip_prefix('x').ok_or_else(repetition)?;
         match times.parse() {
             Ok(times @ 1..=65536) => Ok(Step::Write { file, placement, bytes, times }),
@@ -211,7 +214,7 @@ impl Step {
         }
     }
 
-    /// The line that reads back as this step.
+    /// The line that parses as this step.
     pub fn notation(&self, files: &[FileSpec]) -> String {
         let name = |file: usize| files.get(file).map_or("?", |file| file.name.as_str());
         match *self {
@@ -238,7 +241,7 @@ impl Step {
     }
 }
 
-/// A loop over steps on several files.
+/// A loop of steps on several files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepProgram {
     /// The files, at least one.
@@ -247,24 +250,25 @@ pub struct StepProgram {
     pub steps: Vec<Step>,
     /// Independent loops, each with its own set of files.
     pub jobs: Jobs,
-    /// What is written.
+    /// The data to write.
     pub content: Content,
-    /// When the measurement ends; a count is a number of turns.
+    /// The end of the measurement; a count is a number of turns.
     pub limit: Limit,
-    /// How long it runs before it is measured.
+    /// Runtime before the measurement starts.
     pub warm_up: WarmUp,
-    /// Decides random places and contents.
+    /// Seed of random positions and contents.
     pub seed: u64,
 }
 
 impl StepProgram {
-    /// The test's name where the plan gives none: its steps in one line.
+    /// The test's default name: its steps on one line.
     pub fn title(&self) -> String {
         let steps: Vec<String> = self.steps.iter().map(|step| step.notation(&self.files)).collect();
         format!("{}, jobs {}", steps.join(", "), self.jobs.get())
     }
 
-    /// Whether it only overwrites and syncs, so that it can run on a block device, where files have no names and do not grow.
+    /// Returns `true` if the program only overwrites and syncs. It can then run on a block device,
+    /// where files have no names and do not grow.
     pub fn runs_without_directory(&self) -> bool {
         let fixed = |step: &Step| match *step {
             Step::Write { placement, .. } => placement != Placement::Append,
@@ -288,7 +292,7 @@ impl StepProgram {
         self.steps.iter().map(written).sum()
     }
 
-    /// Largest single write to one of the files; 1 for a file that is never written.
+    /// The largest single write to one of the files; 1 for a file that is never written.
     pub fn largest_write_bytes(&self, index: usize) -> u64 {
         let bytes = |step: &Step| match *step {
             Step::Write { file, bytes, .. } if file == index => u64::from(bytes),
@@ -297,7 +301,7 @@ impl StepProgram {
         self.steps.iter().map(bytes).max().unwrap_or(1)
     }
 
-    /// Largest single write, the size of buffer that the program needs.
+    /// The largest single write, and so the buffer size that the program needs.
     pub fn write_bytes_max(&self) -> u32 {
         let bytes = |step: &Step| match *step {
             Step::Write { bytes, .. } => bytes,
@@ -341,19 +345,19 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_step_says_what_it_takes() {
+    fn an_invalid_step_names_what_was_expected() {
         let error = |line| Step::parse(line, &files()).unwrap_err().to_string();
-        insta::assert_snapshot!(error("flush log"), @"`flush` is no step; steps are `write FILE PATTERN SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`");
-        insta::assert_snapshot!(error("write log seq"), @"`write log seq` does not read as `write FILE PATTERN SIZE [xN]`");
-        insta::assert_snapshot!(error("write wal seq 4KiB"), @"`wal` is not among this test's files (log, data)");
-        insta::assert_snapshot!(error("write log backwards 4KiB"), @"`backwards` is no write pattern of a step; use append, seq, rand or same");
-        insta::assert_snapshot!(error("sync log o_dsync"), @r#"`o_dsync` is no sync of a step; use fsync or fdatasync (a file that syncs each write is declared with open = "o_dsync")"#);
-        insta::assert_snapshot!(error("write log seq 65MiB"), @"a write must be 1 B to 64 MiB, not 65MiB");
-        insta::assert_snapshot!(error("truncate log 8388608TiB"), @"a length must be below 8 EiB, not 8388608TiB");
-        insta::assert_snapshot!(error("write log seq 4KiB x0"), @"a repetition must be x1 to x65536, not x0");
-        insta::assert_snapshot!(error("write log seq 4KiB 3"), @"a repetition must be x1 to x65536, not 3");
-        insta::assert_snapshot!(error("write log seq big"), @"`big` is not a size; write a whole number of bytes, or one with KiB, MiB, GiB or TiB (4KiB, 16MiB)");
-        insta::assert_snapshot!(error("rename log log"), @"`rename log log` does not read as `rename FROM TO`");
+        insta::assert_snapshot!(error("flush log"), @"unknown step `flush`; expected one of `write FILE PATTERN SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`");
+        insta::assert_snapshot!(error("write log seq"), @"invalid step `write log seq`; expected `write FILE PATTERN SIZE [xN]`");
+        insta::assert_snapshot!(error("write wal seq 4KiB"), @"unknown file `wal`; this test's files are log, data");
+        insta::assert_snapshot!(error("write log backwards 4KiB"), @"unknown write pattern `backwards`; expected append, seq, rand or same");
+        insta::assert_snapshot!(error("sync log o_dsync"), @r#"unknown sync call `o_dsync`; expected fsync or fdatasync (to sync each write, declare the file with open = "o_dsync")"#);
+        insta::assert_snapshot!(error("write log seq 65MiB"), @"invalid write size 65MiB; expected 1 B to 64 MiB");
+        insta::assert_snapshot!(error("truncate log 8388608TiB"), @"invalid length 8388608TiB; expected less than 8 EiB");
+        insta::assert_snapshot!(error("write log seq 4KiB x0"), @"invalid repetition x0; expected x1 to x65536");
+        insta::assert_snapshot!(error("write log seq 4KiB 3"), @"invalid repetition 3; expected x1 to x65536");
+        insta::assert_snapshot!(error("write log seq big"), @"invalid size `big`; expected a whole number of bytes, or a number with KiB, MiB, GiB or TiB (4KiB, 16MiB)");
+        insta::assert_snapshot!(error("rename log log"), @"invalid step `rename log log`; expected `rename FROM TO`");
     }
 
     proptest! {

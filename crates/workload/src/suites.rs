@@ -1,8 +1,8 @@
-//! The built-in plans, in the same TOML that a person writes.
+//! The built-in plans, in the same TOML that users write.
 
 use crate::plan::Plan;
 
-/// A built-in plan's name and text.
+/// Name and text of a built-in plan.
 type Suite = (&'static str, &'static str);
 
 macro_rules! suites {
@@ -11,7 +11,7 @@ macro_rules! suites {
     };
 }
 
-/// All of them, in the order in which a person should read them.
+/// All built-in plans, in recommended reading order.
 const SUITES: [Suite; 15] = suites![
     "quick",
     "journal",
@@ -35,25 +35,25 @@ pub fn all() -> Vec<Plan> {
     SUITES.iter().filter_map(|(name, _)| named(name)).collect()
 }
 
-/// The built-in plan of that name.
+/// Looks up a built-in plan by name.
 ///
 /// ```
 /// assert_eq!(workload::suites::named("journal").unwrap().tests.len(), 3);
 /// ```
 pub fn named(name: &str) -> Option<Plan> {
-    // A test holds every text to parse.
+    // Parsing cannot fail: a test parses every text.
     Plan::from_toml(name, text(name)?).ok()
 }
 
-/// The text of the built-in plan of that name, comments and all.
+/// The TOML text of a built-in plan, comments included.
 pub fn text(name: &str) -> Option<&'static str> {
     SUITES.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
 }
 
-/// What to say to a name that is no suite.
-pub fn unknown(name: &str) -> String {
+/// The error message for a name that is neither a suite nor a file.
+pub fn unknown_message(name: &str) -> String {
     let names: Vec<&str> = SUITES.iter().map(|&(name, _)| name).collect();
-    format!("`{name}` is neither a suite ({}) nor a file", names.join(", "))
+    format!("unknown suite or file `{name}`; suites are {}", names.join(", "))
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn check_leaves_time_for_preparation_within_its_minute() {
-        assert!(named("quick").unwrap().time_asked().as_secs() <= 42);
+        assert!(named("quick").unwrap().requested_time().as_secs() <= 42);
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
             let tests = plan.tests.len();
             let smoke = plan.smoke();
             assert_eq!(smoke.tests.len(), tests);
-            assert!(smoke.time_asked().as_secs_f64() <= 2.1, "{}: {:?}", smoke.name, smoke.time_asked());
+            assert!(smoke.requested_time().as_secs_f64() <= 2.1, "{}: {:?}", smoke.name, smoke.requested_time());
             for test in &smoke.tests {
                 if let Work::Blocks(workload) = &test.work {
                     assert!(workload.size_per_job_bytes(Room::Unlimited) >= u64::from(workload.block_bytes.get()));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_names() {
-        insta::assert_snapshot!(unknown("slgo"), @"`slgo` is neither a suite (quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill, sort-spill) nor a file");
+    fn an_unknown_name_lists_the_suites() {
+        insta::assert_snapshot!(unknown_message("slgo"), @"unknown suite or file `slgo`; suites are quick, journal, ceph-disk, slog, wal, commits, fsync-study, write-cache, read-scaling, open-blocks, erase-block, cache-size, flush-cost, fill, sort-spill");
     }
 }

@@ -1,36 +1,38 @@
-//! How a write is made durable.
+//! Sync methods: how writes are made durable.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The way a workload makes its writes durable.
+/// The method by which a workload makes its writes durable.
 ///
-/// What the kernel does with each differs by target (`block/fops.c`, `fs/iomap/direct-io.c`): on a raw block device a synchronous
-/// direct write with `O_DSYNC` goes out as a FUA write *and then* a FLUSH, while the same through io_uring is the FUA write alone; on a
-/// filesystem a FUA write suffices only for a pure overwrite, and only with `O_DSYNC`, never with `O_SYNC`.
+/// What the kernel does with each differs by target (`block/fops.c`, `fs/iomap/direct-io.c`). On a
+/// raw block device, a synchronous direct write with `O_DSYNC` goes out as a FUA write *and then* a
+/// FLUSH; the same write through io_uring is a FUA write alone. On a filesystem, a FUA write
+/// suffices only for a pure overwrite, and only with `O_DSYNC`, never with `O_SYNC`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMethod {
-    /// Writes are not made durable: the control row.
+    /// Writes are not made durable: the control.
     None,
     /// `fsync(2)` after the writes.
     Fsync,
-    /// `fdatasync(2)` after the writes: leaves out metadata that is not needed to read the data back.
+    /// `fdatasync(2)` after the writes: omits metadata that is not needed to read the data back.
     Fdatasync,
     /// The file is opened with `O_SYNC`: each write returns when it is durable, metadata included.
     OSync,
     /// The file is opened with `O_DSYNC`: each write returns when its data is durable.
     ODsync,
-    /// Each write carries `RWF_DSYNC`; the same promise as `O_DSYNC`, asked per write.
+    /// Each write carries `RWF_DSYNC`: the guarantee of `O_DSYNC`, requested per write.
     RwfDsync,
-    /// A write and an `fsync` submitted together to io_uring as a linked pair: one system call a commit, but always through
-    /// a kernel worker thread (`io_uring/sync.c` refuses to run it inline).
+    /// A write and an `fsync` submitted together to io_uring as a linked pair: one system call per
+    /// commit, but always through a kernel worker thread (`io_uring/sync.c` refuses to run it
+    /// inline).
     LinkedFsync,
     /// As [`SyncMethod::LinkedFsync`], with `fdatasync`.
     LinkedFdatasync,
 }
 
-/// A flag with which a file is opened, so that each write to it is durable when it returns.
+/// An open flag that makes each write durable when it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenFlag {
@@ -40,7 +42,7 @@ pub enum OpenFlag {
     ODsync,
 }
 
-/// A sync as a call of its own, as a step program makes it.
+/// A separate sync call, as made by a step program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SyncCall {
@@ -73,7 +75,7 @@ impl SyncMethod {
         SyncMethod::LinkedFdatasync,
     ];
 
-    /// The name as plans write it.
+    /// The name used in plans.
     ///
     /// ```
     /// assert_eq!(workload::SyncMethod::ODsync.name(), "o_dsync");
@@ -91,12 +93,12 @@ impl SyncMethod {
         }
     }
 
-    /// The method of that name, or `None`.
+    /// Looks up a method by its name in plans.
     pub fn from_name(name: &str) -> Option<SyncMethod> {
         SyncMethod::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// The call made after the writes, for the methods that make one on their own.
+    /// The call made after the writes, for the methods that make a separate call.
     pub const fn call(self) -> Option<SyncCall> {
         match self {
             SyncMethod::Fsync => Some(SyncCall::Fsync),
@@ -105,7 +107,7 @@ impl SyncMethod {
         }
     }
 
-    /// The call that is linked behind each write, for the linked methods.
+    /// The call linked to each write, for the linked methods.
     pub const fn linked_call(self) -> Option<SyncCall> {
         match self {
             SyncMethod::LinkedFsync => Some(SyncCall::Fsync),
@@ -114,7 +116,7 @@ impl SyncMethod {
         }
     }
 
-    /// The flag with which the file is opened, for the methods that need one.
+    /// The open flag, for the methods that need one.
     pub const fn open_flag(self) -> Option<OpenFlag> {
         match self {
             SyncMethod::OSync => Some(OpenFlag::OSync),
@@ -123,17 +125,18 @@ impl SyncMethod {
         }
     }
 
-    /// Whether every single write is durable when it completes, so that `sync_every` has no meaning.
+    /// Returns `true` if every single write is durable when it completes. `sync_every` is then
+    /// meaningless.
     pub const fn is_per_write(self) -> bool {
         !matches!(self, SyncMethod::None | SyncMethod::Fsync | SyncMethod::Fdatasync)
     }
 
-    /// Whether a call other than the write makes it durable.
+    /// Returns `true` if a call other than the write makes it durable.
     pub const fn is_separate(self) -> bool {
         self.call().is_some() || self.linked_call().is_some()
     }
 
-    /// Whether anything is made durable at all.
+    /// Returns `true` for every method but [`SyncMethod::None`].
     pub const fn is_durable(self) -> bool {
         !matches!(self, SyncMethod::None)
     }

@@ -1,17 +1,17 @@
-//! Characters that show as nothing, or change how others show.
+//! Invisible characters, and characters that change how others are displayed.
 //!
-//! A name from outside (a job file, a model, a note) may hold them: `report\u{202e}nosj.exe` reads
-//! `reportexe.json`, and a zero-width space makes two names look alike. Whatever is shown to a user
-//! shows them.
+//! Names from outside (a job file, a drive's model, a note) may contain them:
+//! `report\u{202e}nosj.exe` displays as `reportexe.json`, and a zero-width space makes two names
+//! look alike. They are made visible in everything that is shown to the user.
 
 use std::borrow::Cow;
 
-/// What stands for a character that is not shown where columns must stay aligned.
+/// Replaces an invisible character where columns must stay aligned.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// In order. The Unicode Character Database 16.0: Default_Ignorable_Code_Point of
-/// DerivedCoreProperties.txt, General_Category Cf of DerivedGeneralCategory.txt without the signs
-/// that have a shape (Prepended_Concatenation_Mark of PropList.txt), and Zl and Zp, which end lines.
+/// Sorted ranges from the Unicode Character Database 16.0: Default_Ignorable_Code_Point of
+/// DerivedCoreProperties.txt, General_Category Cf of DerivedGeneralCategory.txt except the visible
+/// signs (Prepended_Concatenation_Mark of PropList.txt), and Zl and Zp, which end lines.
 const UNSEEN: [(char, char); 20] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{34f}', '\u{34f}'),
@@ -35,8 +35,8 @@ const UNSEEN: [(char, char); 20] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Whether a character shows as nothing or changes how others show: control characters, controls of
-/// the direction of writing, and everything of no width.
+/// Returns `true` for a character that is invisible or changes how others are displayed: control
+/// characters, directional formatting characters, and everything of zero width.
 pub fn is_unseen(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
@@ -44,7 +44,7 @@ pub fn is_unseen(character: char) -> bool {
     character.is_control() || UNSEEN.iter().any(|&(first, last)| (first..=last).contains(&character))
 }
 
-/// Text for a sentence: each such character as its escape, such as `\u{202e}`.
+/// Escapes invisible characters for use in a sentence, for example as `\u{202e}`.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unseen) {
         return Cow::Borrowed(text);
@@ -60,13 +60,13 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Text for a table or a page: each such character replaced by one of the same width as any other,
-/// a line end or tab by a space.
+/// Masks invisible characters for a table or a page: each is replaced by one of normal width, line
+/// ends and tabs by a space.
 pub fn masked(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_unseen) { Cow::Owned(text.chars().map(mask).collect()) } else { Cow::Borrowed(text) }
 }
 
-/// One character of [`masked`].
+/// Masks one character, as [`masked`] does.
 pub fn mask(character: char) -> char {
     match character {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',

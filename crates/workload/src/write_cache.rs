@@ -1,4 +1,4 @@
-//! The drive's volatile write cache, as a test asks for it.
+//! The drive's volatile write cache setting that a test requires.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteCache {
-    /// As it is found.
+    /// Left as it was found.
     #[default]
     Unchanged,
     /// Switched on: writes may be acknowledged from volatile memory, and a sync has to flush.
     On,
-    /// Switched off: a write is acknowledged when it is safe.
+    /// Switched off: a write is acknowledged only once it is durable.
     Off,
 }
 
 impl WriteCache {
-    /// Every setting.
+    /// Every setting, in the order in which help lists them.
     pub const ALL: [WriteCache; 3] = [WriteCache::Unchanged, WriteCache::On, WriteCache::Off];
 
-    /// The name as plans write it.
+    /// The name used in plans.
     pub const fn name(self) -> &'static str {
         match self {
             WriteCache::Unchanged => "unchanged",
@@ -29,13 +29,13 @@ impl WriteCache {
         }
     }
 
-    /// The setting of that name, or `None`.
+    /// Looks up a setting by its name in plans.
     pub fn from_name(name: &str) -> Option<WriteCache> {
         WriteCache::ALL.into_iter().find(|setting| setting.name() == name)
     }
 
-    /// Whether the cache has to be on for it; `None` where it does not matter.
-    pub const fn wants_on(self) -> Option<bool> {
+    /// The cache state that this setting requires, or `None` if it accepts either.
+    pub const fn requires_on(self) -> Option<bool> {
         match self {
             WriteCache::Unchanged => None,
             WriteCache::On => Some(true),
@@ -53,7 +53,7 @@ mod tests {
         for (setting, wanted) in WriteCache::ALL.into_iter().zip([None, Some(true), Some(false)]) {
             assert_eq!(WriteCache::from_name(setting.name()), Some(setting));
             assert_eq!(serde_json::to_value(setting).unwrap(), setting.name());
-            assert_eq!(setting.wants_on(), wanted);
+            assert_eq!(setting.requires_on(), wanted);
         }
         assert_eq!(WriteCache::from_name("auto"), None);
     }

@@ -1,4 +1,5 @@
-//! The JSON Schema accepts the plans that the parser accepts, and sees the mistakes that a schema can see.
+//! The JSON Schema accepts the plans that the parser accepts, and sees the mistakes that a schema
+//! can see.
 
 use jsonschema::Validator;
 use serde_json::Value;

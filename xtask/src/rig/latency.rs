@@ -182,7 +182,7 @@ fn rows(drive: &Drive, program: &Path, options: &Options, outcome: &mut Outcome)
             not_replayed.push(NotReplayed::CoarseTime);
             continue;
         }
-        let wants_on = sample.test.write_cache.wants_on();
+        let wants_on = sample.test.write_cache.requires_on();
         let identity = Machine::new(model.clone()).drive(false)?.identity();
         if wants_on.is_some_and(|on| on != identity.volatile_cache && !identity.switchable) {
             not_replayed.push(NotReplayed::NoSwitch);

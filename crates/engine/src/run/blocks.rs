@@ -1,9 +1,9 @@
-//! Tests of patterns of blocks.
+//! Tests of block patterns.
 
 use measurement::{TargetKind, WorkloadRecord};
 use workload::{Area, Commits, JobPart, Layout, Parts, Room, Test, Workload};
 
-use super::{Asked, Described, NotRun, Ready, Run};
+use super::{Described, NotRun, Planned, Ready, Run};
 use crate::block_job::BlockJob;
 use crate::carrier::{Carrier, choose};
 use crate::clock::Clock;
@@ -13,31 +13,31 @@ use crate::prepare::{Part, PartSpec};
 use crate::uring::Uring;
 
 impl Run<'_> {
-    /// A test whose own files are numbered from `first_file` on.
+    /// Prepares a test whose separate files are numbered from `first_file` on.
     pub(super) fn blocks<'a>(
         &'a self,
         test: &'a Test,
         record: WorkloadRecord,
         workload: &'a Workload,
         first_file: usize,
-    ) -> Result<Asked<'a>, NotRun> {
+    ) -> Result<Planned<'a>, NotRun> {
         let kind = self.target.kind();
         if workload.layout.starts_over() && !matches!(kind, TargetKind::Directory | TargetKind::Null) {
             let layout = workload.layout.name();
-            return Err(NotRun::Skip(format!("a layout of {layout} needs a directory as its target")));
+            return Err(NotRun::Skip(format!("layout {layout} requires a directory as the target")));
         }
         let (carrier, note) = match kind {
             TargetKind::Null => (Carrier::Null, None),
             _ => choose(workload, self.options.engine, Uring::probe)?,
         };
         if workload.verify && carrier == Carrier::Null {
-            return Err(NotRun::Skip("it reads back what it wrote, and null: keeps nothing".to_owned()));
+            return Err(NotRun::Skip("it reads back what it wrote, but null: does not store data".to_owned()));
         }
         let room = self.target.room();
         if let (Area::Percent(percent), Room::Unlimited) = (workload.size, room) {
-            return Err(NotRun::Skip(format!("it works on {percent}% of its target, and null: has no size")));
+            return Err(NotRun::Skip(format!("it uses {percent}% of its target, but null: has no size")));
         }
-        // A device that holds data already is neither empty nor reserved.
+        // A device that contains data is neither empty nor reserved.
         let is_new = matches!(kind, TargetKind::Directory | TargetKind::Null);
         let (layout, first_file) = if is_new { (workload.layout, first_file) } else { (Layout::Overwrite, 0) };
         let parts = workload.parts(is_new, room);
@@ -54,10 +54,10 @@ impl Run<'_> {
         let specs = parts.files.iter().enumerate().map(spec).collect();
         let writes_are_commits = workload.commits() == Commits::EachWrite;
         let described = Described { test, record, carrier, note, writes_are_commits };
-        Ok(Asked { specs, ready: Box::new(move |files| self.blocks_ready(workload, &parts, described, files)) })
+        Ok(Planned { specs, ready: Box::new(move |files| self.blocks_ready(workload, &parts, described, files)) })
     }
 
-    /// `parts` is what the workload asked for, `files` what there is.
+    /// `parts` is what the workload requested, `files` what was prepared.
     fn blocks_ready<'a>(
         &'a self,
         workload: &'a Workload,

@@ -1,11 +1,11 @@
-//! Tests of sorts of more than memory holds.
+//! Tests of sorts of more than fits in memory.
 
 use std::time::Duration;
 
 use measurement::{Headline, TargetKind, WorkloadRecord};
 use workload::{Content, Layout, SortWork, Test, format_bytes};
 
-use super::{Asked, Described, NotRun, Ready, Run};
+use super::{Described, NotRun, Planned, Ready, Run};
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::crew::{Stage, Team};
@@ -14,12 +14,12 @@ use crate::prepare::{Part, PartSpec};
 use crate::spilling::{self, SortJob};
 
 impl Run<'_> {
-    pub(super) fn sort<'a>(&'a self, test: &'a Test, sort: &'a SortWork) -> Result<Asked<'a>, NotRun> {
+    pub(super) fn sort<'a>(&'a self, test: &'a Test, sort: &'a SortWork) -> Result<Planned<'a>, NotRun> {
         let room_bytes = spilling::room_bytes(sort, sort.size_per_job_bytes());
         let carrier = if self.target.kind() == TargetKind::Null { Carrier::Null } else { Carrier::Psync };
         let kept_bytes = if carrier == Carrier::Null { room_bytes } else { 0 };
         limits::memory_of_sorts(sort.jobs.get(), sort.memory_bytes.saturating_add(kept_bytes))?;
-        // Nothing is written through beforehand: a database's temporary file is new each time, too.
+        // Nothing is written beforehand: a database's temporary file is also new each time.
         let part = |job| PartSpec {
             name: format!("runs-{job}"),
             size_bytes: room_bytes,
@@ -31,7 +31,7 @@ impl Run<'_> {
             content: Content::Zero,
         };
         let specs = (0..sort.jobs.get()).map(part).collect();
-        Ok(Asked { specs, ready: Box::new(move |parts| self.sort_ready(test, sort, carrier, parts)) })
+        Ok(Planned { specs, ready: Box::new(move |parts| self.sort_ready(test, sort, carrier, parts)) })
     }
 
     fn sort_ready<'a>(
@@ -48,8 +48,8 @@ impl Run<'_> {
         let bytes = parts.iter().map(|part| spilling::records_bytes(sort, part.size_bytes)).min().unwrap_or(0);
         if bytes / 2 < sort.memory_bytes {
             return Err(NotRun::Skip(format!(
-                "{} has room for the runs of {} of records, and a sort in {} of memory needs twice that; give it less \
-                 memory, or name a larger target",
+                "{} has room for the runs of {} of records, but a sort in {} of memory needs twice that; use less \
+                 memory or a larger target",
                 self.target.given(),
                 format_bytes(bytes >> 20 << 20),
                 format_bytes(sort.memory_bytes)

@@ -3,7 +3,7 @@
 use measurement::{Headline, TargetKind, WorkloadRecord};
 use workload::{Step, StepProgram, Test};
 
-use super::{Asked, Described, NotRun, Ready, Run};
+use super::{Described, NotRun, Planned, Ready, Run};
 use crate::carrier::Carrier;
 use crate::clock::Clock;
 use crate::crew::{Report, Stage, Team};
@@ -11,15 +11,16 @@ use crate::prepare::{Part, PartSpec};
 use crate::stepping::Stepping;
 
 impl Run<'_> {
-    pub(super) fn steps<'a>(&'a self, test: &'a Test, program: &'a StepProgram) -> Result<Asked<'a>, NotRun> {
+    pub(super) fn steps<'a>(&'a self, test: &'a Test, program: &'a StepProgram) -> Result<Planned<'a>, NotRun> {
         match self.target.kind() {
             TargetKind::Null => {
-                return Err(NotRun::Skip("a step program works on files, and null: has none".to_owned()));
+                return Err(NotRun::Skip("a step program needs files, but null: has none".to_owned()));
             }
             TargetKind::Directory => {}
             _ if program.runs_without_directory() => {}
             _ => {
-                let because = "this step program makes, grows or removes files and needs a directory as its target";
+                let because =
+                    "this step program creates, grows or removes files, which requires a directory as the target";
                 return Err(NotRun::Skip(because.to_owned()));
             }
         }
@@ -38,7 +39,7 @@ impl Run<'_> {
         };
         let files = 0..program.files.len();
         let specs = (0..program.jobs.get()).flat_map(|job| files.clone().map(move |index| part(job, index))).collect();
-        Ok(Asked { specs, ready: Box::new(|parts| self.steps_ready(test, program, parts)) })
+        Ok(Planned { specs, ready: Box::new(|parts| self.steps_ready(test, program, parts)) })
     }
 
     fn steps_ready<'a>(

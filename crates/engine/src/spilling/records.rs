@@ -1,7 +1,7 @@
-//! What is sorted: records of a key and a payload, out of a seed.
+//! The records to sort: keys and payloads generated from a seed.
 //!
-//! They are made a batch at a time, so that two readings of the clock tell what that costs and it is not taken for a part of the
-//! sort.
+//! They are generated in batches. Two clock readings per batch suffice to separate this time from
+//! that of the sort.
 
 use std::io::Write as _;
 
@@ -10,16 +10,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::SortKeys;
 use workload::access::{below, generator};
 
-/// Records of a batch: a few hundred KiB, made in a fraction of a millisecond.
+/// Records per batch: a few hundred KiB, generated in a fraction of a millisecond.
 const BATCH: usize = 4096;
-/// Bytes of a payload: the row's number, and columns that nobody can compress.
+/// Bytes of a payload: the row number, and incompressible columns.
 const PAYLOAD: usize = 40;
-/// Few hosts, as in any log of a web server or a crawler.
+/// Few hosts, as in the log of a web server or a crawler.
 const HOSTS: u64 = 64;
-/// Words that paths are made of.
+/// Vocabulary of paths.
 const WORDS: u64 = 512;
 
-/// Records, one after the other.
+/// A generator of records.
 #[derive(Debug)]
 pub struct Records {
     keys: SortKeys,
@@ -28,36 +28,36 @@ pub struct Records {
     number: u64,
 }
 
-/// Some records, one behind the other.
+/// A batch of records in contiguous memory.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
-    /// Where each record's key ends, and where its payload.
+    /// End of each record's key and of its payload.
     ends: Vec<(usize, usize)>,
 }
 
 impl Batch {
-    /// Key and payload of each.
+    /// Key and payload of each record.
     pub fn records(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let begins = std::iter::once(0).chain(self.ends.iter().map(|&(_, end)| end));
         begins.zip(&self.ends).map(|(begin, &(key, end))| (&self.bytes[begin..key], &self.bytes[key..end]))
     }
 }
 
-/// The row's number in its payload; 0 of a payload that is none of ours.
+/// The row number in a payload; 0 if the payload is not one of this generator.
 pub fn number(payload: &[u8]) -> u64 {
     payload.first_chunk().map_or(0, |number| u64::from_le_bytes(*number))
 }
 
 impl Records {
-    /// Those of one job.
+    /// The records of one job.
     pub fn new(keys: SortKeys, seed: u64, job: u32) -> Records {
         let mut draws = generator(seed, job);
         let words = (0..WORDS).map(|_| word(&mut draws)).collect();
         Records { keys, draws, words, number: 0 }
     }
 
-    /// The next records in the place of those in the batch.
+    /// Replaces the batch's records with the next ones.
     pub fn fill(&mut self, batch: &mut Batch) {
         batch.bytes.clear();
         batch.ends.clear();
@@ -76,7 +76,7 @@ impl Records {
         }
     }
 
-    /// A draw that is more often small than large: some hosts and tenants have far more than their share.
+    /// A draw that favours small numbers: some hosts and tenants have far more than their share.
     fn skewed(&mut self, below_this: u64) -> u64 {
         let draws = &mut self.draws;
         below(draws, below_this).min(below(draws, below_this)).min(below(draws, below_this))
@@ -93,7 +93,7 @@ impl Records {
             key.push(b'/');
             key.extend_from_slice(self.words[word].as_bytes());
         }
-        // Into memory, which does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(key, "/{:08}", below(&mut self.draws, 100_000_000));
     }
 
@@ -101,7 +101,7 @@ impl Records {
         let tenant = self.skewed(1000) as u32;
         let table = self.skewed(40) as u16;
         let number = below(&mut self.draws, 1 << 24);
-        // Microseconds of a year, from the beginning of 2026 on.
+        // Microseconds within the year 2026.
         let time = 1_767_225_600_000_000 + below(&mut self.draws, 31_536_000_000_000);
         key.extend_from_slice(&tenant.to_be_bytes());
         key.extend_from_slice(&table.to_be_bytes());
@@ -110,7 +110,7 @@ impl Records {
     }
 }
 
-/// Three or four syllables.
+/// A word of three or four syllables.
 fn word(draws: &mut Xoshiro256PlusPlus) -> String {
     const CONSONANTS: [&str; 16] = ["b", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr"];
     const VOWELS: [&str; 6] = ["a", "e", "i", "o", "u", "ea"];

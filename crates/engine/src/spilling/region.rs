@@ -1,9 +1,10 @@
-//! Where runs go: pieces of one file or device, read and written in whole blocks that are timed.
+//! Storage of runs: extents of one file or device, read and written in whole, timed blocks.
 //!
-//! Runs have no files of their own. They share one, or one part of a device, and take pieces of it as they grow; a run that has
-//! been merged gives its pieces back. So a raw device serves as well as a directory, and the file grows no longer than what is
-//! kept at once. Whole blocks, aligned in memory and on the target, are what direct I/O wants; the end of a run's last block
-//! is padding.
+//! Runs are not separate files. They share one file, or one part of a device, and allocate extents
+//! of it as they grow; a run that has been merged releases its extents. A raw device therefore
+//! works as well as a directory, and the file grows no larger than what is stored at the same time.
+//! Direct I/O requires whole blocks that are aligned in memory and on the target, so the last block
+//! of a run is padded.
 
 use std::fmt::{self, Debug, Formatter};
 use std::io::{self, Read, Write};
@@ -21,52 +22,51 @@ use crate::clock::{Clock, thread_cpu_ns};
 use crate::disk::Disk;
 use crate::job::{Failure, Stop, Tally};
 
-/// What a region is cut into.
+/// The layout of a region.
 #[derive(Debug, Clone)]
 pub struct Shape {
-    /// What messages call it.
+    /// The path for messages.
     pub path: PathBuf,
-    /// Where it begins on the disk.
+    /// First byte on the disk.
     pub start: u64,
-    /// Where it ends.
+    /// End on the disk, exclusive.
     pub end: u64,
-    /// Bytes of a read or a write.
+    /// Bytes per read or write.
     pub block_bytes: u64,
-    /// Bytes of the pieces that runs take, a multiple of the former.
+    /// Bytes per extent, a multiple of the block size.
     pub extent_bytes: u64,
-    /// What makes a run durable when it is written.
+    /// The call that makes a run durable once it is written.
     pub sync: Option<SyncCall>,
-    /// Whether there is a drive to wait for. In memory, a call in which the thread is on no processor waits for one.
+    /// There is a drive to wait for. In memory, a thread that is off the processor during a call is
+    /// waiting for a processor.
     pub drive: bool,
 }
 
-/// What was done on it so far.
+/// Operations on the region so far.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
-    /// Runs begun.
+    /// Runs started.
     pub runs: u64,
-    /// Blocks read.
     pub reads: u64,
-    /// Blocks written.
     pub writes: u64,
     /// Runs made durable.
     pub syncs: u64,
-    /// Time within reads.
+    /// Time spent in reads.
     pub reading: Span,
-    /// Time within writes and syncs.
+    /// Time spent in writes and syncs.
     pub writing: Span,
-    /// What went wrong first.
+    /// The first failure.
     pub failure: Option<Failure>,
 }
 
 impl Done {
-    /// Time within any of them.
+    /// Time spent in reads, writes and syncs.
     pub fn calls(&self) -> Span {
         self.reading + self.writing
     }
 }
 
-/// The part of the target on which one sort keeps its runs.
+/// The part of the target in which one sort keeps its runs.
 #[derive(Clone)]
 pub struct Region(Arc<Shared>);
 
@@ -75,15 +75,15 @@ struct Shared {
     clock: Clock,
     tally: Arc<Tally>,
     stop: Arc<Stop>,
-    /// Of one thread at a time: a sort has one.
+    /// Accessed by one thread at a time, as a sort is single-threaded.
     state: Mutex<State>,
 }
 
 struct State {
     disk: Box<dyn Disk + Send>,
-    /// Extents that were given back.
+    /// Extents that were released.
     free: Vec<u64>,
-    /// Behind the last extent that was ever taken.
+    /// End of the highest extent ever allocated.
     next: u64,
     done: Done,
 }
@@ -95,9 +95,9 @@ impl Debug for Region {
 }
 
 impl State {
-    /// Keeps what went wrong, which says more than the sort will make of it.
+    /// Records the first failure, which explains more than the resulting error of the sort.
     fn fail(&mut self, failure: Failure) -> io::Error {
-        // Not the system's own number: a caller would take some of them for an invitation to try again.
+        // Not the error number itself: the caller would retry after some of them.
         let error = io::Error::other(failure.to_string());
         self.done.failure.get_or_insert(failure);
         error
@@ -105,13 +105,11 @@ impl State {
 }
 
 impl Region {
-    /// Empty.
     pub fn new(shape: Shape, disk: Box<dyn Disk + Send>, clock: Clock, tally: Arc<Tally>, stop: Arc<Stop>) -> Region {
         let state = State { disk, free: Vec::new(), next: shape.start, done: Done::default() };
         Region(Arc::new(Shared { shape, clock, tally, stop, state: Mutex::new(state) }))
     }
 
-    /// What was done so far.
     pub fn done(&self) -> Done {
         self.state().done.clone()
     }
@@ -120,7 +118,8 @@ impl Region {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call, its latency, and what of it counts as time of the drive's. None is begun after a stop.
+    /// Times a call; returns its latency and the span charged to the drive. Fails if a stop has
+    /// been requested.
     fn timed<T>(&self, call: impl FnOnce(&mut State) -> T) -> io::Result<(T, u64, Span, MutexGuard<'_, State>)> {
         let Shared { shape, clock, stop, .. } = &*self.0;
         if stop.is_requested() {
@@ -131,7 +130,7 @@ impl Region {
         let begin = clock.ticks();
         let answer = call(&mut state);
         let ns = clock.ns(clock.ticks().saturating_sub(begin));
-        // Read around the latency and not within it, and so a little more than of the call alone.
+        // Read outside of the latency measurement, and so slightly more than the call alone.
         let cpu_ns = thread_cpu_ns().saturating_sub(cpu).min(ns);
         let span = Span { wall_ns: if shape.drive { ns } else { cpu_ns }, cpu_ns };
         Ok((answer, ns, span, state))
@@ -167,7 +166,7 @@ impl Region {
         Ok(())
     }
 
-    /// Room for more of a run.
+    /// Allocates an extent.
     fn take_extent(&self) -> io::Result<u64> {
         let mut state = self.state();
         if let Some(extent) = state.free.pop() {
@@ -196,20 +195,19 @@ impl SpillSpace for Region {
     }
 }
 
-/// One run.
 #[derive(Debug)]
 struct Run {
     region: Region,
     extents: Vec<u64>,
-    /// Bytes given to it so far.
+    /// Bytes written to it so far.
     bytes: u64,
-    /// Blocks of them that are on the disk.
+    /// Whole blocks of these on the disk.
     blocks: u64,
-    /// Where it is read next.
+    /// Position of the next read.
     at: u64,
-    /// One block; none while the run waits to be merged.
+    /// A buffer of one block; `None` while the run waits to be merged.
     buffer: Option<Buffers>,
-    /// Which block has been read into it.
+    /// The block in the buffer, if it was read.
     holds: Option<u64>,
 }
 
@@ -218,7 +216,7 @@ impl Run {
         self.region.0.shape.block_bytes
     }
 
-    /// Where a block is on the disk.
+    /// Position of a block on the disk.
     fn offset(&self, block: u64) -> u64 {
         let at = block * self.block_bytes();
         let extent_bytes = self.region.0.shape.extent_bytes;
@@ -236,7 +234,7 @@ impl Run {
         }
     }
 
-    /// Writes the block that has been filled.
+    /// Writes the filled block.
     fn write_block(&mut self) -> io::Result<()> {
         if self.blocks * self.block_bytes() == self.extents.len() as u64 * self.region.0.shape.extent_bytes {
             self.extents.push(self.region.take_extent()?);

@@ -1,33 +1,33 @@
-//! How long something took, and how much of that its thread was on a processor.
+//! Wall time and CPU time of a section.
 
 use std::ops::{Add, AddAssign, Sub};
 
 use crate::clock::{Clock, thread_cpu_ns};
 
-/// A length of time, or a moment: the time since some beginning.
+/// A duration, or a point in time as the duration since some start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
-    /// All of it.
     pub wall_ns: u64,
-    /// Of the thread's own code, and of the kernel's on its behalf.
+    /// CPU time of the thread, in user and kernel mode.
     pub cpu_ns: u64,
 }
 
 impl Span {
-    /// This moment, as this thread has it.
+    /// The current time of this thread.
     pub fn now(clock: Clock) -> Span {
         Span { wall_ns: clock.ns(clock.ticks()), cpu_ns: thread_cpu_ns() }
     }
 
-    /// The processor's time of a part that is known to have lasted so long, and that of the rest. The thread waits for a
-    /// processor in both of them alike, for all that is known.
+    /// Splits the CPU time between a part with a known wall time and the rest. Waiting for a
+    /// processor is assumed to be spread evenly over both.
     pub fn split(self, part_wall_ns: u64) -> (u64, u64) {
         let share = (part_wall_ns as f64 / self.wall_ns.max(1) as f64).min(1.0);
         let part_ns = (self.cpu_ns as f64 * share) as u64;
         (part_ns, self.cpu_ns - part_ns.min(self.cpu_ns))
     }
 
-    /// Time on no processor. The two clocks are not read at once and differ by little.
+    /// Time off the processor. The two clocks are not read at the same instant, so they differ
+    /// slightly.
     pub fn off_cpu_ns(self) -> u64 {
         self.wall_ns.saturating_sub(self.cpu_ns)
     }

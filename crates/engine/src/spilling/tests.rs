@@ -1,4 +1,4 @@
-//! Sorts on disks that work, fail, forget and are stopped.
+//! Sorts on disks that work, fail, lose data and are stopped.
 
 use proptest::prelude::*;
 use rustix::io::Errno;
@@ -22,12 +22,12 @@ fn work(keys: SortKeys) -> SortWork {
     }
 }
 
-/// A sort of all of its records, with its runs on this disk.
+/// Sorts all records, with the runs on this disk.
 fn measured(sort: &SortWork, disk: Box<dyn Disk + Send>, stop: Stop) -> (JobEnd, Arc<Tally>) {
     measured_on(sort, disk, true, stop)
 }
 
-/// The same, where nobody takes the disk for a drive.
+/// The same, with a disk that is not treated as a drive.
 fn measured_on(sort: &SortWork, disk: Box<dyn Disk + Send>, drive: bool, stop: Stop) -> (JobEnd, Arc<Tally>) {
     let target =
         Target::open(&drive::SystemRoot::default(), "null:", crate::Intent { writes: true, destroy_data: false });
@@ -71,7 +71,7 @@ fn every_block_is_counted_and_timed_and_the_times_add_up() {
     }
 }
 
-/// A disk that takes its time, and no processor's.
+/// A slow disk that uses no CPU time.
 #[derive(Default)]
 struct Slow(MemoryDisk);
 
@@ -109,7 +109,7 @@ fn a_wait_for_the_drive_is_no_work_of_the_kernel_s() {
 
 #[test]
 fn sorts_that_wait_for_a_processor_blame_neither_the_sort_nor_the_drive() {
-    // All of them on one processor, however many there are.
+    // All sorts on one processor, even if there are more.
     let allowed = sched_getaffinity(None).unwrap();
     let mut one = CpuSet::new();
     one.set((0..CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)).unwrap());
@@ -136,7 +136,7 @@ fn a_disk_that_fails_ends_the_sort_with_its_own_words() {
     for (error, words) in [
         (Errno::NOSPC, "the disk is full (ENOSPC)"),
         (Errno::IO, "the device reported an I/O error (EIO)"),
-        // One that callers take for an invitation to try again.
+        // An error after which callers retry.
         (Errno::INTR, "interrupted system call"),
     ] {
         let (end, _) = measured(&work(SortKeys::Urls), Box::new(FailingDisk { requests: 70, error }), Stop::new());
@@ -148,7 +148,7 @@ fn a_disk_that_fails_ends_the_sort_with_its_own_words() {
     }
 }
 
-/// A disk that gives back other bytes than it was given.
+/// A disk that returns different bytes than were written.
 struct Forgetful;
 
 impl Disk for Forgetful {
@@ -177,7 +177,7 @@ fn what_comes_back_damaged_is_no_result() {
     assert!(said.starts_with("a run in null: came back damaged: "), "{said}");
 }
 
-/// A disk of which one bit flips, in the block that is read so many blocks after the first.
+/// A disk that flips one bit, in the block that is read this many blocks after the first.
 struct Flipping {
     disk: MemoryDisk,
     reads_before: u64,
@@ -227,7 +227,8 @@ fn a_stop_is_no_failure() {
 
 #[test]
 fn runs_that_are_merged_into_others_fit_into_their_room() {
-    // 4 MiB of memory merge four runs at a time, so that most are merged twice and their pieces are used again.
+    // 4 MiB of memory merge four runs at a time, so most are merged twice and their extents are
+    // reused.
     let sort = SortWork { size_bytes: 96 << 20, ..work(SortKeys::Composite) };
     let (end, _) = measured(&sort, Box::<MemoryDisk>::default(), Stop::new());
     assert_eq!(end.failure, None);
@@ -235,7 +236,7 @@ fn runs_that_are_merged_into_others_fit_into_their_room() {
     assert!(figures.written_bytes > figures.bytes, "{figures:?}");
 }
 
-/// However much memory there is, no more than 128 runs are merged at a time: with more, some are there twice.
+/// Regardless of memory, at most 128 runs are merged at a time: with more, some exist twice.
 #[test]
 fn runs_that_are_too_many_for_any_memory_have_room_to_be_merged() {
     let sort = SortWork { size_bytes: 64 << 30, memory_bytes: 512 << 20, ..work(SortKeys::Urls) };

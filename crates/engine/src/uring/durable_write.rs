@@ -1,7 +1,8 @@
-//! Writes that are durable by themselves, one at a time, through io_uring.
+//! Durable writes through io_uring, one at a time.
 //!
-//! A blocking `pwritev2(RWF_DSYNC)` on a raw device becomes a FUA write *and then* a FLUSH (`blkdev_write_iter` ends in `generic_write_sync`). Through io_uring the same write is queued, and
-//! the FUA write goes out alone: whoever wants to know what a drive makes of FUA has to write this way.
+//! On a raw device, a blocking `pwritev2(RWF_DSYNC)` becomes a FUA write *and then* a FLUSH
+//! (`blkdev_write_iter` ends in `generic_write_sync`). Through io_uring the same write is queued,
+//! and the FUA write goes out alone. To find out how a drive handles FUA, write this way.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,19 +11,20 @@ use rustix::io_uring::{IoringOp, IoringSqeFlags};
 
 use super::ring::{Entry, Ring};
 
-/// A ring of the calling thread for one file. It cannot be sent to another.
+/// A ring of the calling thread for one file. It cannot be sent to another thread.
 #[derive(Debug)]
 pub struct DurableWrites {
     ring: Ring,
-    /// A submission failed half-way: nobody knows what the kernel took.
+    /// A submission failed half-way, so it is unknown what the kernel accepted.
     broken: bool,
 }
 
 impl DurableWrites {
-    /// For a file; each write carries `flags` (`RWF_DSYNC`, or none where the file was opened with `O_DSYNC`).
+    /// Creates a ring for a file. Each write has `flags`: `RWF_DSYNC`, or none if the file was
+    /// opened with `O_DSYNC`.
     ///
     /// # Errors
-    /// `ENOSYS` or `EPERM` where io_uring is absent or switched off, `ENOMEM` beyond a limit.
+    /// `ENOSYS` or `EPERM` if io_uring is not supported or disabled, `ENOMEM` above a limit.
     pub fn new(file: BorrowedFd<'_>, flags: ReadWriteFlags) -> Result<DurableWrites, Errno> {
         let mut ring = Ring::new(1)?;
         ring.register_file(file)?;
@@ -39,8 +41,8 @@ impl DurableWrites {
     /// Writes a block and waits for it; returns the bytes written.
     ///
     /// # Errors
-    /// As the kernel reports them; `EINVAL` for blocks beyond 4 GiB.
-    #[expect(unsafe_code, reason = "hands an address to the kernel")]
+    /// As the kernel reports them; `EINVAL` for blocks above 4 GiB.
+    #[expect(unsafe_code, reason = "passes an address to the kernel")]
     pub fn write(&mut self, block: &[u8], offset: u64) -> Result<usize, Errno> {
         if self.broken {
             return Err(Errno::IO);
@@ -50,17 +52,20 @@ impl DurableWrites {
         entry.length = u32::try_from(block.len()).map_err(|_| Errno::INVAL)?;
         entry.offset = offset;
         self.ring.prepare(0);
-        // SAFETY: the entry names the registered file and `block`, which is borrowed until this function returns; that is not before the completion was seen.
+        // SAFETY: the entry refers to the registered file and to `block`, which is borrowed until
+        // this function returns; that is after the completion has been seen.
         if let Err(errno) = unsafe { self.ring.enter(1, None) } {
-            // Nothing was submitted (the kernel says otherwise how much was), and the entry, which must not be submitted any more, stays in a ring that is never entered again.
+            // Nothing was submitted (otherwise the kernel returns a count). The entry must not be
+            // submitted later, and stays in a ring that is never entered again.
             self.broken = true;
             return Err(errno);
         }
         loop {
-            if let Some(finished) = self.ring.next_finished() {
+            if let Some(finished) = self.ring.next_completion_entry() {
                 return usize::try_from(finished.result).map_err(|_| Errno::from_raw_os_error(-finished.result));
             }
-            // A signal ended the wait; the write goes on, and so does the waiting, whatever else the kernel says to it.
+            // A signal interrupted the wait. The write is still in progress, so keep waiting,
+            // whatever error the kernel returns.
             // SAFETY: nothing new is submitted.
             if unsafe { self.ring.enter(1, None) }.is_err() {
                 std::thread::yield_now();

@@ -1,7 +1,8 @@
 //! The two rings that io_uring shares with the kernel.
 //!
-//! The submission queue's array of indices lets every entry stay where it is for the whole run: entry `i` is written once, and to submit
-//! it again only its offset is changed and its index put into the array. That is the least work per I/O that the interface allows.
+//! Thanks to the submission queue's array of indices, every entry stays in place for the whole run.
+//! Entry `i` is written once; to submit it again, only its offset is updated and its index is put
+//! into the array. The interface allows no cheaper submission.
 //!
 //! The layout is the kernel's (`include/uapi/linux/io_uring.h`).
 
@@ -42,18 +43,18 @@ pub struct Entry {
 /// A completion queue entry.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Finished {
+pub struct CompletionEntry {
     pub user_data: u64,
     pub result: i32,
     flags: u32,
 }
 
-const _: () = assert!(size_of::<Entry>() == 64 && size_of::<Finished>() == 16);
+const _: () = assert!(size_of::<Entry>() == 64 && size_of::<CompletionEntry>() == 16);
 
-/// An io_uring of the calling thread.
+/// An io_uring owned by the calling thread.
 #[derive(Debug)]
 pub struct Ring {
-    /// Holds what the pointers below lead into.
+    /// Owns the memory that the pointers below refer to.
     _rings: Mapping,
     entries: Mapping,
     sq_tail: NonNull<AtomicU32>,
@@ -62,7 +63,7 @@ pub struct Ring {
     sq_tail_local: u32,
     cq_head: NonNull<AtomicU32>,
     cq_tail: NonNull<AtomicU32>,
-    cq_entries: NonNull<Finished>,
+    cq_entries: NonNull<CompletionEntry>,
     cq_mask: u32,
     prepared: u32,
     registered_index: Option<i32>,
@@ -70,13 +71,15 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring whose queue holds `entries` entries, set up with as many of the cheap modes as the kernel knows.
+    /// Creates a ring with `entries` entries, and as many of the cheaper modes as the kernel
+    /// supports.
     ///
     /// # Errors
-    /// `ENOSYS` without io_uring, `EPERM` where it is switched off, `ENOMEM` beyond a limit.
+    /// `ENOSYS` without io_uring, `EPERM` if it is disabled, `ENOMEM` above a limit.
     pub fn new(entries: u32) -> Result<Ring, Errno> {
         let single_issuer = IoringSetupFlags::SINGLE_ISSUER | IoringSetupFlags::DEFER_TASKRUN;
-        // Newest first: completions handled only when this thread asks (6.1), then without interrupting it (5.19), then as in the beginning.
+        // Newest first: completions are processed only on request of this thread (6.1), then
+        // without interrupting it (5.19), then the original mode.
         let attempts = [single_issuer, IoringSetupFlags::COOP_TASKRUN, IoringSetupFlags::empty()];
         let mut refused = Errno::NOSYS;
         for flags in attempts {
@@ -91,15 +94,16 @@ impl Ring {
     fn with_flags(entries: u32, flags: IoringSetupFlags) -> Result<Ring, Errno> {
         let mut params = io_uring_params::default();
         params.flags = flags;
-        // SAFETY: `params` asks for no memory of ours.
+        // SAFETY: `params` refers to no memory of this process.
         let fd = unsafe { io_uring_setup(entries, &mut params)? };
         if !params.features.contains(IoringFeatureFlags::SINGLE_MMAP) {
-            // Kernels before 5.4 map the two rings apart; they lack most of what is used here anyway.
+            // Kernels before 5.4 map the two rings separately; they lack most of the required
+            // features anyway.
             return Err(Errno::NOSYS);
         }
         let (sq, cq) = (params.sq_off, params.cq_off);
         let sq_bytes = sq.array as usize + params.sq_entries as usize * size_of::<u32>();
-        let cq_bytes = cq.cqes as usize + params.cq_entries as usize * size_of::<Finished>();
+        let cq_bytes = cq.cqes as usize + params.cq_entries as usize * size_of::<CompletionEntry>();
         let rings = Mapping::new(&fd, sq_bytes.max(cq_bytes), IORING_OFF_SQ_RING)?;
         let entries = Mapping::new(&fd, params.sq_entries as usize * size_of::<Entry>(), IORING_OFF_SQES)?;
         // SAFETY: the kernel placed these fields at these offsets within the mapping it just made.
@@ -127,11 +131,12 @@ impl Ring {
     #[inline]
     pub fn entry(&mut self, index: u32) -> &mut Entry {
         assert!(index <= self.sq_mask);
-        // SAFETY: the mapping holds `sq_mask + 1` entries, and the kernel reads an entry only within `enter`, which borrows `self` mutably.
+        // SAFETY: the mapping holds `sq_mask + 1` entries, and the kernel reads an entry only
+        // within `enter`, which borrows `self` mutably.
         unsafe { self.entries.at::<Entry>(0).add(index as usize).as_mut() }
     }
 
-    /// Puts entry `index` next in line. The caller keeps no more entries in line than the queue holds.
+    /// Queues entry `index` for submission. At most as many entries can be queued as the ring has.
     #[inline]
     pub fn prepare(&mut self, index: u32) {
         debug_assert!(self.prepared <= self.sq_mask);
@@ -141,21 +146,24 @@ impl Ring {
         self.prepared += 1;
     }
 
-    /// Submits what is prepared and waits for `least` completions, or until the time is over: one system call.
+    /// Submits the queued entries and waits for `least` completions or the timeout, in one system
+    /// call.
     ///
     /// # Errors
-    /// As the kernel reports them; a wait that ended early is none.
+    /// As the kernel reports them; a wait that ended early is not an error.
     ///
     /// # Safety
-    /// The memory and files that prepared entries name must stay valid until their completions were seen.
+    /// The memory and files referenced by queued entries must stay valid until their completions
+    /// have been seen.
     pub unsafe fn enter(&mut self, least: u32, timeout: Option<Duration>) -> Result<(), Errno> {
-        // SAFETY: the tail is a live field of the mapping. Release: the kernel must see the entries before the new tail.
+        // SAFETY: the tail is a live field of the mapping. Release: the kernel must see the entries
+        // before the new tail.
         unsafe { self.sq_tail.as_ref() }.store(self.sq_tail_local, Ordering::Release);
         loop {
             let answer = match timeout {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the caller upholds the contract of `enter`.
                 None => unsafe { self.enter_once(least) },
-                // SAFETY: passed on to the caller.
+                // SAFETY: the caller upholds the contract of `enter`.
                 Some(timeout) => unsafe { self.enter_until(least, timeout) },
             };
             match answer {
@@ -165,7 +173,8 @@ impl Ring {
                         return Ok(());
                     }
                 }
-                // Out of time, or a signal: what was prepared has been submitted, the wait just ended early.
+                // Timeout or signal: the queued entries have been submitted, only the wait ended
+                // early.
                 Err(Errno::TIME | Errno::INTR) => {
                     self.prepared = 0;
                     return Ok(());
@@ -179,7 +188,7 @@ impl Ring {
     /// As for [`Ring::enter`].
     unsafe fn enter_once(&self, least: u32) -> Result<u32, Errno> {
         let (fd, flags) = self.handle();
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller upholds the contract of `enter`.
         unsafe { io_uring_enter(fd, self.prepared, least, flags | IoringEnterFlags::GETEVENTS) }
     }
 
@@ -191,62 +200,67 @@ impl Ring {
         let ts = io_uring_ptr::new((&raw mut span).cast());
         let arg = io_uring_getevents_arg { ts, ..io_uring_getevents_arg::default() };
         let flags = flags | IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG;
-        // SAFETY: `span` outlives the call; the rest is passed on to the caller.
+        // SAFETY: `span` outlives the call; the caller upholds the contract of `enter`.
         unsafe { io_uring_enter_arg(fd, self.prepared, least, flags, Some(&arg)) }
     }
 
     fn handle(&self) -> (BorrowedFd<'_>, IoringEnterFlags) {
         match self.registered_index {
-            // SAFETY: with this flag the number is an index into this thread's registered rings, valid while the ring lives.
+            // SAFETY: with this flag the number is an index into this thread's registered rings,
+            // valid while the ring lives.
             Some(index) => (unsafe { BorrowedFd::borrow_raw(index) }, IoringEnterFlags::REGISTERED_RING),
             // SAFETY: the ring's own descriptor, borrowed for as long as `self`.
             None => (unsafe { BorrowedFd::borrow_raw(self.fd.as_raw_fd()) }, IoringEnterFlags::empty()),
         }
     }
 
-    /// Takes the next completion, if one is there.
+    /// Removes the next completion, if there is one.
     #[inline]
-    pub fn next_finished(&mut self) -> Option<Finished> {
-        // SAFETY: live fields of the mapping; this thread alone moves the head. Acquire: the entry must be read after the tail.
+    pub fn next_completion_entry(&mut self) -> Option<CompletionEntry> {
+        // SAFETY: live fields of the mapping; this thread alone moves the head. Acquire: the entry
+        // must be read after the tail.
         let (head, tail) = unsafe { (self.cq_head.as_ref(), self.cq_tail.as_ref()) };
         let position = head.load(Ordering::Relaxed);
         if position == tail.load(Ordering::Acquire) {
             return None;
         }
-        // SAFETY: the masked position lies within the completion entries, and the kernel filled it before it moved the tail.
+        // SAFETY: the masked position lies within the completion entries, and the kernel filled it
+        // before it moved the tail.
         let finished = unsafe { *self.cq_entries.add((position & self.cq_mask) as usize).as_ref() };
         head.store(position.wrapping_add(1), Ordering::Release);
         Some(finished)
     }
 
-    /// Lets entries name `file` as registered file 0, which saves a reference count per I/O.
+    /// Registers `file` as file 0 for entries, which saves a reference count per I/O.
     ///
     /// # Errors
     /// As the kernel reports them.
     pub fn register_file(&self, file: BorrowedFd<'_>) -> Result<(), Errno> {
         let files = [file.as_raw_fd()];
-        // SAFETY: the kernel reads one descriptor from `files` within the call and takes its own reference.
+        // SAFETY: the kernel reads one descriptor from `files` within the call and takes its own
+        // reference.
         unsafe { io_uring_register(&self.fd, IoringRegisterOp::RegisterFiles, files.as_ptr().cast(), 1) }.map(drop)
     }
 
-    /// Lets entries name addresses within this region as registered buffer 0, which saves pinning its pages per I/O.
+    /// Registers this region as buffer 0 for entries, which saves pinning its pages per I/O.
     ///
     /// # Errors
-    /// `ENOMEM` beyond `RLIMIT_MEMLOCK`, `EFAULT` above 1 GiB.
+    /// `ENOMEM` above `RLIMIT_MEMLOCK`, `EFAULT` above 1 GiB.
     ///
     /// # Safety
-    /// The region must be mapped, and stay so while the ring lives.
+    /// The region must be mapped, and stay mapped for the lifetime of the ring.
     pub unsafe fn register_buffer(&self, address: u64, length: usize) -> Result<(), Errno> {
         let region = iovec { iov_base: address as *mut _, iov_len: length };
-        // SAFETY: the kernel reads one iovec within the call; the region is the caller's promise.
+        // SAFETY: the kernel reads one iovec within the call; the caller guarantees the region.
         unsafe { io_uring_register(&self.fd, IoringRegisterOp::RegisterBuffers, (&raw const region).cast(), 1) }
             .map(drop)
     }
 
-    /// Lets `enter` name the ring by index, which saves looking up the descriptor per call. Without it everything works as well.
+    /// Registers the ring itself, so `enter` need not look up its descriptor per call. Optional:
+    /// everything works without it.
     pub fn register_self(&mut self) {
         let mut update = io_uring_rsrc_update::default();
-        // Any free index.
+        // The kernel chooses a free index.
         update.offset = u32::MAX;
         update.data = io_uring_ptr::new(self.fd.as_raw_fd() as usize as *mut _);
         // SAFETY: the kernel reads and answers in the one update within the call.
@@ -259,13 +273,13 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Gives back what is registered. The kernel takes a closed ring apart some tens of milliseconds
-    /// later (`io_ring_exit_work`), and until then a registered file keeps its filesystem busy:
-    /// `umount` would fail right after a run. What is unregistered has been let go on return.
+    /// Unregisters everything. The kernel tears a closed ring down some tens of milliseconds later
+    /// (`io_ring_exit_work`), and until then a registered file keeps its filesystem busy: `umount`
+    /// right after a run would fail. Unregistering takes effect before the call returns.
     fn drop(&mut self) {
         for what in [IoringRegisterOp::UnregisterFiles, IoringRegisterOp::UnregisterBuffers] {
-            // SAFETY: these calls take no argument. One that has nothing to do, or that another
-            // thread makes than the ring's, is refused.
+            // SAFETY: these calls take no argument. The kernel refuses a call that has nothing to
+            // do or that is made by a different thread than the ring's.
             let _ = unsafe { io_uring_register(&self.fd, what, std::ptr::null(), 0) };
         }
     }
@@ -292,14 +306,15 @@ impl Mapping {
     /// # Safety
     /// A `T` must lie at this offset within the mapping.
     unsafe fn at<T>(&self, offset: u32) -> NonNull<T> {
-        // SAFETY: within the mapping, by the caller's promise.
+        // SAFETY: within the mapping, as the caller guarantees.
         unsafe { self.start.add(offset as usize).cast() }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length, and only `Ring`, which owns it, holds pointers into it.
+        // SAFETY: mapped in `new` with this length; only `Ring`, which owns it, has pointers into
+        // it.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }

@@ -69,7 +69,7 @@ fn named(name: &str) -> anyhow::Result<Plan> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        return Err(WrongUse(suites::unknown(name)).into());
+        return Err(WrongUse(suites::unknown_message(name)).into());
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
     let is_toml = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));

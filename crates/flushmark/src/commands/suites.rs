@@ -14,7 +14,7 @@ pub fn run(args: &SuitesArgs) -> anyhow::Result<Verdict> {
     match &args.suite {
         None => print(&report::suites(&suites::all(), &look()))?,
         Some(name) => {
-            let text = suites::text(name).ok_or_else(|| WrongUse(suites::unknown(name)))?;
+            let text = suites::text(name).ok_or_else(|| WrongUse(suites::unknown_message(name)))?;
             print(text)?;
         }
     }

@@ -1,33 +1,34 @@
-//! Where the bytes of an array lie on its members.
+//! The mapping of an array's bytes to its members.
 
 use catalogue::model::Level;
 
 /// A range on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Which member.
+    /// Index of the member.
     pub member: usize,
-    /// Where on it.
+    /// Offset on the member, in bytes.
     pub offset: u64,
-    /// How much.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Where in the array, for data.
+    /// Offset in the array, for data.
     pub array_offset: u64,
 }
 
-/// The layout of an array: chunks go round the members; parity moves by one member a stripe (md's left-symmetric).
+/// The layout of an array: chunks rotate over the members; parity moves by one member per stripe
+/// (md's left-symmetric).
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    /// How the members share the work.
+    /// The RAID level.
     pub level: Level,
-    /// How many.
+    /// Number of members.
     pub members: usize,
-    /// Bytes on one member before the next follows.
+    /// Chunk size: bytes on one member before the next follows.
     pub chunk: u64,
 }
 
 impl Layout {
-    /// Members that hold parity in each stripe.
+    /// Number of parity members per stripe.
     pub const fn parities(&self) -> usize {
         match self.level {
             Level::Raid0 | Level::Raid1 => 0,
@@ -36,7 +37,7 @@ impl Layout {
         }
     }
 
-    /// Bytes of data in a stripe.
+    /// Bytes of data per stripe.
     pub const fn stripe_bytes(&self) -> u64 {
         match self.level {
             Level::Raid1 => self.chunk,
@@ -44,18 +45,18 @@ impl Layout {
         }
     }
 
-    /// Bytes that the array holds when each member holds so many.
+    /// Capacity of the array for a given capacity of each member, in bytes.
     pub const fn capacity(&self, member_bytes: u64) -> u64 {
         member_bytes / self.chunk * self.stripe_bytes()
     }
 
-    /// The member that holds a stripe's parity of this number.
+    /// The member with a given parity of a stripe.
     pub const fn parity_member(&self, stripe: u64, parity: usize) -> usize {
         let last = self.members - 1;
         (last - (stripe % self.members as u64) as usize + parity) % self.members
     }
 
-    /// The data of a range within one stripe, chunk by chunk.
+    /// The chunks of a range within one stripe.
     pub fn data(&self, offset: u64, bytes: u64) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let (mut at, end) = (offset, offset + bytes);
@@ -78,7 +79,7 @@ impl Layout {
         pieces
     }
 
-    /// The range of each parity chunk that belongs to a range of data within one stripe.
+    /// The range of each parity chunk that corresponds to a data range within one stripe.
     pub fn parity(&self, offset: u64, bytes: u64) -> Vec<Piece> {
         let stripe = offset / self.stripe_bytes();
         let first = offset % self.stripe_bytes();
@@ -95,7 +96,7 @@ impl Layout {
             .collect()
     }
 
-    /// A range cut at the ends of stripes.
+    /// Splits a range at stripe boundaries.
     pub fn by_stripe(&self, offset: u64, bytes: u64) -> Vec<(u64, u64)> {
         let mut ranges = Vec::new();
         let (mut at, end) = (offset, offset + bytes);
@@ -148,7 +149,7 @@ mod tests {
         }
     }
 
-    /// The members of the data of each of so many stripes, and those of the parity.
+    /// The data members of each stripe, and its parity members.
     fn places(layout: Layout, stripes: u64) -> Vec<(Vec<usize>, Vec<usize>)> {
         let members = |pieces: Vec<Piece>| pieces.iter().map(|piece| piece.member).collect();
         let of = |stripe| {
@@ -160,7 +161,8 @@ mod tests {
 
     #[test]
     fn parity_moves_as_in_the_kernel_s_default_layout() {
-        // ALGORITHM_LEFT_SYMMETRIC of drivers/md/raid5.c: P on the last member less the stripe, Q behind it, data behind these.
+        // ALGORITHM_LEFT_SYMMETRIC of drivers/md/raid5.c: P is on the last member minus the stripe
+        // number, Q after it, data after these.
         let raid5 = Layout { level: Level::Raid5, members: 3, chunk: 4096 };
         assert_eq!(
             places(raid5, 4),
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn an_array_holds_whole_chunks_of_its_members_but_the_parity() {
-        // Two chunks of each member, and a part of a third.
+        // Two chunks of each member, and part of a third.
         let capacity = |level| Layout { level, members: 4, chunk: 4096 }.capacity(3 * 4096 - 512) / 4096;
         assert_eq!([Level::Raid0, Level::Raid1, Level::Raid5, Level::Raid6].map(capacity), [8, 2, 6, 4]);
     }
@@ -190,7 +192,7 @@ mod tests {
             let piece = layout.parity(offset, bytes)[0];
             (piece.member, piece.offset, piece.bytes, piece.array_offset)
         };
-        // Within a chunk of the second stripe, up to its end, and beyond it.
+        // Within a chunk of the second stripe, up to its end, and past it.
         assert_eq!(parity(8192 + 512, 1024), (1, 4096 + 512, 1024, 8192 + 512));
         assert_eq!(parity(8192 + 4096 + 512, 4096 - 512), (1, 4096 + 512, 4096 - 512, 8192 + 4096 + 512));
         assert_eq!(parity(8192 + 3584, 1024), (1, 4096, 4096, 8192 + 3584));

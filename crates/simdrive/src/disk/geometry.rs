@@ -1,32 +1,35 @@
-//! Where a byte lies on a rotating disk, and how long the head takes to get there.
+//! The position of each byte on a rotating disk, and the time for the head to reach it.
 //!
-//! Tracks hold more at the outer edge than at the inner one: sixteen zones of equally many tracks each, with the speed falling in a straight line. The first sector of each track is turned against
-//! the one before by what a step to the next track takes, so that a long transfer loses no turn. A seek over x of the stroke takes s0 + k sqrt(x): the arm speeds up for half
-//! of its way (Ruemmler and Wilkes, "An introduction to disk drive modeling", 1994); k follows from the mean seek, because the mean of sqrt x over random pairs is 8/15.
+//! Outer tracks hold more than inner ones: sixteen zones with the same number of tracks, with
+//! linearly decreasing speed. The first sector of each track is rotated against that of the
+//! previous one by the duration of a step to the next track, so a long transfer loses no rotation.
+//! A seek over the fraction x of the stroke takes s0 + k sqrt(x): the arm accelerates for half of
+//! the distance (Ruemmler and Wilkes, "An introduction to disk drive modeling", 1994). k follows
+//! from the mean seek, because the mean of sqrt x over random pairs is 8/15.
 
 use catalogue::model;
 
 use crate::time::{Ns, from_us};
 
-/// Zones of different density.
+/// Number of zones of different density.
 const ZONES: usize = 16;
 
-/// Where something lies.
+/// A position on the disk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spot {
-    /// From the outer edge.
+    /// Track number, from the outer edge.
     pub track: u64,
-    /// Share of a turn, 0 to 1, in a frame that does not rotate.
+    /// Fraction of a rotation, 0 to 1, in a frame that does not rotate.
     pub angle: f64,
-    /// Bytes of a turn there.
+    /// Bytes per rotation at this track.
     pub track_bytes: u64,
 }
 
-/// A disk's layout and mechanics.
+/// The layout and mechanics of a disk.
 #[derive(Debug, Clone)]
 pub struct Geometry {
     turn: Ns,
-    /// Share of a turn by which the platters are ahead of the clock.
+    /// Fraction of a rotation by which the platters are ahead of the clock.
     ahead: f64,
     zones: Vec<Zone>,
     tracks: u64,
@@ -43,7 +46,7 @@ struct Zone {
 }
 
 impl Geometry {
-    /// Of a model's disk.
+    /// The geometry of a model's disk.
     pub fn new(disk: &model::Disk, capacity_bytes: u64, ahead: f64) -> Geometry {
         let turn_s = 60.0 / disk.rpm;
         let mean_track = f64::midpoint(disk.outer_mb_per_s, disk.inner_mb_per_s) * 1e6 * turn_s;
@@ -71,12 +74,12 @@ impl Geometry {
         }
     }
 
-    /// One turn.
+    /// Duration of one rotation.
     pub const fn turn(&self) -> Ns {
         self.turn
     }
 
-    /// Where a byte lies.
+    /// The position of a byte.
     pub fn spot(&self, offset: u64) -> Spot {
         let index = self.zones.partition_point(|zone| zone.first_byte <= offset) - 1;
         let Zone { first_byte, first_track, track_bytes } = self.zones[index];
@@ -86,7 +89,7 @@ impl Geometry {
         Spot { track, angle: (along + track as f64 * self.skew).fract(), track_bytes }
     }
 
-    /// How long the head takes from one track to another.
+    /// The seek time from one track to another.
     pub fn seek(&self, from: u64, to: u64) -> Ns {
         if from == to {
             return 0;
@@ -95,21 +98,22 @@ impl Geometry {
         (self.seek_track + self.seek_root * share.sqrt()) as Ns
     }
 
-    /// How long until an angle passes under the head, from `now`. What passed a moment ago, less than a thousandth of a turn, is caught: rounding must not cost a turn.
+    /// The time from `now` until an angle passes under the head. An angle that passed less than a
+    /// thousandth of a rotation ago counts as reached: rounding must not cost a rotation.
     pub fn rotation(&self, now: Ns, angle: f64) -> Ns {
         let present = (now % self.turn) as f64 / self.turn as f64 + self.ahead;
         let ahead = (angle - present).rem_euclid(1.0);
         if ahead > 0.999 { 0 } else { (ahead * self.turn as f64) as Ns }
     }
 
-    /// How long so many bytes take to pass under the head, steps from track to track included.
+    /// The time for `bytes` bytes to pass under the head, including track-to-track steps.
     pub fn transfer(&self, spot: Spot, bytes: u64) -> Ns {
         let turns = bytes as f64 / spot.track_bytes as f64;
         ((turns + turns.floor() * self.skew) * self.turn as f64) as Ns
     }
 }
 
-/// Nanoseconds of a model's head settling.
+/// The settling time of a model's head, in nanoseconds.
 pub fn settle(disk: &model::Disk) -> Ns {
     from_us(disk.write_settle_us)
 }
@@ -136,7 +140,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_mean_seek_is_the_one_of_the_datasheet() {
+    fn the_mean_seek_matches_the_datasheet() {
         let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.0);
         let n = 200;
         let track = |i: u64| i * geometry.tracks / n;
@@ -169,7 +173,7 @@ pub(super) mod tests {
     #[test]
     fn a_track_follows_the_other_turned_by_a_step() {
         let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.0);
-        // 60 s / 7200; the outermost of sixteen zones has 1/32 of the way inward: 206.5625 MB/s.
+        // 60 s / 7200; the outermost of sixteen zones is 1/32 of the way inward: 206.5625 MB/s.
         assert_eq!(geometry.turn(), 8_333_333);
         let track_bytes = (206_562_500 / 120) / 4096 * 4096;
         let spot = |offset| {
@@ -178,7 +182,8 @@ pub(super) mod tests {
         };
         assert_eq!((spot(0), spot(track_bytes / 2)), ((0, 0.0, track_bytes), (0, 0.5, track_bytes)));
         assert_eq!(spot(track_bytes - 4096).0, 0);
-        // A step and the settling after it, 1300 us, are 0.156 of a turn, which seven steps make more than one.
+        // A step and the settling after it, 1300 us, are 0.156 of a rotation; seven steps are more
+        // than a full one.
         assert_eq!((spot(track_bytes), spot(7 * track_bytes)), ((1, 0.156, track_bytes), (7, 0.092, track_bytes)));
         let transfer = |turns: u64| geometry.transfer(geometry.spot(0), turns * track_bytes / 2) / 1000;
         assert_eq!([1, 2, 5].map(transfer), [4166, 9633, (2.5 * 8333.333 + 2.0 * 1300.0) as u64]);
@@ -200,7 +205,8 @@ pub(super) mod tests {
             let last = geometry.spot(zones[1].first_byte - 4096);
             assert_eq!((last.track + 1, last.track_bytes), (zones[1].first_track, zones[0].track_bytes));
         }
-        // The last one of a thousand parts ends with the last track, but for what rounding to pages takes from each.
+        // The last of a thousand parts ends with the last track, except for rounding each track to
+        // pages.
         assert!(before.track.abs_diff(geometry.tracks) < geometry.tracks / 200, "{before:?}");
     }
 
@@ -208,7 +214,8 @@ pub(super) mod tests {
     fn a_seek_takes_a_step_and_the_root_of_the_way() {
         let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.0);
         let us = |from, to| geometry.seek(from, to) / 1000;
-        // Over all of it, 15/8 of what the mean takes beyond a step; over a quarter of the way half of that.
+        // A full seek takes 15/8 of the mean seek, apart from the step; a quarter of the distance
+        // takes half of that.
         let whole = (8500.0 - 800.0) * 15.0 / 8.0;
         assert_eq!(
             (us(7, 7), us(0, geometry.tracks), us(geometry.tracks, 0)),
@@ -220,13 +227,13 @@ pub(super) mod tests {
 
     #[test]
     fn an_angle_comes_round_once_a_turn() {
-        // A quarter of a turn ahead of the clock.
+        // A quarter of a rotation ahead of the clock.
         let geometry = Geometry::new(&seven_two(), 4_000_000_000_000, 0.25);
         let turn = geometry.turn();
         let turns = |now, angle| (geometry.rotation(now, angle) as f64 / turn as f64 * 1e3).round() / 1e3;
         assert_eq!((turns(0, 0.25), turns(0, 0.5), turns(0, 0.125)), (0.0, 0.25, 0.875));
         assert_eq!((turns(turn / 2, 0.25), turns(3 * turn, 0.5)), (0.5, 0.25));
-        // What has just passed is caught, what passed before is awaited.
+        // An angle that has just passed is reached; one that passed earlier is waited for.
         assert_eq!((turns(0, 0.2495), turns(0, 0.248)), (0.0, 0.998));
     }
 }

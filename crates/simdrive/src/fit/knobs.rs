@@ -1,19 +1,21 @@
-//! The parameters that a fit may turn, and how far. The ranges are what drives of the kind have been seen to have, and keep a fit from explaining a number by a
-//! part that no drive has.
+//! The parameters that a fit can change, with their ranges. The ranges cover what drives of the
+//! kind have been measured to have. They keep a fit from explaining a result by a part that no
+//! drive has.
 
 use catalogue::Class;
 use catalogue::model::{Bytes, Disk, Fua, Model, Parameters, SolidState, Stick, Volume, WaitsFor};
 
-/// A parameter of a model.
+/// A parameter of a model that a fit can change.
 #[derive(Debug, Clone, Copy)]
 pub struct Knob {
-    /// Its place in a model's file.
+    /// Its path in the model file.
     pub path: &'static str,
-    /// The least and the most that it may be.
+    /// The smallest and largest value.
     pub range: (f64, f64),
-    /// By which factor it may well differ from what is typical of its class or printed in its datasheet: one standard deviation.
+    /// One standard deviation, as a factor, from what is typical of the class or printed in the
+    /// datasheet.
     pub spread: f64,
-    /// Whether only whole numbers make sense.
+    /// Only whole numbers are meaningful.
     pub whole: bool,
     reach: fn(&mut Model) -> Option<Value<'_>>,
 }
@@ -25,7 +27,7 @@ enum Value<'a> {
 }
 
 impl Knob {
-    /// How it stands; `None` where the model has no such part, or the part does nothing.
+    /// The current value; `None` if the model does not have this part, or the part has no effect.
     pub fn get(&self, model: &Model) -> Option<f64> {
         let mut model = model.clone();
         Some(match (self.reach)(&mut model)? {
@@ -35,7 +37,7 @@ impl Knob {
         })
     }
 
-    /// Turns it, as far as its range goes.
+    /// Changes the value, within the range.
     pub fn set(&self, model: &mut Model, to: f64) {
         let to = to.clamp(self.range.0, self.range.1);
         match (self.reach)(model) {
@@ -47,7 +49,7 @@ impl Knob {
     }
 }
 
-/// No parameter is known better than that.
+/// No parameter is known more precisely.
 fn three_digits(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;
@@ -109,7 +111,7 @@ macro_rules! knob {
     };
 }
 
-/// Every knob, the ones that decide most first.
+/// Every parameter, with the most influential ones first.
 pub const KNOBS: &[Knob] = &[
     knob!("drive.flush.command_us", 1.0..1000.0, 1.6, |model| &mut solid_state(model)?.flush.command_us),
     knob!("drive.flush.journal_us", 10.0..20000.0, 2.0, |model| &mut flush_of_map(model)?.flush.journal_us),
@@ -124,7 +126,7 @@ pub const KNOBS: &[Knob] = &[
     knob!("drive.link.write_us", 0.5..500.0, 1.5, |model| &mut solid_state(model)?.link.write_us),
     knob!("drive.link.read_us", 0.5..500.0, 1.5, |model| &mut solid_state(model)?.link.read_us),
     knob!("drive.link.mb_per_s", 100.0..15000.0, 1.1, |model| {
-        // What SATA carries is known.
+        // The throughput of SATA is known.
         if matches!(model.class, Class::EnterpriseSata | Class::ConsumerSata) {
             return None;
         }

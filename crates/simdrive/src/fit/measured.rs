@@ -1,4 +1,5 @@
-//! The samples of a result document, what is missing or contradicts in them, and which model to start from.
+//! The samples of a result document, missing or contradictory measurements, and the choice of the
+//! model to start from.
 
 use std::time::Duration;
 
@@ -14,39 +15,40 @@ use workload::{
 use super::misfit;
 use crate::sample::{Figure, NoComparison, Sample};
 
-/// Virtual time of a sample's test, at most: what takes longer to show is not in a short measurement anyway.
-const TIME_MOST_S: f64 = 5.0;
-/// Operations that a sample's test simulates, about: a fit runs it hundreds of times.
-const OPS_MOST: f64 = 30_000.0;
-/// Two measurements of one test that differ by more are no measurements of one drive.
-const REPEATED_MOST: f64 = 2.0;
-/// How much faster than the same write without a sync a commit may seem by chance.
-const COMMIT_GAIN_MOST: f64 = 1.25;
-/// Rate times latency at depth 1 is one second; turning from one operation to the next takes the rest, and that is little.
+/// Maximum virtual time of a sample's test: effects that take longer do not show in a short
+/// measurement anyway.
+const TIME_MAX_S: f64 = 5.0;
+/// Approximate number of operations simulated per sample: a fit runs each test hundreds of times.
+const OPS_MAX: f64 = 30_000.0;
+/// Two measurements of one test that differ by a larger factor cannot be of the same drive.
+const REPEAT_RATIO_MAX: f64 = 2.0;
+/// The factor by which a commit may seem faster, by chance, than the same write without a sync.
+const COMMIT_GAIN_MAX: f64 = 1.25;
+/// At depth 1, rate times latency is one second, minus the short time between operations.
 const SECOND_US: std::ops::RangeInclusive<f64> = 0.4e6..=1.1e6;
-/// Blocks up to this size tell what an operation costs; above, their bytes do.
-const SMALL_MOST_BYTES: u64 = 16 << 10;
+/// Up to this size, a block's latency is dominated by the cost per operation; above, by its bytes.
+const SMALL_BLOCK_BYTES_MAX: u64 = 16 << 10;
 
-/// Why no model can be made of a result.
+/// The reason why no model can be derived from a result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Unfit {
     /// A smoke run.
-    #[error("this is the result of a smoke run, whose numbers mean nothing; run the suite without --smoke")]
+    #[error("the numbers of a smoke run are meaningless; run the suite without --smoke")]
     Smoke,
-    /// No drive was measured.
-    #[error("the target was `{0}`, which is no drive")]
+    /// The target was not a drive.
+    #[error("the target `{0}` is not a drive")]
     NoDrive(String),
-    /// A number that a model cannot do without.
+    /// A measurement that a model requires.
     #[error(
-        "{what} is missing, without which nobody can tell {needed_for}; `flushmark check TARGET --output RESULT.json` measures all that is needed"
+        "missing {what}, which is needed to determine {needed_for}; run `flushmark check TARGET --output RESULT.json` to measure everything that is needed"
     )]
     Missing {
-        /// The number.
+        /// The missing measurement.
         what: &'static str,
-        /// What it tells.
+        /// The quantity that it determines.
         needed_for: &'static str,
     },
-    /// Numbers that do not go together.
+    /// Measurements that contradict each other.
     #[error("{0}; measure again while nothing else uses the drive")]
     Contradiction(String),
     /// No model can run the tests.
@@ -54,10 +56,11 @@ pub enum Unfit {
     NotRun(NoComparison),
 }
 
-/// The samples of a document, without those that say nothing about the drive: buffered, at a fixed rate, ended early.
+/// The samples of a document, except those without information about the drive: buffered,
+/// rate-limited, ended early.
 ///
 /// # Errors
-/// When a number is missing that a model needs, or two contradict.
+/// Fails if a required measurement is missing or two contradict each other.
 pub fn samples(document: &RunDocument) -> Result<Vec<Sample>, Unfit> {
     if document.smoke {
         return Err(Unfit::Smoke);
@@ -68,27 +71,27 @@ pub fn samples(document: &RunDocument) -> Result<Vec<Sample>, Unfit> {
     let of_drive: Vec<&TestResult> = document.results.iter().filter(|result| is_of_drive(result)).collect();
     let small = |result: &&&TestResult| {
         let WorkloadRecord { depth, jobs, block_bytes, .. } = result.workload;
-        depth == 1 && jobs == 1 && block_bytes <= SMALL_MOST_BYTES
+        depth == 1 && jobs == 1 && block_bytes <= SMALL_BLOCK_BYTES_MAX
     };
     let writes = |result: &&&TestResult| result.workload.pattern.is_some_and(Pattern::writes);
     let missing = |what, needed_for| Unfit::Missing { what, needed_for };
     let unsynced = |result: &&&TestResult| result.workload.sync == Some(SyncMethod::None);
     let by_call = |result: &&&TestResult| result.workload.sync.is_some_and(|sync| sync.call().is_some());
     of_drive.iter().filter(small).filter(writes).find(unsynced).ok_or(missing(
-        "a small write at depth 1 that is not made durable",
-        "what the write costs from what the flush costs",
+        "the measurement of a small write at depth 1 without a sync",
+        "the cost of a write without its flush",
     ))?;
     of_drive
         .iter()
         .filter(small)
         .filter(writes)
         .find(by_call)
-        .ok_or(missing("a small write at depth 1 with fsync or fdatasync", "what a flush costs"))?;
+        .ok_or(missing("the measurement of a small write at depth 1 with fsync or fdatasync", "the cost of a flush"))?;
     of_drive
         .iter()
         .filter(small)
         .find(|result| !writes(result))
-        .ok_or(missing("a small read at depth 1", "how fast the medium is read"))?;
+        .ok_or(missing("the measurement of a small read at depth 1", "the read latency of the medium"))?;
     if let Some(contradiction) = contradiction(&of_drive) {
         return Err(Unfit::Contradiction(contradiction));
     }
@@ -107,7 +110,7 @@ fn is_of_drive(result: &TestResult) -> bool {
         && result.iops > 0.0
 }
 
-/// What does not go together in results, as a sentence without its end.
+/// A contradiction between results, as a sentence without a full stop.
 fn contradiction(results: &[&TestResult]) -> Option<String> {
     for result in results {
         let WorkloadRecord { depth, jobs, sync_every, .. } = result.workload;
@@ -116,16 +119,16 @@ fn contradiction(results: &[&TestResult]) -> Option<String> {
             && !SECOND_US.contains(&(turn.mean * result.iops))
         {
             return Some(format!(
-                "`{}` says {:.0} operations a second of {:.1} µs each, which one at a time cannot be",
+                "`{}` reports {:.0} operations per second of {:.1} µs each, which is impossible for one at a time",
                 result.test, result.iops, turn.mean
             ));
         }
     }
     for (index, one) in results.iter().enumerate() {
         for other in &results[index + 1..] {
-            if one.workload == other.workload && ratio(one.iops, other.iops) > REPEATED_MOST {
+            if one.workload == other.workload && ratio(one.iops, other.iops) > REPEAT_RATIO_MAX {
                 return Some(format!(
-                    "`{}` and `{}` are the same test, and contradict: {:.0} and {:.0} operations a second",
+                    "`{}` and `{}` are the same test with contradictory results: {:.0} and {:.0} operations per second",
                     one.test, other.test, one.iops, other.iops
                 ));
             }
@@ -134,9 +137,9 @@ fn contradiction(results: &[&TestResult]) -> Option<String> {
     let plain = |record: &WorkloadRecord| WorkloadRecord { sync: Some(SyncMethod::None), ..record.clone() };
     for synced in results.iter().filter(|result| result.workload.sync.is_some_and(SyncMethod::is_durable)) {
         for unsynced in results.iter().filter(|result| result.workload == plain(&synced.workload)) {
-            if synced.iops > unsynced.iops * COMMIT_GAIN_MOST {
+            if synced.iops > unsynced.iops * COMMIT_GAIN_MAX {
                 return Some(format!(
-                    "`{}` is faster than `{}`, the same without durability ({:.0} and {:.0} operations a second): they contradict",
+                    "`{}` is faster than `{}`, the same test without durability ({:.0} and {:.0} operations per second), which is a contradiction",
                     synced.test, unsynced.test, synced.iops, unsynced.iops
                 ));
             }
@@ -149,7 +152,8 @@ fn ratio(one: f64, other: f64) -> f64 {
     (one / other).max(other / one)
 }
 
-/// `None` for what a plan could not have asked for, since the document was written by hand, and for what ran beside other tests.
+/// `None` for a test that no plan can express (the document was edited by hand) and for tests that
+/// ran concurrently with others.
 fn sample(result: &TestResult) -> Option<Sample> {
     let record = &result.workload;
     if !record.beside.is_empty() {
@@ -160,7 +164,7 @@ fn sample(result: &TestResult) -> Option<Sample> {
     workload.depth = Depth::new(record.depth.into()).ok()?;
     workload.jobs = Jobs::new(record.jobs.into()).ok()?;
     workload.sync = record.sync?;
-    // An asynchronous write with a flag is not what a blocking one is.
+    // With a sync flag, an asynchronous write differs from a blocking one.
     workload.engine = match result.comparable_workload().submission {
         Some(Submission::Asynchronous) => EngineChoice::Libaio,
         Some(Submission::Blocking) => EngineChoice::Psync,
@@ -176,17 +180,18 @@ fn sample(result: &TestResult) -> Option<Sample> {
     workload.streams = Streams::new(record.streams.into()).ok()?;
     workload.size = Area::Bytes(record.size_bytes);
     workload.seed = record.seed;
-    let time_s = result.elapsed_s.min(TIME_MOST_S).min(OPS_MOST / result.iops);
+    let time_s = result.elapsed_s.min(TIME_MAX_S).min(OPS_MAX / result.iops);
     workload.limit = Limit::Time(Duration::try_from_secs_f64(time_s.max(0.02)).ok()?);
     workload.warm_up = WarmUp(Duration::from_millis(10));
     let test = Test { write_cache: record.write_cache, ..Test::alone(result.test.clone(), Work::Blocks(workload)) };
     Some(Sample { test, figure: Figure::Iops(result.iops), span: (result.iops, result.iops) })
 }
 
-/// The model to start from: of those that are attached in the same way the one that comes nearest, on the same kind of filesystem and of the same size.
+/// The model to start from: the closest of those with the same kind of attachment, on the same kind
+/// of filesystem and of the same size.
 ///
 /// # Errors
-/// When none can run the samples' tests.
+/// Fails if no model can run the samples' tests.
 pub fn start(document: &RunDocument, samples: &[Sample]) -> Result<Model, Unfit> {
     let place = document.drive.as_ref();
     let transports: Vec<Transport> = place
@@ -195,10 +200,10 @@ pub fn start(document: &RunDocument, samples: &[Sample]) -> Result<Model, Unfit>
         .unwrap_or_default();
     let mut nearest: Result<(f64, Model), Unfit> = Err(Unfit::NotRun(NoComparison::Skipped {
         test: document.suite.clone(),
-        because: "there is no model of a drive that is attached in this way".to_owned(),
+        because: "no model has this kind of attachment".to_owned(),
     }));
     let fitting = |model: &&Model| {
-        // One drive is no array.
+        // A single drive is not an array.
         let is_array = matches!(model.drive, Parameters::Array(_));
         is_array == (transports.len() > 1) && transports.iter().all(|transport| is_attached_by(model.class, *transport))
     };
@@ -216,7 +221,8 @@ pub fn start(document: &RunDocument, samples: &[Sample]) -> Result<Model, Unfit>
     nearest.map(|(_, model)| model)
 }
 
-/// A model on the filesystem of a place, of its size and with or without FUA as its drive.
+/// Puts a model on the filesystem of a place, with its size, and with or without FUA as on its
+/// drive.
 pub fn alike(model: &Model, place: Option<&Place>) -> Model {
     let mut model = model.clone();
     let Some(place) = place else { return model };
@@ -230,7 +236,7 @@ pub fn alike(model: &Model, place: Option<&Place>) -> Model {
     }
     let size_bytes = place.block_device().map(drive::BlockDevice::drives).and_then(|drives| {
         let [drive] = drives.as_slice() else { return None };
-        // Of a partition the size is its own.
+        // The size of a partition differs from the drive's.
         drive.size_bytes.filter(|_| drive.partition.is_none())
     });
     if let Some(size_bytes) = size_bytes {
@@ -257,7 +263,7 @@ const fn is_attached_by(class: Class, transport: Transport) -> bool {
         Transport::Usb | Transport::Mmc => {
             matches!(class, Class::UsbStick | Class::ConsumerSata | Class::ConsumerNvme | Class::Disk)
         }
-        // Anything may be behind software of another.
+        // Third-party software can have any drive under it.
         _ => true,
     }
 }

@@ -1,4 +1,4 @@
-//! Superblocks: which are free, what of each is still valid, how worn each is.
+//! Superblocks: free blocks, valid units and wear.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,12 +6,13 @@ use std::collections::BinaryHeap;
 use super::page_map::{NONE, Slot, Unit};
 use super::{Program, Shape};
 
-/// After so many erasures the least worn superblock is moved, so that data that never changes does not keep it from its share of the wear.
+/// Number of erases after which the least worn superblock is moved, so that static data does not
+/// exempt it from wear.
 pub const LEVEL_EVERY: u32 = 64;
-/// Difference of erasures that is worth a move.
+/// Difference in erases that justifies a move.
 const LEVEL_GAP: u32 = 16;
 
-/// How many bits a cell holds.
+/// The number of bits per cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cells {
     OneBit,
@@ -30,11 +31,11 @@ struct Block {
     state: State,
     cells: Cells,
     valid: u32,
-    /// Places used when it was closed, padding included.
+    /// Slots used when it was closed, padding included.
     written: u32,
     erases: u32,
     used: bool,
-    /// Which unit was put where. `None` for a block that was laid out in order.
+    /// The unit written to each slot. `None` for a block that was laid out in order.
     owners: Option<Box<[Unit]>>,
 }
 
@@ -42,7 +43,7 @@ struct Block {
 #[derive(Debug, Clone)]
 pub struct Blocks {
     all: Vec<Block>,
-    /// Places of a superblock in multi-bit flash, and in one-bit flash.
+    /// Slots of a superblock in multi-bit flash, and in one-bit flash.
     capacity: u32,
     capacity_slc: u32,
     free: BinaryHeap<Reverse<(u32, u32)>>,
@@ -51,15 +52,17 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Superblocks beyond capacity and spare part, in place of those that are only half filled at a time, so that the spare part is one of data.
+    /// Superblocks in addition to capacity and spare flash, to compensate for those that are only
+    /// partially filled at any time, so that the spare flash is available for data.
     pub const RESERVE: u32 = 2;
-    /// Superblocks beyond capacity without which nothing can be moved: three are open at a time, and collecting needs some to move to.
-    pub const LEAST: u32 = 6;
-    /// With fewer free ones, collecting begins.
+    /// Minimum number of superblocks above the capacity: three are open at a time, and garbage
+    /// collection needs some to move data to.
+    pub const MIN: u32 = 6;
+    /// With fewer free superblocks, garbage collection starts.
     const LOW: usize = 4;
-    /// With fewer free ones, nothing is opened for the host before one is freed.
+    /// With fewer free superblocks, none is opened for the host until one is freed.
     const EXHAUSTED: usize = 2;
-    /// With fewer free ones, none is used up for one-bit flash.
+    /// With fewer free superblocks, none is used for one-bit flash.
     const PLENTY: usize = 12;
 
     pub fn new(count: u32, capacity: u32, capacity_slc: Option<u32>) -> Blocks {
@@ -133,7 +136,7 @@ impl Blocks {
         self.all[block as usize].written
     }
 
-    /// The die that holds a place, and how many places follow on the same word line, itself included.
+    /// The die of a slot, and the number of slots left on the same word line, including this one.
     pub fn locate(&self, slot: Slot, shape: &Shape) -> (usize, u32) {
         let block = self.block_of(slot);
         let place = slot - block * self.capacity;
@@ -144,7 +147,7 @@ impl Blocks {
         ((place / units % shape.dies) as usize, units - place % units)
     }
 
-    /// The unit that was put at a place; it may lie elsewhere by now.
+    /// The unit that was written to a slot. Its current location can be different.
     pub fn owner(&self, block: u32, place: u32) -> Unit {
         match &self.all[block as usize].owners {
             Some(owners) => owners[place as usize],
@@ -161,7 +164,8 @@ impl Blocks {
         block.valid += 1;
     }
 
-    /// One unit fewer is valid. Whether the superblock is closed and has none left.
+    /// Marks one unit as invalid; returns `true` if the superblock is closed and has no valid units
+    /// left.
     #[inline]
     pub fn invalidate(&mut self, block: u32) -> bool {
         let block = &mut self.all[block as usize];
@@ -169,9 +173,10 @@ impl Blocks {
         block.valid == 0 && block.state == State::Closed
     }
 
-    /// Takes the least worn free superblock. Whether it has to be erased first.
+    /// Opens the least worn free superblock; returns it, and `true` if it must be erased first.
     pub fn open(&mut self, cells: Cells) -> (u32, bool) {
-        // There is always one: collecting keeps some back, and the reserve is larger than what is open at once.
+        // One always exists: garbage collection keeps some free, and the reserve is larger than the
+        // number of open superblocks.
         debug_assert!(!self.free.is_empty(), "no superblock is free");
         let index = self.free.pop().map_or(0, |Reverse((_, index))| index);
         let capacity = self.capacity as usize;
@@ -188,7 +193,7 @@ impl Blocks {
         (index, used)
     }
 
-    /// It takes no more; `written` places of it are used. Whether nothing in it is valid any more.
+    /// Closes a superblock with `written` used slots; returns `true` if it has no valid units left.
     pub fn close(&mut self, block: u32, written: u32) -> bool {
         let block = &mut self.all[block as usize];
         block.state = State::Closed;
@@ -196,7 +201,7 @@ impl Blocks {
         block.valid == 0
     }
 
-    /// Nothing in it is valid: it is free.
+    /// Frees a superblock without valid units.
     pub fn release(&mut self, index: u32) {
         let block = &mut self.all[index as usize];
         if block.owners.take().is_some() {
@@ -220,7 +225,8 @@ impl Blocks {
         self.free.len() >= Self::PLENTY
     }
 
-    /// The closed superblock with the fewest valid units; to level wear, the least worn one, if it lags behind.
+    /// The closed superblock with the fewest valid units. For wear levelling, the least worn one,
+    /// if it lags behind.
     pub fn victim(&self, level: bool) -> Option<u32> {
         let closed = || self.all.iter().enumerate().filter(|(_, block)| block.state == State::Closed);
         if level {
@@ -232,7 +238,7 @@ impl Blocks {
                 return Some(index as u32);
             }
         }
-        // A full one gives nothing back.
+        // Moving a block full of valid units frees nothing.
         let gives = |block: &Block| block.valid < self.capacity;
         closed().filter(|(_, block)| gives(block)).min_by_key(|(_, block)| block.valid).map(|(index, _)| index as u32)
     }

@@ -1,4 +1,5 @@
-//! What units hold, for those who want to know what a power cut leaves. A drive that is only measured keeps none of this.
+//! The contents of units, to determine the effect of a power cut. A drive that is only measured
+//! tracks none of this.
 
 use std::collections::VecDeque;
 
@@ -9,30 +10,31 @@ use super::page_map::{Slot, Unit};
 use crate::device::{SECTOR_BYTES, Stamp};
 use crate::time::Ns;
 
-/// Bytes that the translation layer maps as one.
+/// Bytes of a unit, the granularity of the translation layer.
 pub const UNIT_BYTES: u64 = 4096;
-/// Sectors of a unit.
+/// Number of sectors in a unit.
 pub const SECTORS: usize = (UNIT_BYTES / SECTOR_BYTES) as usize;
-/// What a unit holds, sector by sector.
+/// The contents of a unit, sector by sector.
 pub type Sectors = [Stamp; SECTORS];
 
-/// The cells, and what of them a power cut would take back.
+/// The contents of the flash, and the writes that a power cut would revert.
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
     cells: Cells,
-    /// In the order of their arrival.
+    /// Writes in order of arrival.
     pending: VecDeque<Pending>,
-    /// How many of those wait for their word line to fill.
+    /// Number of these that wait for their word line to fill.
     waiting: usize,
 }
 
-/// What lies at each place. A log fills places one after the other, so that those in use lie close together, in runs that are made when one of their places is first filled.
+/// The contents of each slot. A log fills slots one after the other, so used slots are close
+/// together. They are stored in runs, each allocated when its first slot is filled.
 #[derive(Debug, Clone, Default)]
 struct Cells {
     runs: Vec<Option<Run>>,
 }
 
-/// Places of a run.
+/// Slots per run.
 const RUN: usize = 128;
 
 #[derive(Debug, Clone)]
@@ -76,17 +78,17 @@ struct Pending {
     slot: Slot,
     /// When all of it had reached the drive.
     arrived: Ns,
-    /// When its program begins and ends; `None` while it waits for its word line to fill.
+    /// Start and end of its program; `None` while it waits for its word line to fill.
     program: Option<(Ns, Ns)>,
     old: Sectors,
     new: Sectors,
 }
 
-/// What became of a write at a power cut.
+/// The outcome of a write at a power cut.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Survives,
-    /// Its program was interrupted: the old or the new, by chance.
+    /// Its program was interrupted: old or new contents, by chance.
     Torn,
     Lost,
 }
@@ -104,19 +106,20 @@ impl Pending {
 }
 
 impl Contents {
-    /// What lies at a place.
+    /// The contents of a slot.
     pub fn at(&self, slot: Slot) -> Sectors {
         self.cells.at(slot)
     }
 
-    /// A unit is written: `old` is where it lay.
+    /// Records the write of a unit with previous contents `old`.
     pub fn write(&mut self, unit: Unit, slot: Slot, old: Sectors, new: Sectors, arrived: Ns) {
         self.cells.put(slot, new);
         self.waiting += 1;
         self.pending.push_back(Pending { unit, slot, arrived, program: None, old, new });
     }
 
-    /// The program of these places is under way. They are among the latest writes, because a word line is filled by those.
+    /// Records the program of these slots. They are among the latest writes, because those fill a
+    /// word line.
     pub fn programmed(&mut self, first: Slot, units: u32, begin: Ns, end: Ns) {
         let slots = first..first + units;
         let mut waiting = self.waiting;
@@ -134,32 +137,36 @@ impl Contents {
         }
     }
 
-    /// A unit is copied to another place.
+    /// Copies a unit to another slot.
     pub fn put(&mut self, slot: Slot, sectors: Sectors) {
         self.cells.put(slot, sectors);
     }
 
-    /// Nothing points to this place any more.
+    /// Releases a slot that is no longer referenced.
     pub fn released(&mut self, slot: Slot) {
         self.cells.remove(slot);
     }
 
-    /// Forgets what is in the flash for good, in the order of its arrival. What overtook something older stays until that is in the flash, too: one-bit flash overtakes multi-bit flash, and the
-    /// older write must not come back.
+    /// Forgets writes that are permanently in the flash, in order of arrival. A write that overtook
+    /// an older one stays until that is in the flash, too: one-bit flash overtakes multi-bit flash,
+    /// and the older write must not reappear.
     pub fn settle(&mut self, now: Ns) {
         while self.pending.front().is_some_and(|pending| pending.program.is_some_and(|(_, end)| end <= now)) {
             self.pending.pop_front();
         }
     }
 
-    /// The oldest write that a power cut at `now` could take back. `protected`: capacitors write out all that has arrived.
+    /// The stamp of the oldest write that a power cut at `now` could revert. `protected`:
+    /// capacitors save everything that has arrived.
     pub fn at_risk_from(&self, now: Ns, protected: bool) -> Option<Stamp> {
         let at_risk = |pending: &&Pending| pending.fate(now, protected) != Fate::Survives;
-        // The highest stamp of a unit is that of its latest write. Not simply the first one at risk: an array's parity has stamps out of order.
+        // The highest stamp of a unit is that of its latest write. The first one at risk is not
+        // sufficient: the parity of an array has stamps out of order.
         self.pending.iter().filter(at_risk).filter_map(|pending| pending.new.into_iter().max()).min()
     }
 
-    /// Takes back what a power cut at `now` takes. `protected`: capacitors write out all that has arrived. `slot_of` finds where a unit lies.
+    /// Reverts the writes that are lost in a power cut at `now`. `protected`: capacitors save
+    /// everything that has arrived. `slot_of` returns the slot of a unit.
     pub fn cut(
         &mut self,
         now: Ns,
@@ -199,7 +206,8 @@ mod tests {
     fn a_write_that_was_overtaken_does_not_come_back() {
         let mut contents = Contents::default();
         let unit = |stamp| [stamp; SECTORS];
-        // The older one goes to multi-bit flash until 1000, the newer one to one-bit flash until 300.
+        // The older write goes to multi-bit flash until 1000, the newer one to one-bit flash until
+        // 300.
         contents.write(7, 0, unit(0), unit(1), 100);
         contents.write(7, 9, unit(1), unit(2), 200);
         contents.programmed(0, 1, 150, 1000);

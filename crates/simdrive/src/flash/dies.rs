@@ -1,14 +1,15 @@
-//! When dies and channels are free: the medium's own clockwork.
+//! The schedule of dies and channels: the timing of the medium.
 //!
-//! Each die does one thing at a time, each channel carries one transfer at a time. A read does not wait for a program to end: flash suspends it
-//! (datasheets of the ONFI generation give tens of microseconds for that), and the program ends later by as much.
+//! Each die performs one operation at a time, and each channel carries one transfer at a time. A
+//! read does not wait for the end of a program: the flash suspends the program (datasheets of the
+//! ONFI generation specify tens of microseconds), which then ends later by the same amount.
 
 use crate::time::{Ns, Speed};
 
-/// Getting a die out of a program for a read.
+/// Time to suspend a program for a read.
 const SUSPEND_NS: Ns = 50_000;
 
-/// The dies of a drive and the channels that they share.
+/// The dies of a drive and their shared channels.
 #[derive(Debug, Clone)]
 pub struct Dies {
     each: Vec<Die>,
@@ -25,7 +26,7 @@ struct Die {
 }
 
 impl Dies {
-    /// Idle ones.
+    /// Idle dies.
     pub fn new(dies: u32, channels: u32, channel_speed: Speed, read_ns: Ns) -> Dies {
         Dies {
             each: vec![Die::default(); dies as usize],
@@ -36,12 +37,12 @@ impl Dies {
         }
     }
 
-    /// When the last of them becomes idle.
+    /// When the last die becomes idle.
     pub const fn busy_until(&self) -> Ns {
         self.busy_until
     }
 
-    /// Programs `bytes` that are at hand at `ready`. Begin and end of the program itself.
+    /// Programs `bytes` that are available at `ready`. Returns start and end of the program itself.
     pub fn program(&mut self, die: usize, ready: Ns, bytes: u64, program_ns: Ns) -> (Ns, Ns) {
         let carried = self.carry(die, ready, bytes);
         let die = &mut self.each[die];
@@ -52,7 +53,7 @@ impl Dies {
         (begin, end)
     }
 
-    /// Reads `bytes` of one page out of a die. When they are at the controller.
+    /// Reads `bytes` of one page from a die. Returns when they are at the controller.
     pub fn read(&mut self, die: usize, now: Ns, bytes: u64) -> Ns {
         let read_ns = self.read_ns;
         let this = &mut self.each[die];
@@ -67,14 +68,14 @@ impl Dies {
         end
     }
 
-    /// Keeps a die busy with housekeeping that nobody waits for by itself.
+    /// Occupies a die with housekeeping that no command waits for.
     pub fn occupy(&mut self, die: usize, from: Ns, time: Ns) {
         let die = &mut self.each[die];
         die.programs_until = die.programs_until.max(from) + time;
         self.busy_until = self.busy_until.max(die.programs_until);
     }
 
-    /// Nothing is under way any more: the power went.
+    /// Stops all operations, as after a power cut.
     pub fn stop(&mut self) {
         self.each.fill(Die::default());
         self.channels.fill(0);

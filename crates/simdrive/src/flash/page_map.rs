@@ -1,28 +1,31 @@
-//! Where each logical unit lies in the flash.
+//! The location of each logical unit in the flash.
 //!
-//! A drive of 4 TB has 10^9 units of 4 KiB. What was laid out in order before the simulation began lies where its number says and takes no memory; only
-//! what was written since has an entry. The map is cut into leaves of 4096 units (16 MiB of the drive). A leaf with few entries is a small hash table, one with many a plain
-//! array: writes that stay within a gibibyte work on one mebibyte of map, which a processor's own cache holds, and ten million writes all over 4 TB take an eighth of a gibibyte. The
-//! look-up is the dearest step of a simulated write, because it is the one that misses the cache.
+//! A drive of 4 TB has 10^9 units of 4 KiB. Units laid out in order before the simulation started
+//! are located at their own number and take no memory; only units written since then have an entry.
+//! The map is cut into leaves of 4096 units (16 MiB of the drive). A leaf with few entries is a
+//! small hash table, one with many a plain array. Writes within one gibibyte use one mebibyte of
+//! the map, which fits in the processor's cache; ten million writes all over 4 TB use an eighth of
+//! a gibibyte. The lookup is the most expensive step of a simulated write, because it is the one
+//! that misses the cache.
 
-/// A logical unit's number.
+/// The number of a logical unit.
 pub type Unit = u32;
-/// A place for a unit in the flash.
+/// A location for a unit in the flash.
 pub type Slot = u32;
 
-/// No unit, no place.
+/// Marks the absence of a unit or slot.
 pub const NONE: u32 = u32::MAX;
 
 const LEAF_BITS: u32 = 12;
 const LEAF_UNITS: usize = 1 << LEAF_BITS;
-/// A table of this size takes as much memory as the array.
-const TABLE_MOST: usize = LEAF_UNITS / 2;
-const TABLE_LEAST: usize = 8;
+/// A table of this size uses as much memory as the array.
+const TABLE_MAX: usize = LEAF_UNITS / 2;
+const TABLE_MIN: usize = 8;
 
 /// The map from units to slots.
 #[derive(Debug, Clone, Default)]
 pub struct PageMap {
-    /// Units below this lie at the slot of the same number, unless a leaf says otherwise.
+    /// Units below this are at the slot of the same number, unless a leaf has an entry.
     in_order: Unit,
     leaves: Vec<Leaf>,
     memory_bytes: usize,
@@ -35,22 +38,22 @@ enum Leaf {
 }
 
 impl PageMap {
-    /// Nothing is mapped.
+    /// An empty map.
     pub fn new() -> PageMap {
         PageMap::default()
     }
 
-    /// Forgets everything; the first `units` lie in order.
+    /// Clears the map and lays out the first `units` in order.
     pub fn lay_out(&mut self, units: Unit) {
         *self = PageMap { in_order: units, ..PageMap::new() };
     }
 
-    /// Units that lie in order from the start, unless they were written since.
+    /// Number of units laid out in order from the start, including those written since.
     pub const fn in_order(&self) -> Unit {
         self.in_order
     }
 
-    /// Where a unit lies.
+    /// The slot of a unit.
     #[inline]
     pub fn get(&self, unit: Unit) -> Option<Slot> {
         let entry = match self.leaves.get((unit >> LEAF_BITS) as usize) {
@@ -61,7 +64,7 @@ impl PageMap {
         if entry == NONE { (unit < self.in_order).then_some(unit) } else { Some(entry) }
     }
 
-    /// Moves a unit to another slot and tells where it lay before.
+    /// Moves a unit to another slot, and returns its previous one.
     #[inline]
     pub fn set(&mut self, unit: Unit, slot: Slot) -> Option<Slot> {
         let index = (unit >> LEAF_BITS) as usize;
@@ -88,9 +91,9 @@ impl PageMap {
 
     #[cold]
     fn reach(&mut self, index: usize) {
-        let empty = || Leaf::Few { table: vec![(NONE, NONE); TABLE_LEAST].into_boxed_slice(), used: 0 };
+        let empty = || Leaf::Few { table: vec![(NONE, NONE); TABLE_MIN].into_boxed_slice(), used: 0 };
         self.memory_bytes +=
-            (index + 1 - self.leaves.len()) * (size_of::<Leaf>() + TABLE_LEAST * size_of::<(Unit, Slot)>());
+            (index + 1 - self.leaves.len()) * (size_of::<Leaf>() + TABLE_MIN * size_of::<(Unit, Slot)>());
         self.leaves.resize_with(index + 1, empty);
     }
 
@@ -100,7 +103,7 @@ impl PageMap {
         let entries = table.iter().filter(|entry| entry.1 != NONE);
         let old_bytes = size_of_val::<[(Unit, Slot)]>(table);
         let size = table.len() * 2;
-        let (leaf, bytes) = if size >= TABLE_MOST {
+        let (leaf, bytes) = if size >= TABLE_MAX {
             let mut slots = vec![NONE; LEAF_UNITS].into_boxed_slice();
             entries.for_each(|&(unit, slot)| slots[unit as usize % LEAF_UNITS] = slot);
             let bytes = size_of_val::<[Slot]>(&slots);
@@ -115,17 +118,18 @@ impl PageMap {
         self.memory_bytes = self.memory_bytes - old_bytes + bytes;
     }
 
-    /// Bytes of memory.
+    /// Memory used, in bytes.
     pub const fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
 }
 
-/// A unit's entry in a table, or the empty one where it belongs.
+/// The position of a unit's entry in a table, or of the empty entry for it.
 #[inline]
 fn place(table: &[(Unit, Slot)], unit: Unit) -> usize {
     let mask = table.len() - 1;
-    // Fibonacci hashing: the high bits of a product with 2^32 / golden ratio spread neighbours evenly.
+    // Fibonacci hashing: the high bits of a product with 2^32 / golden ratio spread neighbours
+    // evenly.
     let mut place = (unit.wrapping_mul(0x9E37_79B1) >> 16) as usize & mask;
     while table[place].0 != unit && table[place].0 != NONE {
         place = (place + 1) & mask;

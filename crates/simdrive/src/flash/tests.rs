@@ -1,4 +1,4 @@
-//! What comes out of the flash without having been put in: write amplification, wear, and little memory.
+//! Emergent properties of the flash: write amplification, wear, and low memory use.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
@@ -22,7 +22,8 @@ fn flash(capacity_bytes: u64, spare: f64) -> Flash {
     Flash::new(shape, 8, Speed::from_mb_per_s(1000.0), 60.0, false)
 }
 
-/// Random overwriting of the first `units`; write amplification of the last of `rounds` rounds, each as large as that area.
+/// Overwrites the first `units` at random; returns the write amplification of the last of `rounds`
+/// rounds, each as large as that area.
 fn overwrite(flash: &mut Flash, units: u32, rounds: u32) -> f64 {
     let mut draws = Xoshiro256PlusPlus::seed_from_u64(7);
     let mut now = 0;
@@ -40,8 +41,9 @@ fn overwrite(flash: &mut Flash, units: u32, rounds: u32) -> f64 {
     (host + (after.moved_units - before.moved_units) as f64) / host
 }
 
-/// Xiang and Kurkoski, "An improved analytical expression for write amplification in NAND flash" (2010): `r / (r + W0(-r e^-r))` for `r` times as much
-/// flash as data, uniform random writes and greedy collection.
+/// Xiang and Kurkoski, "An improved analytical expression for write amplification in NAND flash"
+/// (2010): `r / (r + W0(-r e^-r))`, with `r` the ratio of flash to data, for uniform random writes
+/// and greedy collection.
 fn expected(r: f64) -> f64 {
     // x e^-x = r e^-r has a second root below 1, which is -W0(-r e^-r).
     let (mut low, mut high) = (0.0f64, 1.0f64);
@@ -91,7 +93,7 @@ fn wear_is_levelled() {
     assert!(least > 0 && most < 3 * least, "{least} to {most} erasures");
 }
 
-/// The figure that the crate's documentation states.
+/// The memory use stated in the crate's documentation.
 #[test]
 fn four_terabytes_take_less_than_a_gibibyte() {
     let mut flash = flash(4_000_000_000_000 >> 20 << 20, 0.07);

@@ -1,11 +1,16 @@
-//! The kernel's block layer, as far as it decides what a commit costs: requests of a limited size, a limited number of tags, and the flush machinery.
+//! The kernel's block layer, as far as it affects the cost of a commit: requests of limited size, a
+//! limited number of tags, and the flush machinery.
 //!
 //! Rules, from `block/blk-flush.c` and `Documentation/block/writeback_cache_control.rst`:
 //!
-//! - A device without volatile cache gets neither flush nor FUA. One without FUA gets a flush after the write instead.
-//! - One flush is in flight at a time (C1). Those who want one meanwhile wait, and the next flush is for all of them: two clients commit no faster than one.
-//! - No flush is started while data of a flush sequence is in flight (C2), for at most five seconds (C3).
-//! - A request keeps its tag from its first step to its last, so that a write followed by a flush occupies the drive's queue during both.
+//! - A device without a volatile cache gets neither flush nor FUA. One without FUA gets a flush
+//!   after the write instead.
+//! - One flush is in flight at a time (C1). Later requests for a flush wait and share the next one:
+//!   two clients commit no faster than one.
+//! - No flush is started while data of a flush sequence is in flight (C2), for at most five seconds
+//!   (C3).
+//! - A request keeps its tag from its first step to its last, so a write followed by a flush
+//!   occupies the drive's queue during both.
 
 use std::collections::VecDeque;
 
@@ -13,29 +18,29 @@ use crate::device::{Completion, Device, Op, Request, Stamp};
 use crate::slab::Slab;
 use crate::time::Ns;
 
-/// C3: after so long, a flush no longer waits for data in flight.
-const FLUSH_PENDING_MOST_NS: Ns = 5_000_000_000;
+/// C3: after this time, a flush no longer waits for data in flight.
+const FLUSH_PENDING_MAX_NS: Ns = 5_000_000_000;
 
-/// Something to read or write, and to make safe.
+/// A block I/O: a read, a write, or a request for durability.
 #[derive(Debug, Clone, Copy)]
 pub struct Bio {
-    /// Whom to tell when it is done.
+    /// The owner, returned on completion.
     pub owner: u32,
     /// Read or write; a flush has no bytes.
     pub op: Op,
-    /// Where, in bytes.
+    /// Offset in bytes.
     pub offset: u64,
-    /// How much.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Whether what was completed before has to be safe first.
+    /// Flush earlier writes first.
     pub preflush: bool,
-    /// Whether it has to be safe itself.
+    /// The write itself must be durable on completion.
     pub fua: bool,
-    /// What is written.
+    /// The content of a write.
     pub stamp: Stamp,
 }
 
-/// What a request is waiting for.
+/// The event that a request is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     PreFlush,
@@ -61,48 +66,48 @@ struct Open {
     pieces: u32,
 }
 
-/// A piece of a bio that waits for a tag.
+/// A piece of a bio waiting for a tag.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     bio: u32,
     request: Bio,
 }
 
-/// The name of flushes at the device, beyond every tag.
+/// The ID of flushes at the device, above every tag.
 const FLUSH_ID: u32 = u32::MAX;
 
-/// The block layer above one drive.
+/// The block layer on top of one drive.
 pub struct BlockLayer {
     device: Box<dyn Device>,
     volatile_cache: bool,
     fua: bool,
-    request_most: u64,
+    request_bytes_max: u64,
     bios: Slab<Open>,
     tags: Slab<Tagged>,
     tags_most: usize,
     queue: VecDeque<Queued>,
-    /// Tags that wait for the next flush, and since when.
+    /// Tags waiting for the next flush, and the start of the wait.
     pending: Vec<u32>,
     pending_since: Ns,
-    /// Tags that wait for the flush in flight.
+    /// Tags waiting for the flush in flight.
     running: Vec<u32>,
     flush_in_flight: bool,
     sequences_in_data: u32,
     completions: Vec<Completion>,
-    /// The device's next event, asked once for each change instead of once for each look.
+    /// The device's next event, cached until something changes.
     next_event: Option<Ns>,
 }
 
 impl BlockLayer {
-    /// Above a drive as it stands now.
-    pub fn new(device: Box<dyn Device>, request_most: u64) -> BlockLayer {
+    /// A block layer on a drive in its current state.
+    pub fn new(device: Box<dyn Device>, request_bytes_max: u64) -> BlockLayer {
         let identity = device.identity();
         BlockLayer {
             volatile_cache: identity.volatile_cache,
             fua: identity.fua,
             tags_most: identity.queue_depth as usize,
             device,
-            request_most,
+            request_bytes_max,
             bios: Slab::new(),
             tags: Slab::new(),
             queue: VecDeque::new(),
@@ -116,17 +121,17 @@ impl BlockLayer {
         }
     }
 
-    /// The drive beneath.
+    /// The drive under the block layer.
     pub fn device(&self) -> &dyn Device {
         &*self.device
     }
 
-    /// Whether a write with FUA is passed down as it is.
+    /// Returns `true` if writes with FUA are passed on unchanged.
     pub const fn passes_fua(&self) -> bool {
         self.volatile_cache && self.fua
     }
 
-    /// Takes a bio; those that are done at once are told in `done`.
+    /// Submits a bio; the owners of bios that complete immediately are appended to `done`.
     #[inline]
     pub fn submit(&mut self, now: Ns, mut bio: Bio, done: &mut Vec<u32>) {
         if !self.volatile_cache {
@@ -137,28 +142,28 @@ impl BlockLayer {
                 return;
             }
         }
-        if bio.bytes <= self.request_most {
+        if bio.bytes <= self.request_bytes_max {
             let index = self.bios.insert(Open { owner: bio.owner, pieces: 1 });
             self.enter(now, Queued { bio: index, request: bio });
             return;
         }
-        let pieces = bio.bytes.div_ceil(self.request_most);
+        let pieces = bio.bytes.div_ceil(self.request_bytes_max);
         let index = self.bios.insert(Open { owner: bio.owner, pieces: pieces as u32 });
         for piece in 0..pieces {
-            let start = piece * self.request_most;
-            let bytes = self.request_most.min(bio.bytes - start);
+            let start = piece * self.request_bytes_max;
+            let bytes = self.request_bytes_max.min(bio.bytes - start);
             let request = Bio { offset: bio.offset + start, bytes, preflush: bio.preflush && piece == 0, ..bio };
             self.enter(now, Queued { bio: index, request });
         }
     }
 
-    /// When something is going to happen.
+    /// The time of the next event.
     #[inline]
     pub const fn next_event(&self) -> Option<Ns> {
         self.next_event
     }
 
-    /// Advances to `now`; the owners of bios that are done are put into `done`.
+    /// Advances to `now`; the owners of completed bios are appended to `done`.
     #[inline]
     pub fn advance(&mut self, now: Ns, done: &mut Vec<u32>) {
         if self.next_event.is_none_or(|next| next > now) && self.pending.is_empty() {
@@ -180,7 +185,7 @@ impl BlockLayer {
         self.next_event = self.device.next_event();
     }
 
-    /// A piece gets a tag, or waits for one.
+    /// Assigns a tag to a piece, or queues it.
     #[inline]
     fn enter(&mut self, now: Ns, queued: Queued) {
         if self.tags.count() >= self.tags_most || !self.queue.is_empty() {
@@ -222,9 +227,9 @@ impl BlockLayer {
         self.kick(now);
     }
 
-    /// Starts a flush, if one is wanted and may start.
+    /// Starts a flush, if one is pending and permitted.
     fn kick(&mut self, now: Ns) {
-        let held_by_data = self.sequences_in_data > 0 && now < self.pending_since + FLUSH_PENDING_MOST_NS;
+        let held_by_data = self.sequences_in_data > 0 && now < self.pending_since + FLUSH_PENDING_MAX_NS;
         if self.flush_in_flight || self.pending.is_empty() || held_by_data {
             return;
         }
@@ -237,7 +242,7 @@ impl BlockLayer {
     fn flushed(&mut self, now: Ns, done: &mut Vec<u32>) {
         self.flush_in_flight = false;
         let mut running = std::mem::take(&mut self.running);
-        // The next flush goes out before those who waited for this one write again.
+        // The next flush is sent before calls released by this one write again.
         self.kick(now);
         for tag in running.drain(..) {
             let request = self.tags.get_mut(tag);

@@ -1,40 +1,40 @@
-//! A file as the kernel holds it: where it lies, what of it is in the page cache, what of its metadata is not on disk.
+//! A file in the kernel: its location, its pages in the page cache, and its unsynced metadata.
 
 use std::collections::{BTreeSet, HashSet};
 
 use super::journal::{BLOCK_BYTES, Tid};
 use crate::time::Ns;
 
-/// A file, or the whole of a raw block device.
+/// A file, or a whole raw block device.
 #[derive(Debug, Clone)]
 pub struct File {
-    /// Where it begins on the device.
+    /// Offset of the file on the device.
     pub base: u64,
-    /// Bytes up to here exist.
+    /// Length in bytes.
     pub length: u64,
-    /// Bytes up to here have space.
+    /// Allocated bytes.
     pub allocated: u64,
-    /// Reserved space that was never written: its first write converts it.
+    /// Reserved space that was never written; the first write converts it.
     pub unwritten: bool,
-    /// Whether the page cache is bypassed.
+    /// Bypasses the page cache.
     pub direct: bool,
-    /// When its time last moved.
+    /// The last change of its timestamp.
     pub time_moved: Option<Ns>,
-    /// The transaction that `fsync` has to see on disk.
+    /// The transaction that `fsync` waits for.
     pub sync_tid: Tid,
-    /// The one that `fdatasync` has to see.
+    /// The transaction that `fdatasync` waits for.
     pub datasync_tid: Tid,
     converted: HashSet<u64>,
     cached: HashSet<u64>,
     dirty: BTreeSet<u64>,
-    /// Calls that write pages of it back at the moment: such pages are no longer dirty, and not yet safe.
+    /// Calls that are writing back pages: these pages are no longer dirty, but not yet durable.
     pub writing_back: u32,
-    /// Calls that wait for those, and whether they sync data only.
+    /// Calls that wait for this, each with a flag for data-only syncs.
     pub waiters: Vec<(u32, bool)>,
 }
 
 impl File {
-    /// One that was written through: nothing of it is left to do.
+    /// A file that was written once: allocated, with no dirty data or metadata.
     pub fn settled(base: u64, size: u64, direct: bool) -> File {
         File {
             base,
@@ -53,17 +53,17 @@ impl File {
         }
     }
 
-    /// Empty, without space.
+    /// An empty file without allocated space.
     pub fn empty(base: u64, direct: bool) -> File {
         File::settled(base, 0, direct)
     }
 
-    /// Reserved by `fallocate`, never written.
+    /// A file reserved by `fallocate` but never written.
     pub fn reserved(base: u64, size: u64, direct: bool) -> File {
         File { unwritten: true, ..File::settled(base, size, direct) }
     }
 
-    /// Converts what of this range was reserved only. Whether there was any.
+    /// Converts the reserved parts of this range; returns `true` if there were any.
     pub fn convert(&mut self, offset: u64, bytes: u64) -> bool {
         if !self.unwritten {
             return false;
@@ -75,7 +75,7 @@ impl File {
         any
     }
 
-    /// Puts a write into the page cache.
+    /// Writes to the page cache.
     pub fn cache_write(&mut self, offset: u64, bytes: u64) {
         for page in pages(offset, bytes) {
             self.cached.insert(page);
@@ -83,7 +83,7 @@ impl File {
         }
     }
 
-    /// Whether a read finds all it wants in the page cache; it does the next time.
+    /// Reads through the page cache; returns `true` if everything was cached. Afterwards, it is.
     pub fn cache_read(&mut self, offset: u64, bytes: u64) -> bool {
         let mut all = true;
         for page in pages(offset, bytes) {
@@ -92,12 +92,12 @@ impl File {
         all
     }
 
-    /// Bytes that wait to be written back.
+    /// Bytes waiting for writeback.
     pub fn dirty_bytes(&self) -> u64 {
         self.dirty.len() as u64 * BLOCK_BYTES
     }
 
-    /// Takes what waits to be written back, as ranges of neighbouring pages.
+    /// Takes the dirty pages, as contiguous ranges.
     pub fn write_back(&mut self) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for page in std::mem::take(&mut self.dirty) {
@@ -110,7 +110,7 @@ impl File {
         ranges
     }
 
-    /// Cuts it off, or makes it longer by a hole.
+    /// Truncates the file, or extends it by a hole.
     pub fn truncate(&mut self, length: u64) {
         self.length = length;
         self.allocated = self.allocated.min(length.next_multiple_of(BLOCK_BYTES));
@@ -154,13 +154,13 @@ mod tests {
             file.cache_write(page * BLOCK_BYTES, BLOCK_BYTES);
             file.convert(page * BLOCK_BYTES, BLOCK_BYTES);
         }
-        // The second page is there in part.
+        // The second page is only partially present.
         file.truncate(BLOCK_BYTES + 1);
         assert_eq!((file.length, file.allocated, file.dirty_bytes()), (4097, 8192, 8192));
         assert!(file.cache_read(0, 8192) && !file.cache_read(8192, 1));
         assert!(!file.convert(0, 8192) && file.convert(8192, 1));
         assert_eq!(file.write_back(), [(0, 8192)]);
-        // A hole takes no space.
+        // A hole uses no space.
         file.truncate(1 << 20);
         assert_eq!((file.length, file.allocated), (1 << 20, 8192));
     }

@@ -1,34 +1,36 @@
-//! A filesystem's journal: what `fsync` adds to the drive's flush.
+//! A filesystem's journal: the cost of `fsync` in addition to the drive's flush.
 //!
-//! As ext4 uses jbd2 (`fs/jbd2/commit.c`): changes of metadata join the running transaction. A sync whose file belongs to a transaction that is not on disk asks for its commit: the
-//! log blocks are written and waited for, then the commit block goes out with a flush before it (which covers the data, too) and FUA. One transaction commits at a time; whoever needs the
-//! next waits, so that committers share commits.
+//! As in ext4 with jbd2 (`fs/jbd2/commit.c`): metadata changes join the running transaction. A sync
+//! of a file whose transaction is not on disk requests its commit: the log blocks are written and
+//! waited for, then the commit block goes out with a flush before it (which also covers the data)
+//! and FUA. Only one transaction commits at a time; callers that need the next one wait, so
+//! committers share commits.
 
 use crate::time::Ns;
 
-/// A transaction's number.
+/// The number of a transaction.
 pub type Tid = u64;
 
-/// Bytes of a filesystem block.
+/// Size of a filesystem block.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// What a transaction changes, which decides how many blocks its log has.
+/// The changes of a transaction, which determine the number of its log blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// A file's inode: times, size.
+    /// A file's inode: timestamps, size.
     pub inode: bool,
     /// Allocation: a bitmap, a group descriptor, a superblock counter.
     pub allocation: bool,
-    /// Names.
+    /// Directory entries.
     pub directory: bool,
 }
 
 impl Changes {
-    /// A file's time moved.
+    /// A file's timestamp changed.
     pub const TIME: Changes = Changes { inode: true, allocation: false, directory: false };
-    /// A file got space.
+    /// Space was allocated to a file.
     pub const SPACE: Changes = Changes { inode: true, allocation: true, directory: false };
-    /// A name came or went.
+    /// A name was added or removed.
     pub const NAME: Changes = Changes { inode: true, allocation: false, directory: true };
 
     fn join(&mut self, other: Changes) {
@@ -37,13 +39,13 @@ impl Changes {
         self.directory |= other.directory;
     }
 
-    /// Blocks that are logged, with the descriptor that lists them.
+    /// Number of logged blocks, including the descriptor that lists them.
     fn log_blocks(self) -> u64 {
         1 + u64::from(self.inode) + 2 * u64::from(self.allocation) + u64::from(self.directory)
     }
 }
 
-/// How far the committing transaction is.
+/// The progress of the committing transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Idle,
@@ -51,19 +53,19 @@ enum Phase {
     Sealing,
 }
 
-/// What the journal wants written next.
+/// The next write of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// The log's blocks at this place of the journal.
+    /// The log blocks.
     Log {
-        /// From the journal's start.
+        /// Offset from the journal's start.
         offset: u64,
-        /// Bytes.
+        /// Length in bytes.
         bytes: u64,
     },
     /// The commit block, with a flush before it and FUA.
     Seal {
-        /// From the journal's start.
+        /// Offset from the journal's start.
         offset: u64,
     },
 }
@@ -77,12 +79,12 @@ pub struct Journal {
     changes: Changes,
     committed: Tid,
     phase: Phase,
-    /// Calls that wait for a transaction.
+    /// Calls waiting for a transaction.
     waiting: Vec<(Tid, u32)>,
 }
 
 impl Journal {
-    /// An empty one of this size.
+    /// An empty journal of this size.
     pub const fn new(size_bytes: u64) -> Journal {
         Journal {
             size_bytes,
@@ -95,24 +97,25 @@ impl Journal {
         }
     }
 
-    /// Something changes. The transaction that it belongs to.
+    /// Adds changes to the running transaction, and returns its number.
     pub fn change(&mut self, changes: Changes) -> Tid {
         self.changes.join(changes);
         self.running
     }
 
-    /// Whether a transaction is on disk.
+    /// Returns `true` if a transaction is on disk.
     pub const fn is_committed(&self, tid: Tid) -> bool {
         tid <= self.committed
     }
 
-    /// A call waits for a transaction. What to write, if the commit begins with it.
+    /// Lets a call wait for a transaction. Returns the first write if this starts a commit.
     pub fn wait(&mut self, tid: Tid, call: u32) -> Option<Wanted> {
         self.waiting.push((tid, call));
         self.begin()
     }
 
-    /// What was wanted has been written. Calls whose transaction is on disk go into `freed`; the answer is what to write next.
+    /// Called when the requested write is complete. Calls whose transaction is on disk are appended
+    /// to `freed`. Returns the next write.
     pub fn written(&mut self, freed: &mut Vec<u32>) -> Option<Wanted> {
         match self.phase {
             Phase::Idle => None,
@@ -136,7 +139,8 @@ impl Journal {
         }
     }
 
-    /// Begins the running transaction's commit, if somebody waits for it and no other is under way.
+    /// Starts the commit of the running transaction, if a call waits for it and no other commit is
+    /// in progress.
     fn begin(&mut self) -> Option<Wanted> {
         let wanted = self.phase == Phase::Idle && self.waiting.iter().any(|&(tid, _)| tid == self.running);
         if !wanted {
@@ -158,7 +162,8 @@ impl Journal {
     }
 }
 
-/// Whether a file's time moves with a write at `now`, when it last moved at `before`: the clock of file times ticks.
+/// Returns `true` if a write at `now` changes a file's timestamp that last changed at `before`.
+/// Timestamps have the granularity of a clock tick.
 pub const fn ticked(before: Option<Ns>, now: Ns, tick: Ns) -> bool {
     match before {
         None => true,
@@ -200,18 +205,18 @@ mod tests {
         let mut journal = Journal::new(6 * BLOCK_BYTES);
         let log = |blocks: u64, at: u64| Some(Wanted::Log { offset: at * BLOCK_BYTES, bytes: blocks * BLOCK_BYTES });
         let mut freed = Vec::new();
-        // A descriptor and an inode; then the commit block behind these.
+        // A descriptor and an inode, followed by the commit block.
         let tid = journal.change(Changes::TIME);
         assert_eq!((journal.wait(tid, 7), journal.is_committed(tid)), (log(2, 0), false));
         assert_eq!(journal.written(&mut freed), Some(Wanted::Seal { offset: 2 * BLOCK_BYTES }));
         assert_eq!((journal.written(&mut freed), journal.is_committed(tid)), (None, true));
         assert_eq!((freed, journal.written(&mut Vec::new())), (vec![7], None));
-        // Two blocks more for space, one for a name: five do not fit behind the first three.
+        // Two more blocks for space, one for a name: five do not fit after the first three.
         let tid = journal.change(Changes::SPACE);
         assert_eq!(journal.change(Changes::NAME), tid);
         assert_eq!(journal.wait(tid, 8), log(5, 0));
         assert_eq!(journal.written(&mut Vec::new()), Some(Wanted::Seal { offset: 5 * BLOCK_BYTES }));
-        // What changed meanwhile is the next transaction's.
+        // Changes made in the meantime belong to the next transaction.
         let next = journal.change(Changes::TIME);
         assert_eq!((next, journal.wait(next, 9)), (tid + 1, None));
         let mut freed = Vec::new();

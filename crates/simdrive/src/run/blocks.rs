@@ -1,20 +1,19 @@
-//! A job of a workload: the engine's loops, turned inside out into steps of virtual time.
+//! A job of a workload: the engine's loops as state machines in virtual time.
 
 use std::ops::Range;
 
 use workload::access::{Access as _, Gaps, Mix, Operations, Order, Region, Sizes};
 use workload::{Bounds, Commits, Layout, Submission, SyncMethod, SyncTiming, Workload};
 
-use super::{Job, Place, SLOT_BITS, Step, World, idle};
+use super::{Job, JobIndex, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
 use crate::host::{Call, Durable};
 use crate::time::Ns;
 
-/// One submitter.
 pub struct BlockJob {
     workload: Workload,
     commits: Commits,
-    place: Place,
+    index: JobIndex,
     file: usize,
     part: Range<u64>,
     region: Region,
@@ -31,21 +30,22 @@ pub struct BlockJob {
     commit_begun: Ns,
     syncing_since: Option<Ns>,
     until_renewal: u64,
-    /// Operations that may still be issued.
+    /// Number of operations that can still be issued.
     left: u64,
     ops: u64,
     ending: bool,
-    /// Whether the job has yet to end with a sync.
+    /// The job must still end with a sync.
     owes_sync: bool,
     waits_for_due: bool,
     stamp: u64,
 }
 
-/// What is in flight.
+/// An operation in flight.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     begun: Ns,
-    /// When the write ended behind which a sync is linked; when the commit began that a queued sync ends.
+    /// When the write with a linked sync ended, or when the commit that a queued sync completes
+    /// began.
     written: Ns,
     bytes: u64,
     kind: Kind,
@@ -55,24 +55,24 @@ struct Slot {
 enum Kind {
     Read,
     Write,
-    /// The sync that is linked behind this slot's write.
+    /// The sync linked to this slot's write.
     LinkedSync,
     Sync,
-    /// One of several operations in flight.
+    /// A sync that is one of several operations in flight.
     QueuedSync,
-    /// The one with which a job ends.
+    /// The final sync of a job.
     EndSync,
 }
 
 impl BlockJob {
-    /// A job of a workload, on its own part of `file`.
-    pub fn new(workload: &Workload, seed: u64, place: Place, file: usize, part: Range<u64>) -> BlockJob {
+    /// A job of a workload, on its part of `file`.
+    pub fn new(workload: &Workload, seed: u64, index: JobIndex, file: usize, part: Range<u64>) -> BlockJob {
         let workload = Workload { seed: workload.seed.wrapping_add(seed), ..workload.clone() };
-        let operations = Operations::new(&workload, part.start, part.end - part.start, place.job);
+        let operations = Operations::new(&workload, part.start, part.end - part.start, index.job);
         let depth = workload.depth_effective();
         BlockJob {
             commits: workload.commits(),
-            place,
+            index,
             file,
             part,
             region: operations.region(),
@@ -99,7 +99,7 @@ impl BlockJob {
         }
     }
 
-    /// The slot of the sync call, beyond those of reads and writes.
+    /// The slot of the sync call, above those of reads and writes.
     const fn sync_slot(&self) -> u32 {
         self.depth
     }
@@ -109,10 +109,10 @@ impl BlockJob {
     }
 
     const fn tag(&self, slot: u32) -> u32 {
-        self.place.number << SLOT_BITS | slot
+        self.index.number << SLOT_BITS | slot
     }
 
-    /// Issues what may be issued at `now`.
+    /// Issues all operations that are permitted at `now`.
     #[inline]
     fn fill(&mut self, now: Ns, world: &mut World) {
         while !self.ending && self.syncing_since.is_none() && !self.free.is_empty() {
@@ -122,7 +122,7 @@ impl BlockJob {
                 if begun > now {
                     if !self.waits_for_due {
                         self.waits_for_due = true;
-                        world.dues.enter(begun.min(self.bounds.deadline()), self.place.number);
+                        world.dues.enter(begun.min(self.bounds.deadline()), self.index.number);
                     }
                     return;
                 }
@@ -141,7 +141,7 @@ impl BlockJob {
                 self.renew(world);
             }
             let Some(slot) = self.free.pop() else { return };
-            // Only now: what cannot be issued yet is late, not dropped.
+            // Advance only now: an operation that cannot be issued yet is late, not dropped.
             if let Some(gaps) = &mut self.gaps {
                 self.due += gaps.next_s() * 1e9;
             }
@@ -197,7 +197,7 @@ impl BlockJob {
         self.call_sync(Kind::Sync, self.workload.sync == SyncMethod::Fdatasync, now, world);
     }
 
-    /// Puts a sync into flight beside the writes.
+    /// Issues a sync that is in flight together with writes.
     fn queue_sync(&mut self, now: Ns, world: &mut World) {
         let Some(slot) = self.free.pop() else { return };
         self.unsynced = 0;
@@ -207,7 +207,7 @@ impl BlockJob {
         world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
     }
 
-    /// Makes the last call of a job that ends with one.
+    /// Makes the final call of a job that ends with a sync.
     fn finish(&mut self, now: Ns, world: &mut World) {
         if self.owes_sync && self.ending && self.in_flight() == 0 && self.syncing_since.is_none() {
             self.owes_sync = false;
@@ -223,7 +223,7 @@ impl BlockJob {
         world.host.call(now, self.tag(slot), Call::Sync { file: self.file, data_only });
     }
 
-    /// The file starts over, between two commits and at no cost to them.
+    /// Resets the file between two commits, at no cost to them.
     fn renew(&mut self, world: &mut World) {
         self.until_renewal = self.region.blocks;
         let size = self.region.start + self.region.blocks * self.region.block_bytes;
@@ -236,7 +236,7 @@ impl BlockJob {
         world.host.replace_file(self.file, file);
     }
 
-    /// After each operation: whether the sync is due, whether the end is reached.
+    /// Called after each operation: issues a due sync, or ends the job.
     #[inline]
     fn next(&mut self, now: Ns, world: &mut World) {
         let sync_due = self.sync_is_due();
@@ -256,8 +256,8 @@ impl BlockJob {
 impl Job for BlockJob {
     fn begin(&mut self, now: Ns, bounds: Bounds, warm_up: bool, world: &mut World) {
         let Range { start, end } = self.part;
-        let measured = Operations::new(&self.workload, start, end - start, self.place.job);
-        let operations = if warm_up { measured.of_warm_up() } else { measured };
+        let measured = Operations::new(&self.workload, start, end - start, self.index.job);
+        let operations = if warm_up { measured.warm_up() } else { measured };
         self.order = operations.order();
         self.sizes = operations.sizes();
         self.mix = operations.mix();
@@ -279,7 +279,7 @@ impl Job for BlockJob {
         self.fill(now, world);
     }
 
-    fn go_on(&mut self, step: Step, world: &mut World) {
+    fn resume(&mut self, step: Step, world: &mut World) {
         let (slot, at) = match step {
             Step::Returned { slot, at } => (slot, at),
             Step::Due { at } => {
@@ -296,9 +296,9 @@ impl Job for BlockJob {
         let kind = self.slots[slot as usize].kind;
         let bytes = self.slots[slot as usize].bytes;
         match kind {
-            Kind::Read => world.tallies[self.place.team].read(at - begun, bytes),
+            Kind::Read => world.tallies[self.index.team].read(at - begun, bytes),
             Kind::Write => {
-                world.tallies[self.place.team].write(at - begun, bytes);
+                world.tallies[self.index.team].write(at - begun, bytes);
                 if let Some(call) = self.workload.sync.linked_call() {
                     self.slots[slot as usize].written = at;
                     self.slots[slot as usize].kind = Kind::LinkedSync;
@@ -309,13 +309,13 @@ impl Job for BlockJob {
             }
             Kind::LinkedSync => {
                 let written = self.slots[slot as usize].written;
-                world.tallies[self.place.team].sync(at - written);
-                world.tallies[self.place.team].commit(at - begun);
+                world.tallies[self.index.team].sync(at - written);
+                world.tallies[self.index.team].commit(at - begun);
             }
             Kind::Sync => {
-                world.tallies[self.place.team].sync(at - begun);
+                world.tallies[self.index.team].sync(at - begun);
                 if self.commits == Commits::EachSync {
-                    world.tallies[self.place.team].commit(at - self.commit_begun);
+                    world.tallies[self.index.team].commit(at - self.commit_begun);
                 }
                 self.syncing_since = None;
                 self.unsynced = 0;
@@ -323,16 +323,16 @@ impl Job for BlockJob {
                 return;
             }
             Kind::QueuedSync => {
-                world.tallies[self.place.team].sync(at - begun);
+                world.tallies[self.index.team].sync(at - begun);
                 if self.commits == Commits::EachSync {
-                    world.tallies[self.place.team].commit(at - self.slots[slot as usize].written);
+                    world.tallies[self.index.team].commit(at - self.slots[slot as usize].written);
                 }
                 self.free.push(slot);
                 self.next(at, world);
                 return;
             }
             Kind::EndSync => {
-                world.tallies[self.place.team].sync(at - begun);
+                world.tallies[self.index.team].sync(at - begun);
                 self.syncing_since = None;
                 return;
             }
@@ -346,8 +346,8 @@ impl Job for BlockJob {
         self.ending && self.in_flight() == 0 && self.syncing_since.is_none() && !self.owes_sync
     }
 
-    fn place(&self) -> Place {
-        self.place
+    fn index(&self) -> JobIndex {
+        self.index
     }
 
     fn stop(&mut self) {

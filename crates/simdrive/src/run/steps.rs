@@ -1,21 +1,23 @@
-//! A job of a step program: the calls that some software makes for one commit, in its order.
+//! A job of a step program: the system calls that some software makes per commit, in the same
+//! order.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::access::{below, generator};
 use workload::{Bounds, FileSpec, Layout, OpenFlag, Placement, Step as ProgramStep, StepProgram, SyncCall};
 
-use super::{ALONE, Job, Place, SLOT_BITS, Step, World, idle};
+use super::{ALONE, Job, JobIndex, SLOT_BITS, Step, World, idle};
 use crate::host::file::File;
 use crate::host::{Call, Durable};
 use crate::time::Ns;
 
-/// A program's files of one job, the first at `base`.
+/// The files of one job, the first at `base`.
 pub fn files(program: &StepProgram, base: u64) -> Vec<File> {
     let slot = slot_bytes(program);
     program.files.iter().zip(0..).map(|(file, index)| laid_out(file, base + index * slot)).collect()
 }
 
-/// Room of one job's files: each may be renamed to any other, and outgrow its size by what a turn appends.
+/// Space for the files of one job: each can be renamed to any other, and can exceed its size by the
+/// appends of one turn.
 pub fn room_bytes(program: &StepProgram) -> u64 {
     slot_bytes(program) * program.files.len() as u64
 }
@@ -33,7 +35,7 @@ fn laid_out(file: &FileSpec, base: u64) -> File {
     }
 }
 
-/// One loop over the steps.
+/// A job that runs the steps in a loop.
 pub struct StepJob {
     program: StepProgram,
     seed: u64,
@@ -41,7 +43,7 @@ pub struct StepJob {
     draws: Xoshiro256PlusPlus,
     bounds: Bounds,
     cursors: Vec<Cursor>,
-    /// Which step comes next, and which of its repetitions.
+    /// The next step, and its next repetition.
     step: usize,
     repetition: u32,
     turn_begun: Ns,
@@ -52,17 +54,17 @@ pub struct StepJob {
     stamp: u64,
 }
 
-/// Where a file is written next.
+/// The position of the next write to a file.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cursor {
     next: u64,
     used_up: bool,
-    /// The file is not there: the next write makes it.
+    /// The file does not exist; the next write creates it.
     missing: bool,
 }
 
 impl StepJob {
-    /// Job `job` of a program.
+    /// Job number `job` of a program.
     pub fn new(program: &StepProgram, seed: u64, job: u32) -> StepJob {
         let seed = program.seed.wrapping_add(seed);
         StepJob {
@@ -83,12 +85,12 @@ impl StepJob {
         }
     }
 
-    /// The host's number of one of the program's files.
+    /// The host's index of one of the program's files.
     fn file(&self, index: usize) -> usize {
         self.job as usize * self.program.files.len() + index
     }
 
-    /// Makes the present step's call.
+    /// Makes the call of the current step.
     fn call(&mut self, now: Ns, world: &mut World) {
         self.call_begun = now;
         let call = match self.program.steps[self.step] {
@@ -149,7 +151,7 @@ impl StepJob {
         Call::Write { file: self.file(index), offset, bytes, durable, stamp: self.stamp }
     }
 
-    /// Counts the call that returned.
+    /// Counts a completed call.
     fn count(&mut self, at: Ns, world: &mut World) {
         let latency = at - self.call_begun;
         match self.program.steps[self.step] {
@@ -159,7 +161,7 @@ impl StepJob {
         }
     }
 
-    /// On to the next step. Whether the turn is over.
+    /// Moves on to the next step; returns `true` if the turn is over.
     fn advance(&mut self) -> bool {
         let times = match self.program.steps[self.step] {
             ProgramStep::Write { times, .. } => times,
@@ -177,7 +179,7 @@ impl StepJob {
         false
     }
 
-    /// Files that were used up start over between two turns, so that no commit pays for it.
+    /// Resets used-up files between two turns, so no commit pays for it.
     fn renew(&mut self, world: &mut World) {
         for index in 0..self.cursors.len() {
             if std::mem::take(&mut self.cursors[index].used_up) {
@@ -202,7 +204,7 @@ impl Job for StepJob {
         self.call(now, world);
     }
 
-    fn go_on(&mut self, step: Step, world: &mut World) {
+    fn resume(&mut self, step: Step, world: &mut World) {
         let (Step::Returned { at, .. } | Step::Due { at }) = step;
         self.count(at, world);
         if self.advance() {
@@ -223,8 +225,8 @@ impl Job for StepJob {
         !self.running
     }
 
-    fn place(&self) -> Place {
-        Place { number: self.job, team: ALONE, job: self.job }
+    fn index(&self) -> JobIndex {
+        JobIndex { number: self.job, team: ALONE, job: self.job }
     }
 
     fn stop(&mut self) {

@@ -1,14 +1,14 @@
-//! What jobs count, and the series of virtual seconds.
+//! The counters of jobs, and the series of virtual seconds.
 
 use measurement::series::binned;
 use measurement::{Headline, Histogram, Histograms, Progress, Series};
 
 use crate::time::Ns;
 
-/// Length of an interval of the series.
+/// Length of one interval of the series.
 const INTERVAL_NS: Ns = 1_000_000_000;
 
-/// How much was done.
+/// Completed operations and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub reads: u64,
@@ -19,10 +19,11 @@ pub struct Counts {
     pub written_bytes: u64,
 }
 
-/// A series of more seconds than a month has is nothing that anybody looks at: a rate of one operation a year makes it.
-const INTERVALS_MOST: usize = 31 * 24 * 3600;
+/// Limit of the series, a month of seconds: only absurd rates such as one operation per year exceed
+/// it.
+const INTERVALS_MAX: usize = 31 * 24 * 3600;
 
-/// All jobs' latencies together.
+/// The combined latencies of all jobs.
 pub struct Tally {
     pub counts: Counts,
     headline: Headline,
@@ -30,7 +31,7 @@ pub struct Tally {
     write: Histogram,
     sync: Recorder,
     commit: Histogram,
-    /// Headline latencies of the present interval; in the histograms above only when it is over.
+    /// Headline latencies of the current interval, added to the histograms above at its end.
     fresh: Fresh,
     start: Ns,
     interval_end: Ns,
@@ -38,7 +39,7 @@ pub struct Tally {
     series: Series,
 }
 
-/// Latencies of one interval, by kind.
+/// The latencies of one interval, by operation.
 #[derive(Default)]
 struct Fresh {
     read: Recorder,
@@ -46,7 +47,8 @@ struct Fresh {
     commit: Recorder,
 }
 
-/// A histogram that is told of equal latencies once: in virtual time the same one comes many times in a row.
+/// A histogram that counts runs of equal latencies: in virtual time, the same latency often repeats
+/// many times.
 #[derive(Default)]
 struct Recorder {
     histogram: Histogram,
@@ -80,7 +82,7 @@ impl Recorder {
 }
 
 impl Tally {
-    /// Of a measurement that begins then.
+    /// A tally for a measurement that starts at `start`.
     pub fn starting(headline: Headline, start: Ns) -> Tally {
         Tally {
             counts: Counts::default(),
@@ -97,7 +99,7 @@ impl Tally {
         }
     }
 
-    /// The measurement begins then, after what is counted and thrown away.
+    /// Restarts the measurement at `start` and discards all earlier counts.
     pub fn start_at(&mut self, start: Ns) {
         self.start = start;
         self.interval_end = start + INTERVAL_NS;
@@ -128,11 +130,11 @@ impl Tally {
         self.fresh.commit.record(latency);
     }
 
-    /// Time goes on: intervals that are over are added to the series.
+    /// Advances to `now`: completed intervals are added to the series.
     #[inline]
     pub fn advance(&mut self, now: Ns) {
         while now >= self.interval_end {
-            if self.series.iops.len() == INTERVALS_MOST {
+            if self.series.iops.len() == INTERVALS_MAX {
                 self.interval_end = Ns::MAX;
                 return;
             }
@@ -168,7 +170,7 @@ impl Tally {
         self.interval_end += INTERVAL_NS;
     }
 
-    /// How far it is.
+    /// The progress at `now`.
     pub fn progress(&self, now: Ns) -> Progress {
         Progress {
             elapsed_s: (now as f64 - self.start as f64) / 1e9,
@@ -177,7 +179,7 @@ impl Tally {
         }
     }
 
-    /// Everything, when the measurement ended at `now`.
+    /// The final results of a measurement that ended at `now`.
     pub fn finish(mut self, now: Ns, writes_are_commits: bool) -> (Counts, Histograms, Series) {
         self.advance(now);
         self.read.merge(&self.fresh.read.finish());
@@ -195,7 +197,8 @@ impl Tally {
 mod tests {
     use super::*;
 
-    /// What a second and a half come to: three reads and a write in the first second, a write in the second.
+    /// The result of one and a half seconds: three reads and a write in the first second, a write
+    /// in the second.
     fn tally(headline: Headline) -> (Counts, Histograms, Series) {
         let mut tally = Tally::starting(headline, 5 * INTERVAL_NS);
         for latency in [1000, 1000, 2000] {

@@ -1,12 +1,12 @@
-//! The operations of one job, and loops over them that are compiled once for each kind.
+//! The operations of one job, and loops over them that are compiled once per kind.
 
 use super::{Access, Gaps, Mix, Order, Region, Sizes};
 use crate::blocks::Workload;
 
-/// A warm-up draws from another stream, so the measurement begins with the seed's own offsets.
+/// The warm-up draws from a separate stream, so the measurement starts with the seed's own offsets.
 const WARM_UP_STREAM: u64 = 0x7761_726d;
 
-/// What one job of a workload does in one phase, as its seed decides.
+/// The operations of one job in one phase. They follow from the seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Operations<'a> {
     workload: &'a Workload,
@@ -16,45 +16,45 @@ pub struct Operations<'a> {
 }
 
 impl<'a> Operations<'a> {
-    /// The measured operations of a job on the `bytes` from `start` on.
+    /// The measured operations of a job on `bytes` bytes from `start` on.
     pub fn new(workload: &'a Workload, start: u64, bytes: u64, job: u32) -> Operations<'a> {
         let block_bytes = workload.unit_bytes();
         let region = Region { start, blocks: bytes / block_bytes, block_bytes };
         Operations { workload, region, seed: workload.seed, job }
     }
 
-    /// Those before the measurement, which are others on the same region.
+    /// The operations of the warm-up: different draws on the same region.
     #[must_use]
-    pub const fn of_warm_up(self) -> Operations<'a> {
+    pub const fn warm_up(self) -> Operations<'a> {
         Operations { seed: self.seed ^ WARM_UP_STREAM, ..self }
     }
 
-    /// Whose they are.
+    /// The workload that these operations belong to.
     pub const fn workload(&self) -> &'a Workload {
         self.workload
     }
 
-    /// Where they go.
+    /// The bytes that the job works on.
     pub const fn region(&self) -> Region {
         self.region
     }
 
-    /// Writes after which the file starts over, if its layout is used up by writing.
+    /// Number of writes after which the file starts over, if its layout is consumed by writing.
     pub fn renew_every(&self) -> Option<u64> {
         self.workload.layout.starts_over().then_some(self.region.blocks)
     }
 
-    /// Which block comes next.
+    /// The order of blocks.
     pub fn order(&self) -> Order {
         Order::new(self.workload, self.region, self.seed, self.job)
     }
 
-    /// How large the next operation is, if sizes vary.
+    /// The sizes of the operations, if they vary.
     pub fn sizes(&self) -> Option<Sizes> {
         self.workload.sizes.as_ref().map(|sizes| Sizes::new(sizes.clone(), self.seed, self.job))
     }
 
-    /// Whether the next operation reads.
+    /// The mix of reads and writes.
     pub fn mix(&self) -> Mix {
         Mix::new(self.seed, self.job, self.workload.reads_percent())
     }
@@ -64,8 +64,8 @@ impl<'a> Operations<'a> {
         self.workload.rate.map(|rate| Gaps::new(self.seed, self.job, rate))
     }
 
-    /// Runs a loop that is compiled for this order of blocks and this direction, so what a workload
-    /// does not do costs it nothing. The rare orders share one that dispatches at each operation.
+    /// Runs a loop that is compiled for this block order and direction, so unused features cost
+    /// nothing. The rare orders share one loop that dispatches on each operation.
     pub fn run<L: Loop>(&self, body: L) -> L::End {
         match (self.order(), self.workload.reads_percent()) {
             (Order::Sequential(access), 100) => body.run(access, Reads),
@@ -83,19 +83,19 @@ impl<'a> Operations<'a> {
 
 /// A loop over operations, which [`Operations::run`] specialises.
 pub trait Loop {
-    /// What it returns.
+    /// The result of the loop.
     type End;
 
     /// Runs it.
     fn run<A: Access, D: Direction>(self, access: A, direction: D) -> Self::End;
 }
 
-/// Whether operations read, write, or are drawn.
+/// Chooses between reading and writing.
 pub trait Direction {
-    /// Whether an operation can be a write.
+    /// `false` if every operation is a read.
     const WRITES: bool;
 
-    /// Whether the next operation reads.
+    /// Returns `true` if the next operation is a read.
     fn next_reads(&mut self) -> bool;
 }
 
@@ -171,7 +171,7 @@ mod tests {
     fn a_warm_up_works_on_the_same_region_and_draws_other_blocks() {
         let workload = workload(Pattern::RandWrite);
         let measured = Operations::new(&workload, 0, 1 << 30, 0);
-        let warm_up = measured.of_warm_up();
+        let warm_up = measured.warm_up();
         assert_eq!(measured.region(), warm_up.region());
         assert_ne!(measured.run(First), warm_up.run(First));
     }

@@ -1,15 +1,17 @@
-//! From a command line's words to sections.
+//! Parses the words of a command line into sections.
 
 use super::options::{self, Value};
 use super::section::{Collector, Section};
 use super::{COMMAND_LINE, Environment};
 use crate::plan::PlanError;
 
-/// The sections of a command line. As fio's `getopt_long_only` reads it, an option begins with one dash or two, and its value follows after `=` or
-/// as the next word; each `name` begins a job, and what stands before the first holds for all.
+/// Parses the sections of a command line. Like fio's `getopt_long_only`, an option starts with one
+/// or two dashes, and its value follows after `=` or as the next word. Each `name` starts a job;
+/// options before the first one apply to all jobs.
 ///
 /// # Errors
-/// A word that is not an option, a value that is missing, or all options that are not understood.
+/// Fails at a word that is not an option, at a missing value, or with one error for all unsupported
+/// options.
 pub fn sections(words: &[&str], environment: Environment<'_>) -> Result<Vec<Section>, PlanError> {
     let words = if words.first() == Some(&"fio") { &words[1..] } else { words };
     let error = |message: String| PlanError::new(COMMAND_LINE, 0, &message);
@@ -20,7 +22,7 @@ pub fn sections(words: &[&str], environment: Environment<'_>) -> Result<Vec<Sect
         let option = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).filter(|option| !option.is_empty());
         let Some(option) = option else {
             return Err(error(format!(
-                "expected an option such as --rw=randwrite instead of {word:?}; a job file stands alone: \
+                "expected an option such as --rw=randwrite instead of {word:?}; to run a job file: \
                  flushmark run JOB.fio"
             )));
         };
@@ -31,7 +33,7 @@ pub fn sections(words: &[&str], environment: Environment<'_>) -> Result<Vec<Sect
                     let value = words.next();
                     (option, Some(value.ok_or_else(|| error(format!("{word} needs a value")))?))
                 }
-                // The value of an unknown option, if it has one, is not an option.
+                // If an unknown option has a value, the value is not reported as an option.
                 None => {
                     if words.clone().next().is_some_and(|next| !next.starts_with('-')) {
                         words.next();

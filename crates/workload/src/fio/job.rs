@@ -1,4 +1,4 @@
-//! The workload that a section asks for, with fio's own defaults.
+//! Builds the workload of a section, with fio's defaults.
 
 use super::section::Section;
 use super::value;
@@ -14,25 +14,24 @@ use crate::sizes::{BlockSizes, SizeShare};
 use crate::sync::SyncMethod;
 use crate::target::TargetName;
 
-/// More sizes in a range are a slip of the pen.
+/// A range with more sizes is a typing error.
 const RANGE_SIZES_MAX: u32 = 1024;
-/// Operations offered per second by each job.
 const RATE_MAX: f64 = 10_000_000.0;
 
-/// When a section's work starts.
+/// The start of a section's work, relative to the previous sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// When all sections before it have ended.
+    /// After all previous sections have ended.
     Alone,
-    /// At the same moment as the section before it.
+    /// At the same time as the previous section.
     WithPrevious,
 }
 
 impl Section {
-    /// When the section starts, after those `before` it.
+    /// The start of the section, given the sections `before` it.
     ///
     /// # Errors
-    /// When it waits for one section and not for another that runs beside that.
+    /// Fails if it waits for one section but not for another that runs concurrently with it.
     pub fn starts(&self, before: &[Section]) -> Result<Start, PlanError> {
         let stonewall = self.flag("stonewall")?.unwrap_or(false);
         let waits_for = self.text("wait_for", "the name of a section")?;
@@ -45,24 +44,24 @@ impl Section {
             }
             Some(name) => {
                 let message =
-                    format!("wait_for: a section waits for all before it, and not for {name} alone; use stonewall");
+                    format!("wait_for: a section waits for all previous sections, not only for {name}; use stonewall");
                 Err(self.wrong("wait_for", &message))
             }
         }
     }
 
-    /// The target that the section names, and in which line.
+    /// The target of the section, with its line.
     ///
     /// # Errors
-    /// When it names several.
+    /// Fails if there are several targets.
     pub fn target(&self) -> Result<Option<(usize, String)>, PlanError> {
         let filename = self.text("filename", "the path of a file or device")?;
         let directory = self.text("directory", "the path of a directory")?;
         let single = |key, name: &str| {
-            // A colon separates names; one that belongs to a name has a backslash before it.
+            // A colon separates names; one that is part of a name is escaped with a backslash.
             let separates = |(at, _)| !name[..at].ends_with('\\');
             if name.match_indices(':').any(separates) {
-                return Err(self.wrong(key, &format!("{key}: {name:?} names several places; one run has one target")));
+                return Err(self.wrong(key, &format!("{key}: {name:?} is a list of targets; expected a single one")));
             }
             Ok(name.replace("\\:", ":"))
         };
@@ -72,7 +71,7 @@ impl Section {
             (Some(filename), Some(directory)) => {
                 let (filename, directory) = (single("filename", &filename)?, single("directory", &directory)?);
                 if filename.starts_with('/') {
-                    let message = format!("filename: expected the name of a file in {directory} instead of {filename}");
+                    let message = format!("filename: expected a file name in {directory} instead of {filename}");
                     return Err(self.wrong("filename", &message));
                 }
                 Ok(Some((self.line_of("filename"), format!("{}/{filename}", directory.trim_end_matches('/')))))
@@ -86,10 +85,10 @@ impl Section {
         self.read("ioengine", "", |name| (name == "null").then_some(())).is_ok_and(|null| null.is_some())
     }
 
-    /// The workload that the section asks for.
+    /// The workload of the section.
     ///
     /// # Errors
-    /// The first setting that is wrong, or contradicts another.
+    /// Fails at the first setting that is invalid or contradicts another.
     pub fn workload(&self) -> Result<Workload, PlanError> {
         let (pattern, skip) = self.pattern()?;
         let (block, sizes) = self.blocks(pattern)?;
@@ -98,19 +97,20 @@ impl Section {
         workload.order = self.order(pattern, skip, workload.largest_bytes())?;
         workload.engine = self.engine()?;
         let depth = self.whole("iodepth", 1, 1024)?.unwrap_or(1);
-        // fio's synchronous engines do one operation at a time, whatever iodepth says.
+        // fio's synchronous engines perform one operation at a time and ignore iodepth.
         let depth = if workload.engine == EngineChoice::Psync { 1 } else { depth };
         let depth = if pattern.trims() { self.trims(&mut workload, depth)? } else { depth };
         workload.depth = Depth::new(depth).map_err(|error| self.wrong("iodepth", &error.to_string()))?;
         let jobs = self.whole("numjobs", 1, 256)?.unwrap_or(1);
         workload.jobs = Jobs::new(jobs).map_err(|error| self.wrong("numjobs", &error.to_string()))?;
         if self.whole("nrfiles", 1, u64::MAX >> 1)?.is_some_and(|files| files > 1) {
-            let message = "nrfiles: each of flushmark's jobs has one file; use numjobs for more files";
+            let message = "nrfiles: each job has one file in flushmark; use numjobs for more files";
             return Err(self.wrong("nrfiles", message));
         }
         self.flag("stonewall")?;
         (workload.sync, workload.sync_every) = self.sync(pattern)?;
-        // fio's asynchronous engines take a sync as one operation more (`fio_libaio_prep`, `fio_ioring_prep`).
+        // fio's asynchronous engines issue a sync as one more operation (`fio_libaio_prep`,
+        // `fio_ioring_prep`).
         if workload.engine != EngineChoice::Psync {
             workload.sync_timing = SyncTiming::Queued;
         }
@@ -131,7 +131,7 @@ impl Section {
             + u128::from(workload.offset_bytes)
             + u128::from(workload.offset_increment_bytes) * u128::from(jobs);
         if i64::try_from(addressable).is_err() || workload.size.bytes(Room::Unlimited).checked_mul(jobs).is_none() {
-            let message = "size: size, offset and offset_increment of all jobs together are more than can be addressed";
+            let message = "size: the sum of size, offset and offset_increment of all jobs is too large to address";
             return Err(self.wrong("size", message));
         }
         workload.warm_up = WarmUp(self.time("ramp_time")?.unwrap_or_default());
@@ -140,23 +140,23 @@ impl Section {
         if workload.direct && !workload.is_aligned_to(512) {
             let key = ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
             let what = match workload.sizes {
-                None => format!("{} B is not a multiple", block.get()),
-                Some(_) => "not all of these sizes are multiples".to_owned(),
+                None => format!("{} B is not a multiple of 512 B", block.get()),
+                Some(_) => "not all of these sizes are multiples of 512 B".to_owned(),
             };
-            let message =
-                format!("{key}: direct I/O moves whole sectors of 512 B, and {what} (fio's k is 1024, its KiB 1000)");
+            let message = format!("{key}: {what}, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
             return Err(self.wrong(key, &message));
         }
         Ok(workload)
     }
 
-    /// The sizes of reads and writes, as in fio: `bssplit` goes before `bsrange`, and that before `bs`.
+    /// The sizes of reads and writes, as in fio: `bssplit` overrides `bsrange`, which overrides
+    /// `bs`.
     fn blocks(&self, pattern: Pattern) -> Result<(BlockBytes, Option<BlockSizes>), PlanError> {
         let size = |text: &str| Some(BlockBytes::new(value::number(text)?).ok()?.get());
         let single = |text: &str| Some(vec![SizeShare { bytes: size(text)?, weight: 1 }]);
         let bs =
             self.directions("bs", "a size from 512 to 64m, such as 4k, or one for reads and one for writes", single)?;
-        let takes = "a range of sizes from 512 to 64m, such as 4k-16k, with at most 1024 multiples of the first";
+        let takes = "a range of sizes from 512 to 64m with at most 1024 multiples of the first, such as 4k-16k";
         let range = self.directions("bsrange", takes, |text| {
             let (low, high) = text.split_once('-')?;
             let (low, high) = (size(low)?, size(high)?);
@@ -164,7 +164,7 @@ impl Section {
             let share = |times: u32| SizeShare { bytes: low * times, weight: 1 };
             (low <= high && high / low <= RANGE_SIZES_MAX).then(|| multiples.map(share).collect())
         })?;
-        let takes = "sizes with percentages that make 100, such as 4k/60:64k/40";
+        let takes = "sizes with percentages that add up to 100, such as 4k/60:64k/40";
         let sized = self.directions("bssplit", takes, |text| split(text, size))?;
         let default = || vec![SizeShare { bytes: 4096, weight: 1 }];
         let [reads, writes] = [0, 1].map(|direction| {
@@ -172,14 +172,14 @@ impl Section {
             given.unwrap_or_else(default)
         });
         let least = |shares: &[SizeShare]| shares.iter().map(|share| share.bytes).min().unwrap_or(4096);
-        // What is not done has no size.
+        // Operations that do not occur have no size.
         let (reads, writes) = match (pattern.reads(), pattern.writes()) {
             (true, false) => (reads.clone(), reads),
             (false, _) => (writes.clone(), writes),
             (true, true) => (reads, writes),
         };
         let align = self.read("blockalign", "one size from 512 to 64m, such as 4k", size)?;
-        // As in fio: only random blocks have an alignment other than their smallest size.
+        // As in fio: only random blocks can have an alignment other than their smallest size.
         let align = align.filter(|_| pattern.is_random());
         let key = ["bssplit", "bsrange", "bs"].into_iter().find(|key| self.has(key)).unwrap_or("bs");
         let smallest = least(&reads).min(least(&writes));
@@ -187,7 +187,7 @@ impl Section {
             Some(align) => align,
             None if pattern.is_random() && least(&reads) != least(&writes) => {
                 let message = format!(
-                    "{key}: fio begins reads at multiples of {} B and writes at multiples of {} B; set blockalign to have one for both",
+                    "{key}: fio aligns reads to {} B and writes to {} B; set blockalign to use one alignment for both",
                     least(&reads),
                     least(&writes)
                 );
@@ -200,7 +200,8 @@ impl Section {
         Ok((block, (!uniform).then_some(BlockSizes { align_bytes: align, reads, writes })))
     }
 
-    /// A value for reads, after a comma one for writes, and after another one for trims; what is left out is that of reads. An empty one stays as it was.
+    /// A value for reads, then, separated by commas, one for writes and one for trims. A value that
+    /// is left out is that of reads; an empty one keeps its default.
     fn directions<T: Clone>(
         &self,
         key: &str,
@@ -220,7 +221,7 @@ impl Section {
         Ok(values.unwrap_or([None, None]))
     }
 
-    /// The pattern, and the bytes that a sequential one skips after each block.
+    /// The pattern, and the number of bytes that a sequential pattern skips after each block.
     fn pattern(&self) -> Result<(Pattern, Option<i64>), PlanError> {
         let patterns = format!("one of {}, readwrite", Pattern::ALL.map(Pattern::name).join(", "));
         let pattern = self.read("rw", &patterns, |text| {
@@ -236,8 +237,8 @@ impl Section {
     }
 
     fn order(&self, pattern: Pattern, skip: Option<i64>, largest: u32) -> Result<BlockOrder, PlanError> {
-        let takes = "random, zipf:THETA, pareto:SHARE, sequence:BLOCK,…, or zoned:DRAWS/BLOCKS:… with percentages that \
-                     make 100";
+        let takes = "random, zipf:THETA, pareto:SHARE, sequence:BLOCK,…, or zoned:DRAWS/BLOCKS:… with percentages that add up \
+                     to 100";
         let distribution = self.read("random_distribution", takes, BlockOrder::from_distribution)?;
         let goes_on = self.flag("random_sequence_stride")?.unwrap_or(false);
         let distribution = distribution.map(|order| match order {
@@ -250,13 +251,13 @@ impl Section {
         match skip {
             Some(_) if pattern.is_random() => {
                 let message = format!(
-                    "rw: a number after {} means that several blocks follow each random one; flushmark draws each block",
+                    "rw: a number after {} repeats each random position for several blocks; flushmark draws every block",
                     pattern.name()
                 );
                 Err(self.wrong("rw", &message))
             }
             Some(skip) if skip < 0 && skip.unsigned_abs() < u64::from(largest) => {
-                let message = format!("rw: a block of {largest} B does not fit into the {} B to go back", -skip);
+                let message = format!("rw: a block of {largest} B is larger than the {} B to go back", -skip);
                 Err(self.wrong("rw", &message))
             }
             Some(0) | None => Ok(distribution.filter(|_| pattern.is_random()).unwrap_or_default()),
@@ -266,7 +267,7 @@ impl Section {
 
     fn direct(&self) -> Result<bool, PlanError> {
         let (direct, buffered) = (self.flag("direct")?, self.flag("buffered")?);
-        // As in fio, the last one holds.
+        // As in fio, the last one takes effect.
         Ok(match self.later("direct", "buffered") {
             Some("buffered") => !buffered.unwrap_or(true),
             _ => direct.unwrap_or(false),
@@ -291,7 +292,8 @@ impl Section {
         }
     }
 
-    /// What a new file is made of (`extend_file` in `filesetup.c`): written through for reads and with `overwrite`, else what `fallocate` leaves.
+    /// The initial state of a new file (`extend_file` in `filesetup.c`): written once for reads and
+    /// with `overwrite`, otherwise the state that `fallocate` leaves.
     fn layout(&self, pattern: Pattern) -> Result<Layout, PlanError> {
         let overwrite = self.flag("overwrite")?.unwrap_or(false);
         let fallocated =
@@ -323,16 +325,14 @@ impl Section {
         let skip_bytes = self.read("zoneskip", "a size", value::number)?.unwrap_or(0);
         match zone_bytes {
             _ if strided != Some(true) => Ok(None),
-            None => Err(self.wrong("zonemode", "zonemode: strided needs a zonesize")),
+            None => Err(self.wrong("zonemode", "zonemode: strided requires zonesize")),
             Some(_) if pattern.is_random() || skip.is_some() => {
                 let message =
-                    "zonemode: flushmark goes through zones one block after the other; use rw=read or rw=write";
+                    "zonemode: flushmark only supports sequential access within zones; use rw=read or rw=write";
                 Err(self.wrong("zonemode", message))
             }
-            Some(zone_bytes) if range_bytes.is_some_and(|bytes| bytes != zone_bytes) => {
-                Err(self
-                    .wrong("zonerange", "zonerange: flushmark has one pass over each zone; use the size of zonesize"))
-            }
+            Some(zone_bytes) if range_bytes.is_some_and(|bytes| bytes != zone_bytes) => Err(self
+                .wrong("zonerange", "zonerange: flushmark makes one pass over each zone; set zonerange to zonesize")),
             Some(zone_bytes) => Ok(Some(BlockOrder::Strided { zone_bytes, skip_bytes })),
         }
     }
@@ -343,11 +343,12 @@ impl Section {
         Ok(self.read(key, &takes, |value| value::number(value).filter(aligned))?.unwrap_or(0))
     }
 
-    /// Discards go one after the other, as fio's synchronous engines and libaio make them. Returns the depth.
+    /// Discards are issued one at a time, as by fio's synchronous engines and libaio. Returns the
+    /// depth.
     fn trims(&self, workload: &mut Workload, depth: u64) -> Result<u64, PlanError> {
         if workload.engine == EngineChoice::IoUring && depth > 1 {
             let message =
-                "iodepth: flushmark makes one discard at a time; use iodepth=1, or libaio, with which fio does so, too";
+                "iodepth: flushmark issues one discard at a time; use iodepth=1, or libaio, where fio does the same";
             return Err(self.wrong("iodepth", message));
         }
         if workload.engine != EngineChoice::Auto {
@@ -365,10 +366,10 @@ impl Section {
         })?;
         if asked != Some(true) || !workload.pattern.writes() || workload.pattern.trims() {
             return match asked {
-                Some(true) => Err(self.wrong(
-                    "verify",
-                    &format!("verify: {} writes nothing that could be read back", workload.pattern.name()),
-                )),
+                Some(true) => {
+                    Err(self
+                        .wrong("verify", &format!("verify: {} writes no data to read back", workload.pattern.name())))
+                }
                 _ => Ok(false),
             };
         }
@@ -377,11 +378,11 @@ impl Section {
             && self.has("filename")
             && workload.offset_increment_bytes < workload.size_per_job_bytes(Room::Unlimited);
         let because = if workload.sizes.is_some() {
-            "blocks of several sizes overlap; use one bs"
+            "blocks of different sizes overlap; use a single bs"
         } else if workload.content == Content::Zero {
-            "a block of zeros has no checksum; remove zero_buffers"
+            "a block of zeros cannot hold a checksum; remove zero_buffers"
         } else if shared {
-            "several jobs on the same bytes write over each other's blocks; use numjobs=1"
+            "several jobs overwrite each other's blocks; use numjobs=1"
         } else {
             return Ok(true);
         };
@@ -399,15 +400,13 @@ impl Section {
         let rate = match (rate, bytes.filter(|&bytes| bytes > 0)) {
             (Some(_), Some(_)) => return Err(self.wrong("rate", "rate and rate_iops exclude each other")),
             (None, Some(_)) if workload.sizes.is_some() => {
-                return Err(
-                    self.wrong("rate", "rate: with several block sizes, give the rate in operations, rate_iops")
-                );
+                return Err(self.wrong("rate", "rate: invalid with several block sizes; use rate_iops"));
             }
             (None, Some(bytes)) => Some(bytes as f64 / f64::from(workload.block_bytes.get())),
             (rate, None) => rate,
         };
         if let Some(per_second) = rate.filter(|&rate| rate > RATE_MAX) {
-            let message = format!("rate: {per_second:.0} operations per second are more than {RATE_MAX:.0}");
+            let message = format!("rate: {per_second:.0} operations per second exceed the limit of {RATE_MAX:.0}");
             return Err(self.wrong("rate", &message));
         }
         let offloaded = self.read("io_submit_mode", "one of inline, offload", |value| match value {
@@ -417,17 +416,17 @@ impl Section {
         })?;
         let Some(per_second) = rate else {
             if offloaded == Some(true) {
-                let message = "io_submit_mode: flushmark has no separate submission threads; with rate_iops it needs \
-                               none, otherwise use inline";
+                let message = "io_submit_mode: flushmark has no submission threads and needs none with rate_iops; \
+                               without rate_iops, use inline";
                 return Err(self.wrong("io_submit_mode", message));
             }
             return Ok(None);
         };
         if workload.pattern.is_mixed() {
             let key = if self.has("rate_iops") { "rate_iops" } else { "rate" };
-            // fio paces each direction by itself, which also overrides rwmixread.
+            // fio paces each direction separately, which also overrides rwmixread.
             let message = format!(
-                "{key}: fio holds reads and writes to this rate each, flushmark has one rate for both; use rw=read or \
+                "{key}: fio applies the rate to reads and writes separately, flushmark to both together; use rw=read or \
                  rw=write, or a plan in TOML"
             );
             return Err(self.wrong(key, &message));
@@ -437,7 +436,7 @@ impl Section {
     }
 
     fn engine(&self) -> Result<EngineChoice, PlanError> {
-        let takes = "an engine that flushmark has: sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null";
+        let takes = "one of sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null";
         let engine = self.read("ioengine", takes, |value| match value {
             "sync" | "psync" | "pvsync" | "pvsync2" | "vsync" => Some(EngineChoice::Psync),
             "io_uring" => Some(EngineChoice::IoUring),
@@ -467,18 +466,18 @@ impl Section {
             asked.push(("fdatasync", SyncMethod::Fdatasync, every as u32));
         }
         match asked.as_slice() {
-            // fio ignores the methods where nothing is written, and so it is here.
+            // fio ignores sync options if nothing is written, and so does flushmark.
             _ if !pattern.writes() || pattern.trims() => Ok((SyncMethod::None, 1)),
             [] => Ok((SyncMethod::None, 1)),
             [(_, method, every)] => Ok((*method, *every)),
             [(first, ..), .., (last, ..)] => {
-                let message = format!("{last}: a test has one sync method, and {first} asks for another");
+                let message = format!("{last}: a test has one sync method, but {first} sets another");
                 Err(self.wrong(last, &message))
             }
         }
     }
 
-    /// What each job works on, and when it ends.
+    /// The bytes that each job works on, and its end.
     fn extent(&self, workload: &mut Workload) -> Result<(), PlanError> {
         let block_bytes = u64::from(workload.largest_bytes());
         let bytes = |value: &str| value::number(value).filter(|&size| size >= block_bytes);
@@ -493,13 +492,13 @@ impl Section {
         let jobs = u64::from(workload.jobs.get());
         workload.size = match (area, file) {
             (Some(Area::Percent(_)), Some(_)) => {
-                return Err(self.wrong("filesize", "filesize: size is a share of the file; give one of the two"));
+                return Err(self.wrong("filesize", "filesize: conflicts with a size in percent; use one of the two"));
             }
             (_, Some(file)) => Area::Bytes(file),
             (Some(area), None) => area,
             (None, None) => Area::Whole { file_bytes: (Area::DEFAULT.bytes(Room::Unlimited) / jobs).max(block_bytes) },
         };
-        // With a file size, size is what each job does before it ends.
+        // With a file size, `size` is the number of bytes after which a job ends.
         let once = match (io_bytes, area, file) {
             (Some(bytes), ..) => Some(bytes),
             (None, Some(Area::Bytes(size)), Some(file)) => Some(size.min(file)),
@@ -508,13 +507,13 @@ impl Section {
         };
         let count = once.map(|bytes| workload.operations(bytes).saturating_mul(loops));
         let most = self.whole("number_ios", 1, u64::MAX >> 1)?;
-        // How large a device is turns out when it is opened.
+        // The size of a device is only known once it is open.
         let passes = count.is_none().then_some(loops);
         let count = [count, most].into_iter().flatten().min();
         let time = self.time("runtime")?.filter(|time| !time.is_zero());
         let time_based = self.flag("time_based")?.unwrap_or(false);
         (workload.limit, workload.passes) = match (time, count) {
-            (None, _) if time_based => return Err(self.wrong("time_based", "time_based needs a runtime")),
+            (None, _) if time_based => return Err(self.wrong("time_based", "time_based requires runtime")),
             (Some(time), _) if time_based => (Limit::Time(time), None),
             (None, count) => (Limit::Count(count.unwrap_or(u64::MAX)), passes),
             (Some(time), Some(count)) => (Limit::TimeAndCount { time, count, until: Until::First }, passes),
@@ -524,7 +523,8 @@ impl Section {
     }
 }
 
-/// Sizes with their shares: `4k/60:64k/40`; those without one have what is left, in equal parts.
+/// Parses sizes with percentages: `4k/60:64k/40`. Sizes without a percentage divide the remainder
+/// equally.
 fn split(text: &str, size: impl Fn(&str) -> Option<u32>) -> Option<Vec<SizeShare>> {
     let mut parts: Vec<(u32, Option<u32>)> = Vec::new();
     for part in text.split(':') {
@@ -538,7 +538,7 @@ fn split(text: &str, size: impl Fn(&str) -> Option<u32>) -> Option<Vec<SizeShare
     if missing == 0 && left > 0 {
         return None;
     }
-    // In parts of a percent, so that three sizes can share one.
+    // In fractions of a percent, so three sizes can share one.
     let weight = |share: Option<u32>| share.map_or(left, |share| share * missing.max(1));
     let shares = parts.into_iter().map(|(bytes, share)| SizeShare { bytes, weight: weight(share) });
     let drawn: Vec<SizeShare> = shares.filter(|share| share.weight > 0).collect();

@@ -1,4 +1,4 @@
-//! The page `docs/fio.md`, made from the table of options.
+//! Generates the page `docs/fio.md` from the table of options.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use super::options::{ANYTHING, FioOption, OPTIONS, Role};
 const OPENING: &str = "\
 # fio job files and command lines
 
-`flushmark run job.fio --target DIRECTORY` reads fio's job files: sections, `[global]`, comments (`#`, `;`), `${NAME}` for
-environment variables, and the options below. Any other option is refused by name, because an option that is dropped in
-silence changes what is measured. [The plan file](plan.md) has everything that flushmark can do.
+`flushmark run job.fio --target DIRECTORY` runs fio's job files: sections, `[global]`, comments (`#`, `;`), `${NAME}` for
+environment variables, and the options below. Any other option is rejected by name, because silently ignoring an option
+would change what is measured. The [plan file](plan.md) covers everything that flushmark can do.
 
 ```ini
 [global]
@@ -31,66 +31,66 @@ bs=4k
 iodepth=32
 ```
 
-A command line for fio goes behind `--`, as it is; a single test's options may also stand among flushmark's own:
+A complete fio command line goes after `--`. The options of a single test can also be mixed with flushmark's options:
 
 ```sh
 flushmark run -- fio -ioengine=libaio -direct=1 -rw=randwrite -bs=4k -fsync=1 -runtime=60 -name=x -filename=/mnt/x
 flushmark run --rw randwrite --bs 4k --fsync 1 --runtime 60 --target /mnt
 ```
 
-`filename` and `directory` are the target where the command line names none with `--target`. A file that does not exist is
-not made under its name: the test uses a file of flushmark's own in that directory, and removes it. A device, or a file that
-exists, is only overwritten with `--destroy-data`, which goes before `--`.
+`filename` and `directory` set the target unless the command line has `--target`. A file that does not exist is not
+created under that name: the test uses a temporary file in that directory instead. A device or an existing file is only
+overwritten with `--destroy-data`, which goes before `--`.
 
 Numbers take fio's suffixes: `k`, `m`, `g`, `t`, `p` are powers of 1024, and `ki`, `KiB`, `MiB` … are powers of **1000**, as
-in fio unless `kb_base=1000` is set. `0x1000` is hexadecimal. Times are seconds, or take `us`, `ms`, `s`, `m`, `h`, `d`. A
-flag stands alone or takes 0 or 1.
+in fio unless `kb_base=1000` is set. `0x1000` is hexadecimal. Times are in seconds, or have a unit: `us`, `ms`, `s`, `m`, `h`, `d`.
+A flag has no value, or 0 or 1.
 
-## Options that shape the test
+## Supported options
 
-| option | takes | left out | meaning here |
+| option | value | default | meaning in flushmark |
 | --- | --- | --- | --- |
 ";
 
 const ACCEPTED: &str = "
-## Options that are accepted
+## Options that are accepted but have no effect
 
-They describe what happens anyway, or have no influence on what is measured.
+They describe what flushmark does anyway, or do not influence the measurement.
 
-| option | takes | what holds here |
+| option | value | in flushmark |
 | --- | --- | --- |
 ";
 
 const CLOSING: &str = "
-## What differs from fio
+## Differences from fio
 
-- **Sections at the same time** have a result each, and begin to be measured at the same moment: when all of them are warm
-  (`ramp_time`). The counters of the device and the processor time cannot be told apart between them, and nothing is judged by
-  their results.
-- **A run has one target.** Sections that name different ones, or some that name one and some that do not, are refused; so
-  are several names joined by colons.
-- **One sync method a test.** `fsync`, `fdatasync` and `sync` are refused together.
-- **A sync at depth is no commit.** As in fio, `libaio` and `io_uring` take a sync as one operation more while writes are in
-  flight, and it covers none of those. A plan in TOML waits for the writes first, unless it says otherwise. fio's `libaio`
-  makes an `fsync` of `fdatasync`; flushmark asks for what the job says.
-- **The commit is one latency**, from the first byte submitted to the durability confirmed. fio reports the write without
-  its sync, and the sync apart.
-- **Random blocks repeat.** fio remembers which blocks it has touched and takes each once (unless `norandommap` is set).
-- **Without `size`**, a job works on all of a device or an existing file and ends after one pass over it, as in fio. In a
-  directory the jobs have 1 GiB together; fio refuses that.
-- **A `size` with `bssplit` or `bsrange`** is as many operations as blocks of the mean size would need; fio counts bytes.
-- **`verify`** reads back with one read at a time, after the measured time, and keeps these reads out of the figures. A block
-  that differs fails the test.
-- **`trim`** makes one discard at a time; its figures are in the place of those of writes.
-- **Random content that differs in each write** is the default; fio repeats buffers that it changes a little
+- **Concurrent sections** have one result each. Their measurements start at the same time, once all of them are warmed up
+  (`ramp_time`). Device counters and processor time cannot be attributed to one of them, so their results are not used for
+  verdicts.
+- **A run has one target.** Sections with different targets are rejected, as are targets in some sections only, and
+  several names joined by colons.
+- **One sync method per test.** `fsync`, `fdatasync` and `sync` exclude each other.
+- **A sync at depth is not a commit.** As in fio, `libaio` and `io_uring` issue a sync as one more operation while writes
+  are in flight, and the sync covers none of those. A TOML plan waits for the writes first unless told not to. fio's
+  `libaio` turns `fdatasync` into `fsync`; flushmark does what the job specifies.
+- **A commit has one latency**, from the submission of the first byte to the acknowledged sync. fio reports the latency of
+  the write without its sync, and that of the sync separately.
+- **Random blocks repeat.** fio keeps track of the blocks it has accessed and uses each once (unless `norandommap` is set).
+- **Without `size`**, a job uses a whole device or existing file and ends after one pass over it, as in fio. In a
+  directory, the jobs share 1 GiB; fio rejects that.
+- **A `size` with `bssplit` or `bsrange`** is converted to a number of operations by the mean block size; fio counts bytes.
+- **`verify`** reads the data back after the measured time, one read at a time. These reads are not part of the results. A
+  mismatch fails the test.
+- **`trim`** issues one discard at a time; its results are reported as writes.
+- **Random content that differs in each write** is the default; fio reuses buffers with small changes
   (`scramble_buffers`).
-- **Latency under `rate_iops`** counts from when an operation was due, so that a stall is charged to each request that it
-  delayed. A mixed pattern with `rate_iops` is refused: fio holds reads and writes to the rate each.
-- **An environment variable that is not set** is an error; fio takes an empty text.
+- **Latency under `rate_iops`** is measured from the time at which an operation was due, so a stall is charged to every request that
+  it delayed. A mixed pattern with `rate_iops` is rejected: fio applies the rate to reads and writes separately.
+- **An environment variable that is not set** is an error; fio substitutes an empty string.
 - **`ioengine=null`** is the target `null:`.
 ";
 
-/// The page, in Markdown.
+/// The page in Markdown.
 pub fn reference() -> String {
     let mut page = OPENING.to_owned();
     for option in OPTIONS.iter().filter(|option| option.role == Role::Used) {
@@ -101,7 +101,7 @@ pub fn reference() -> String {
         let takes = if option.takes == ANYTHING { "anything" } else { option.takes };
         let _ = writeln!(page, "| {} | {takes} | {} |", names(option), option.meaning);
     }
-    page += "\n## Options that are refused with advice\n\n| option | instead |\n| --- | --- |\n";
+    page += "\n## Options that are rejected with advice\n\n| option | instead |\n| --- | --- |\n";
     for option in OPTIONS.iter().filter(|option| option.role == Role::Refused) {
         let _ = writeln!(page, "| {} | {} |", names(option), option.meaning);
     }

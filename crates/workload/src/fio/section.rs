@@ -1,4 +1,4 @@
-//! From a job file's lines, or a command line's words, to sections.
+//! Parses the lines of a job file, or the words of a command line, into sections.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use super::options::{self, ANYTHING, FLAG, FioOption, Role};
 use super::{Environment, value};
 use crate::plan::{PlanError, did_you_mean};
 
-/// One option with its value.
+/// An option with its value.
 #[derive(Debug, Clone)]
 struct Setting {
     option: &'static FioOption,
-    /// `None` for an option that stands alone.
+    /// `None` for an option without a value.
     value: Option<String>,
     line: usize,
 }
 
-/// A job section with what `[global]` gave it.
+/// A job section, including the settings inherited from `[global]`.
 #[derive(Debug, Clone)]
 pub struct Section {
     file: String,
     /// The name in brackets, or after `--name`.
     pub name: String,
-    /// Its first line; 0 on a command line.
+    /// The line number of its heading; 0 on a command line.
     pub line: usize,
     settings: Vec<Setting>,
 }
 
-/// Collects settings into sections, and everything in them that is not understood into one error.
+/// Collects settings into sections, and all unsupported options into one error.
 pub struct Collector<'a> {
     file: &'a str,
     environment: Environment<'a>,
@@ -36,35 +36,35 @@ pub struct Collector<'a> {
     problems: Vec<Problem>,
 }
 
-/// An option that cannot be taken.
+/// An unsupported option.
 struct Problem {
     line: usize,
     message: String,
 }
 
 impl<'a> Collector<'a> {
-    /// With settings before the first section refused, unless `in_global`.
+    /// Settings before the first section are rejected unless `in_global` is set.
     pub fn new(file: &'a str, environment: Environment<'a>, in_global: bool) -> Collector<'a> {
         let (global, sections, problems) = (Vec::new(), Vec::new(), Vec::new());
         Collector { file, environment, global, sections, in_global, problems }
     }
 
-    /// Begins a section; it has the global settings that stand above it.
+    /// Starts a section. It inherits the global settings above it.
     pub fn begin(&mut self, name: &str, line: usize) {
         let (file, name, settings) = (self.file.to_owned(), name.to_owned(), self.global.clone());
         self.in_global = false;
         self.sections.push(Section { file, name, line, settings });
     }
 
-    /// Settings from here on hold for all later sections.
+    /// Applies the following settings to all later sections.
     pub fn begin_global(&mut self) {
         self.in_global = true;
     }
 
-    /// Takes a setting, or notes why not.
+    /// Adds a setting, or records it as unsupported.
     ///
     /// # Errors
-    /// When it stands before any section.
+    /// Fails if the setting precedes all sections.
     pub fn set(&mut self, key: &str, value: Option<&str>, line: usize) -> Result<(), PlanError> {
         let problem = match options::find(key) {
             None => Some(format!("`{key}`{}", did_you_mean(key, &options::known_names()))),
@@ -88,17 +88,17 @@ impl<'a> Collector<'a> {
             (true, _) => self.global.push(setting),
             (false, Some(section)) => section.settings.push(setting),
             (false, None) => {
-                let message = format!("{key} stands before any section; put it under [global] or a job");
+                let message = format!("{key} must be in a section; put it under [global] or a job");
                 return Err(PlanError::new(self.file, line, &message));
             }
         }
         Ok(())
     }
 
-    /// The sections.
+    /// Returns the sections.
     ///
     /// # Errors
-    /// When options were not understood: one error for all of them.
+    /// Fails with one error for all unsupported options.
     pub fn finish(self) -> Result<Vec<Section>, PlanError> {
         let Some(first) = self.problems.first() else { return Ok(self.sections) };
         let mut lines_of: Vec<(&str, Vec<usize>)> = Vec::new();
@@ -115,7 +115,7 @@ impl<'a> Collector<'a> {
                 let others: Vec<String> = others.iter().map(ToString::to_string).collect();
                 format!("{message} in lines {} and {last}", others.join(", "))
             }
-            // The error itself names the first line.
+            // The line of the first one is already part of the error.
             _ => (*message).to_owned(),
         };
         let listed: Vec<String> = lines_of.iter().map(numbered).collect();
@@ -124,29 +124,30 @@ impl<'a> Collector<'a> {
             count => (format!("{count} unsupported options:"), "them"),
         };
         let listed = listed.join(", ");
-        let message = format!("{what} {listed}; remove {them}, or see docs/fio.md for what is supported");
+        let message = format!("{what} {listed}; remove {them}, or see docs/fio.md for the supported options");
         Err(PlanError::new(self.file, first.line, &message))
     }
 }
 
-/// The sections of a job file.
+/// Parses the sections of a job file.
 ///
 /// # Errors
-/// The first line that is not a section or a setting, or all options that are not understood.
+/// Fails at the first line that is neither a section nor a setting, or with one error for all
+/// unsupported options.
 pub fn sections(file: &str, text: &str, environment: Environment<'_>) -> Result<Vec<Section>, PlanError> {
     let mut collector = Collector::new(file, environment, false);
     for (index, raw) in text.lines().enumerate() {
         let line = index + 1;
         let error = |message: String| PlanError::new(file, line, &message);
-        // fio ends a line at the first of these, wherever it stands.
+        // fio ends a line at the first of these characters, wherever it occurs.
         let content = raw.split([';', '#']).next().unwrap_or_default().trim();
         if content.is_empty() {
             continue;
         }
         if let Some(name) = content.strip_prefix('[') {
             let name = name.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
-            let name = name.ok_or_else(|| error(format!("{content} is not a section; write [name]")))?;
-            // fio compares these six letters only.
+            let name = name.ok_or_else(|| error(format!("invalid section {content}; expected [name]")))?;
+            // fio compares only these six letters.
             if name.starts_with("global") {
                 collector.begin_global();
             } else {
@@ -163,13 +164,13 @@ pub fn sections(file: &str, text: &str, environment: Environment<'_>) -> Result<
     collector.finish()
 }
 
-/// A value with each `${NAME}` replaced by that environment variable.
+/// Replaces each `${NAME}` in a value by that environment variable.
 fn substituted(text: &str, environment: Environment<'_>) -> Result<String, String> {
     let mut parts = text.split("${");
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (name, rest) = part.split_once('}').ok_or_else(|| format!("{text:?} has ${{ without }}"))?;
-        // fio puts an empty text in its place, which measures something else without a word.
+        let (name, rest) = part.split_once('}').ok_or_else(|| format!("{text:?} contains ${{ without }}"))?;
+        // fio substitutes an empty string, which silently measures something else.
         let value = environment(name).filter(|value| !value.is_empty());
         whole += &value.ok_or_else(|| format!("the environment variable {name} is not set"))?;
         whole += rest;
@@ -182,33 +183,33 @@ impl Section {
         PlanError::new(&self.file, line, message)
     }
 
-    /// An error at the setting that holds.
+    /// An error at the effective setting.
     pub fn wrong(&self, key: &str, message: &str) -> PlanError {
         self.error(self.line_of(key), message)
     }
 
-    /// The setting that holds: the last one.
+    /// The effective setting, which is the last one.
     fn get(&self, key: &str) -> Option<&Setting> {
         self.settings.iter().rev().find(|setting| setting.option.name == key)
     }
 
-    /// Whether the section or `[global]` sets this option.
+    /// Returns `true` if the section or `[global]` sets this option.
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    /// Which of two settings stands later.
+    /// The later of two settings.
     pub fn later<'k>(&self, one: &'k str, other: &'k str) -> Option<&'k str> {
         let key = |setting: &Setting| [one, other].into_iter().find(|key| *key == setting.option.name);
         self.settings.iter().rev().find_map(key)
     }
 
-    /// The line of the setting that holds, or of the section where it has none.
+    /// The line of the effective setting, or of the section if the option is not set.
     pub fn line_of(&self, key: &str) -> usize {
         self.get(key).map_or(self.line, |setting| setting.line)
     }
 
-    /// A value read by `read`, or an error that says what it `takes`.
+    /// Parses a value with `read`; `takes` describes the valid values in the error.
     pub fn read<T>(
         &self,
         key: &str,
@@ -217,15 +218,17 @@ impl Section {
     ) -> Result<Option<T>, PlanError> {
         let Some(setting) = self.get(key) else { return Ok(None) };
         let value = setting.value.as_deref().unwrap_or_default();
-        read(value).map(Some).ok_or_else(|| self.error(setting.line, &format!("{key}: {value:?} is not {takes}")))
+        read(value)
+            .map(Some)
+            .ok_or_else(|| self.error(setting.line, &format!("{key}: {value:?} is invalid: expected {takes}")))
     }
 
-    /// A text that is not empty.
+    /// Text that is not empty.
     pub fn text(&self, key: &str, takes: &str) -> Result<Option<String>, PlanError> {
         self.read(key, takes, |value| Some(value.to_owned()).filter(|text| !text.is_empty()))
     }
 
-    /// A flag; its key alone sets it.
+    /// A flag; the key without a value sets it.
     pub fn flag(&self, key: &str) -> Result<Option<bool>, PlanError> {
         if self.get(key).is_some_and(|setting| setting.value.is_none()) {
             return Ok(Some(true));
@@ -237,24 +240,23 @@ impl Section {
         })
     }
 
-    /// A whole number within a range.
     pub fn whole(&self, key: &str, low: u64, high: u64) -> Result<Option<u64>, PlanError> {
         let takes = format!("a whole number from {low} to {high}");
         self.read(key, &takes, |value| value::number(value).filter(|number| (low..=high).contains(number)))
     }
 
-    /// A time.
     pub fn time(&self, key: &str) -> Result<Option<Duration>, PlanError> {
         self.read(key, "a time in seconds, or with us, ms, s, m, h, d", value::time)
     }
 
-    /// What the user should know about settings that were accepted, one sentence each.
+    /// Remarks for the user on accepted settings, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let noted = self.settings.iter().filter(|setting| setting.option.role == Role::Noted);
         noted.map(|setting| format!("{}: {}", setting.option.name, setting.option.meaning)).collect()
     }
 
-    /// Checks the values of the options that are accepted and not used: a value that fio would refuse is a mistake.
+    /// Checks the values of options that are accepted but have no effect: a value that fio would
+    /// reject is an error here, too.
     pub fn check_accepted(&self) -> Result<(), PlanError> {
         for setting in self.settings.iter().filter(|setting| setting.option.role == Role::Accepted) {
             match setting.option.takes {

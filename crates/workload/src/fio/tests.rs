@@ -81,75 +81,75 @@ fn targets() {
 
 #[test]
 fn what_is_not_understood_is_refused_by_name() {
-    insta::assert_snapshot!(error("[t]\nsize=1m\nverify_async=4\n"), @"job.fio:3: unsupported option `verify_async`; remove it, or see docs/fio.md for what is supported");
-    insta::assert_snapshot!(error("[t]\nrw=trimwrite\nsize=1m\n"), @r#"job.fio:2: rw: "trimwrite" is not one of read, write, randread, randwrite, rw, randrw, trim, randtrim, readwrite"#);
-    insta::assert_snapshot!(error("[t]\nrw=trim\nioengine=io_uring\niodepth=4\nsize=1m\n"), @"job.fio:4: iodepth: flushmark makes one discard at a time; use iodepth=1, or libaio, with which fio does so, too");
-    insta::assert_snapshot!(error("[t]\nrw=trim\nverify=crc32c\nsize=1m\n"), @"job.fio:3: verify: trim writes nothing that could be read back");
-    insta::assert_snapshot!(error("[t]\nbs=1k-4k\nsize=1m\n"), @r#"job.fio:2: bs: "1k-4k" is not a size from 512 to 64m, such as 4k, or one for reads and one for writes"#);
-    insta::assert_snapshot!(error("[t]\nrw=randrw\nbs=4k,8k\nsize=1m\n"), @"job.fio:3: bs: fio begins reads at multiples of 4096 B and writes at multiples of 8192 B; set blockalign to have one for both");
-    insta::assert_snapshot!(error("[t]\nbssplit=4k/50:8k/40\nsize=1m\n"), @r#"job.fio:2: bssplit: "4k/50:8k/40" is not sizes with percentages that make 100, such as 4k/60:64k/40"#);
-    insta::assert_snapshot!(error("[t]\nbsrange=512-64m\nsize=1g\n"), @r#"job.fio:2: bsrange: "512-64m" is not a range of sizes from 512 to 64m, such as 4k-16k, with at most 1024 multiples of the first"#);
-    insta::assert_snapshot!(error("[t]\nrw=randread:8\nsize=1m\n"), @"job.fio:2: rw: a number after randread means that several blocks follow each random one; flushmark draws each block");
-    insta::assert_snapshot!(error("[t]\nrw=read:-2k\nsize=1m\n"), @"job.fio:2: rw: a block of 4096 B does not fit into the 2048 B to go back");
-    insta::assert_snapshot!(error("[t]\nrw=read:x\nsize=1m\n"), @r#"job.fio:2: rw: "read:x" is not one of read, write, randread, randwrite, rw, randrw, trim, randtrim, readwrite"#);
-    insta::assert_snapshot!(error("[t]\nverify=md5\nrw=write\nsize=1m\n"), @r#"job.fio:2: verify: "md5" is not crc32c or 0; to check after a power cut, run flushmark verify"#);
-    insta::assert_snapshot!(error("[t]\nverify=crc32c\nsize=1m\n"), @"job.fio:2: verify: read writes nothing that could be read back");
-    insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: verify: blocks of several sizes overlap; use one bs");
-    insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nzero_buffers\nsize=1m\n"), @"job.fio:2: verify: a block of zeros has no checksum; remove zero_buffers");
-    insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nnumjobs=2\nfilename=f\nsize=1m\n"), @"job.fio:2: verify: several jobs on the same bytes write over each other's blocks; use numjobs=1");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nverify_async=4\n"), @"job.fio:3: unsupported option `verify_async`; remove it, or see docs/fio.md for the supported options");
+    insta::assert_snapshot!(error("[t]\nrw=trimwrite\nsize=1m\n"), @r#"job.fio:2: rw: "trimwrite" is invalid: expected one of read, write, randread, randwrite, rw, randrw, trim, randtrim, readwrite"#);
+    insta::assert_snapshot!(error("[t]\nrw=trim\nioengine=io_uring\niodepth=4\nsize=1m\n"), @"job.fio:4: iodepth: flushmark issues one discard at a time; use iodepth=1, or libaio, where fio does the same");
+    insta::assert_snapshot!(error("[t]\nrw=trim\nverify=crc32c\nsize=1m\n"), @"job.fio:3: verify: trim writes no data to read back");
+    insta::assert_snapshot!(error("[t]\nbs=1k-4k\nsize=1m\n"), @r#"job.fio:2: bs: "1k-4k" is invalid: expected a size from 512 to 64m, such as 4k, or one for reads and one for writes"#);
+    insta::assert_snapshot!(error("[t]\nrw=randrw\nbs=4k,8k\nsize=1m\n"), @"job.fio:3: bs: fio aligns reads to 4096 B and writes to 8192 B; set blockalign to use one alignment for both");
+    insta::assert_snapshot!(error("[t]\nbssplit=4k/50:8k/40\nsize=1m\n"), @r#"job.fio:2: bssplit: "4k/50:8k/40" is invalid: expected sizes with percentages that add up to 100, such as 4k/60:64k/40"#);
+    insta::assert_snapshot!(error("[t]\nbsrange=512-64m\nsize=1g\n"), @r#"job.fio:2: bsrange: "512-64m" is invalid: expected a range of sizes from 512 to 64m with at most 1024 multiples of the first, such as 4k-16k"#);
+    insta::assert_snapshot!(error("[t]\nrw=randread:8\nsize=1m\n"), @"job.fio:2: rw: a number after randread repeats each random position for several blocks; flushmark draws every block");
+    insta::assert_snapshot!(error("[t]\nrw=read:-2k\nsize=1m\n"), @"job.fio:2: rw: a block of 4096 B is larger than the 2048 B to go back");
+    insta::assert_snapshot!(error("[t]\nrw=read:x\nsize=1m\n"), @r#"job.fio:2: rw: "read:x" is invalid: expected one of read, write, randread, randwrite, rw, randrw, trim, randtrim, readwrite"#);
+    insta::assert_snapshot!(error("[t]\nverify=md5\nrw=write\nsize=1m\n"), @r#"job.fio:2: verify: "md5" is invalid: expected crc32c or 0; to check after a power cut, run flushmark verify"#);
+    insta::assert_snapshot!(error("[t]\nverify=crc32c\nsize=1m\n"), @"job.fio:2: verify: read writes no data to read back");
+    insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: verify: blocks of different sizes overlap; use a single bs");
+    insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nzero_buffers\nsize=1m\n"), @"job.fio:2: verify: a block of zeros cannot hold a checksum; remove zero_buffers");
+    insta::assert_snapshot!(error("[t]\nverify=crc32c\nrw=write\nnumjobs=2\nfilename=f\nsize=1m\n"), @"job.fio:2: verify: several jobs overwrite each other's blocks; use numjobs=1");
     insta::assert_snapshot!(error("[t]\nrate=1m\nrate_iops=5\nsize=1m\n"), @"job.fio:2: rate and rate_iops exclude each other");
-    insta::assert_snapshot!(error("[t]\nrate=1m\nrw=rw\nsize=1m\n"), @"job.fio:2: rate: fio holds reads and writes to this rate each, flushmark has one rate for both; use rw=read or rw=write, or a plan in TOML");
-    insta::assert_snapshot!(error("[t]\nrate=1p\nsize=1m\n"), @"job.fio:2: rate: 274877906944 operations per second are more than 10000000");
-    insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: with several block sizes, give the rate in operations, rate_iops");
-    insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: direct I/O moves whole sectors of 512 B, and not all of these sizes are multiples (fio's k is 1024, its KiB 1000)");
-    insta::assert_snapshot!(error("[t]\niodepth=0\nsize=1m\n"), @r#"job.fio:2: iodepth: "0" is not a whole number from 1 to 1024"#);
-    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is not an engine that flushmark has: sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null"#);
-    insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is not one of 0, none, 1, sync, dsync"#);
-    insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is not 0 or 1"#);
-    insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, and fsync asks for another");
-    insta::assert_snapshot!(error("[a]\nsize=1m\n[a]\nsize=1m\nstonewall\n"), @"job.fio:3: there are two sections called a; rename one");
-    insta::assert_snapshot!(error("[a]\ntime_based\nsize=1m\n"), @"job.fio:2: time_based needs a runtime");
-    insta::assert_snapshot!(error("[a]\nruntime=soon\nsize=1m\n"), @r#"job.fio:2: runtime: "soon" is not a time in seconds, or with us, ms, s, m, h, d"#);
-    insta::assert_snapshot!(error("rw=write\n"), @"job.fio:1: rw stands before any section; put it under [global] or a job");
-    insta::assert_snapshot!(error("[broken\n"), @"job.fio:1: [broken is not a section; write [name]");
+    insta::assert_snapshot!(error("[t]\nrate=1m\nrw=rw\nsize=1m\n"), @"job.fio:2: rate: fio applies the rate to reads and writes separately, flushmark to both together; use rw=read or rw=write, or a plan in TOML");
+    insta::assert_snapshot!(error("[t]\nrate=1p\nsize=1m\n"), @"job.fio:2: rate: 274877906944 operations per second exceed the limit of 10000000");
+    insta::assert_snapshot!(error("[t]\nrate=1m\nbsrange=4k-8k\nsize=1m\n"), @"job.fio:2: rate: invalid with several block sizes; use rate_iops");
+    insta::assert_snapshot!(error("[t]\nrw=randread\ndirect=1\nbssplit=4k/50:1000/50\nsize=1m\n"), @"job.fio:4: bssplit: not all of these sizes are multiples of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
+    insta::assert_snapshot!(error("[t]\niodepth=0\nsize=1m\n"), @r#"job.fio:2: iodepth: "0" is invalid: expected a whole number from 1 to 1024"#);
+    insta::assert_snapshot!(error("[t]\nioengine=rbd\nsize=1m\n"), @r#"job.fio:2: ioengine: "rbd" is invalid: expected one of sync, psync, pvsync, pvsync2, vsync, io_uring, libaio, null"#);
+    insta::assert_snapshot!(error("[t]\nsync=yes\nsize=1m\n"), @r#"job.fio:2: sync: "yes" is invalid: expected one of 0, none, 1, sync, dsync"#);
+    insta::assert_snapshot!(error("[t]\ndirect=yes\nsize=1m\n"), @r#"job.fio:2: direct: "yes" is invalid: expected 0 or 1"#);
+    insta::assert_snapshot!(error("[t]\nrw=write\nfsync=1\nfdatasync=1\nsize=1m\n"), @"job.fio:4: fdatasync: a test has one sync method, but fsync sets another");
+    insta::assert_snapshot!(error("[a]\nsize=1m\n[a]\nsize=1m\nstonewall\n"), @"job.fio:3: duplicate section name a; rename one of them");
+    insta::assert_snapshot!(error("[a]\ntime_based\nsize=1m\n"), @"job.fio:2: time_based requires runtime");
+    insta::assert_snapshot!(error("[a]\nruntime=soon\nsize=1m\n"), @r#"job.fio:2: runtime: "soon" is invalid: expected a time in seconds, or with us, ms, s, m, h, d"#);
+    insta::assert_snapshot!(error("rw=write\n"), @"job.fio:1: rw must be in a section; put it under [global] or a job");
+    insta::assert_snapshot!(error("[broken\n"), @"job.fio:1: invalid section [broken; expected [name]");
     insta::assert_snapshot!(error(""), @"job.fio:1: no job section; a job begins with its name in brackets, such as [journal]");
-    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nfilename=y\nstonewall\n"), @"job.fio:6: one run has one target, and another section names x");
-    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x:y\n"), @r#"job.fio:3: filename: "x:y" names several places; one run has one target"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=/x\ndirectory=y\n"), @"job.fio:3: filename: expected the name of a file in y instead of /x");
-    insta::assert_snapshot!(error("[a]\nbs=1000\ndirect=1\nsize=1m\n"), @"job.fio:2: bs: direct I/O moves whole sectors of 512 B, and 1000 B is not a multiple (fio's k is 1024, its KiB 1000)");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nfilename=y\nstonewall\n"), @"job.fio:6: all sections must have the same target, but another section has x");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x:y\n"), @r#"job.fio:3: filename: "x:y" is a list of targets; expected a single one"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=/x\ndirectory=y\n"), @"job.fio:3: filename: expected a file name in y instead of /x");
+    insta::assert_snapshot!(error("[a]\nbs=1000\ndirect=1\nsize=1m\n"), @"job.fio:2: bs: 1000 B is not a multiple of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
     insta::assert_snapshot!(error("[a]\nsize=1m\nzero_buffers\nrefill_buffers\n"), @"job.fio:4: zero_buffers and refill_buffers exclude each other");
 }
 
 #[test]
 fn a_setting_that_would_be_dropped_in_silence_is_refused() {
-    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename\n"), @r#"job.fio:3: filename: "" is not the path of a file or device"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\ndirectory=\n"), @r#"job.fio:3: directory: "" is not the path of a directory"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\nname\n"), @r#"job.fio:3: name: "" is not a name"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\nstonewall=yes\n"), @r#"job.fio:3: stonewall: "yes" is not 0 or 1"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\ngroup_reporting=2\n"), @r#"job.fio:3: group_reporting: "2" is not 0 or 1"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\nrefill_buffers=no\n"), @r#"job.fio:3: refill_buffers: "no" is not 0 or 1"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\nzero_buffers=no\n"), @r#"job.fio:3: zero_buffers: "no" is not 0 or 1"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\ninvalidate=no\n"), @r#"job.fio:3: invalidate: "no" is not 0 or 1"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\nrwmixread=100\n"), @r#"job.fio:3: rwmixread: "100" is not a whole number from 1 to 99"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename\n"), @r#"job.fio:3: filename: "" is invalid: expected the path of a file or device"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\ndirectory=\n"), @r#"job.fio:3: directory: "" is invalid: expected the path of a directory"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\nname\n"), @r#"job.fio:3: name: "" is invalid: expected a name"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\nstonewall=yes\n"), @r#"job.fio:3: stonewall: "yes" is invalid: expected 0 or 1"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\ngroup_reporting=2\n"), @r#"job.fio:3: group_reporting: "2" is invalid: expected 0 or 1"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\nrefill_buffers=no\n"), @r#"job.fio:3: refill_buffers: "no" is invalid: expected 0 or 1"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\nzero_buffers=no\n"), @r#"job.fio:3: zero_buffers: "no" is invalid: expected 0 or 1"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\ninvalidate=no\n"), @r#"job.fio:3: invalidate: "no" is invalid: expected 0 or 1"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\nrwmixread=100\n"), @r#"job.fio:3: rwmixread: "100" is invalid: expected a whole number from 1 to 99"#);
     insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=${DEV}\n"), @"job.fio:3: filename: the environment variable DEV is not set");
-    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nstonewall\n"), @"job.fio:4: one run has one target; another section names x, this one none");
-    insta::assert_snapshot!(error("[a]\nsize=1m\n[b]\nsize=1m\nfilename=x\nstonewall\n"), @"job.fio:5: one run has one target, and another section names none");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nfilename=x\n[b]\nsize=1m\nstonewall\n"), @"job.fio:4: all sections must have the same target; another section has x, this one has none");
+    insta::assert_snapshot!(error("[a]\nsize=1m\n[b]\nsize=1m\nfilename=x\nstonewall\n"), @"job.fio:5: all sections must have the same target, but another section has none");
     insta::assert_snapshot!(error("[a]\nbs\u{1b}[31m=4k\n").split(';').next().unwrap_or_default(), @r"job.fio:2: unsupported option `bs\u{1b}[31m`");
-    insta::assert_snapshot!(error("include other.fio\n"), @"job.fio:1: unsupported option `include other.fio`; remove it, or see docs/fio.md for what is supported");
+    insta::assert_snapshot!(error("include other.fio\n"), @"job.fio:1: unsupported option `include other.fio`; remove it, or see docs/fio.md for the supported options");
 }
 
 #[test]
 fn values_outside_of_their_range_are_refused() {
-    insta::assert_snapshot!(error("[a]\nnumjobs=257\nsize=1m\n"), @r#"job.fio:2: numjobs: "257" is not a whole number from 1 to 256"#);
-    insta::assert_snapshot!(error("[a]\nrw=write\nfsync=1000001\nsize=1m\n"), @r#"job.fio:3: fsync: "1000001" is not a whole number from 0 to 1000000"#);
-    insta::assert_snapshot!(error("[a]\nrate_iops=10m,1\nsize=1m\n"), @r#"job.fio:2: rate_iops: "10m,1" is not a whole number from 0 to 10000000"#);
-    insta::assert_snapshot!(error("[a]\nrw=rw\nrate_iops=100\nsize=1m\n"), @"job.fio:3: rate_iops: fio holds reads and writes to this rate each, flushmark has one rate for both; use rw=read or rw=write, or a plan in TOML");
-    insta::assert_snapshot!(error("[a]\nsize=1k\n"), @r#"job.fio:2: size: "1k" is not a size of at least one block, such as 1g, or 1% to 100%"#);
-    insta::assert_snapshot!(error("[a]\nsize=4096p\nnumjobs=4\n"), @"job.fio:2: size: size, offset and offset_increment of all jobs together are more than can be addressed");
-    insta::assert_snapshot!(error("[a]\nsize=1m\nramp_time=1.5\n"), @r#"job.fio:3: ramp_time: "1.5" is not a time in seconds, or with us, ms, s, m, h, d"#);
-    insta::assert_snapshot!(error("[a]\nsize=1m\nbs=4KiB\ndirect=1\n"), @"job.fio:3: bs: direct I/O moves whole sectors of 512 B, and 4000 B is not a multiple (fio's k is 1024, its KiB 1000)");
-    insta::assert_snapshot!(error("[a]\nsize=1m\nrw=write\nsync=1\nfsync=1\n"), @"job.fio:5: fsync: a test has one sync method, and sync asks for another");
-    insta::assert_snapshot!(error("[]\nsize=1m\n"), @"job.fio:1: [] is not a section; write [name]");
+    insta::assert_snapshot!(error("[a]\nnumjobs=257\nsize=1m\n"), @r#"job.fio:2: numjobs: "257" is invalid: expected a whole number from 1 to 256"#);
+    insta::assert_snapshot!(error("[a]\nrw=write\nfsync=1000001\nsize=1m\n"), @r#"job.fio:3: fsync: "1000001" is invalid: expected a whole number from 0 to 1000000"#);
+    insta::assert_snapshot!(error("[a]\nrate_iops=10m,1\nsize=1m\n"), @r#"job.fio:2: rate_iops: "10m,1" is invalid: expected a whole number from 0 to 10000000"#);
+    insta::assert_snapshot!(error("[a]\nrw=rw\nrate_iops=100\nsize=1m\n"), @"job.fio:3: rate_iops: fio applies the rate to reads and writes separately, flushmark to both together; use rw=read or rw=write, or a plan in TOML");
+    insta::assert_snapshot!(error("[a]\nsize=1k\n"), @r#"job.fio:2: size: "1k" is invalid: expected a size of at least one block, such as 1g, or 1% to 100%"#);
+    insta::assert_snapshot!(error("[a]\nsize=4096p\nnumjobs=4\n"), @"job.fio:2: size: the sum of size, offset and offset_increment of all jobs is too large to address");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nramp_time=1.5\n"), @r#"job.fio:3: ramp_time: "1.5" is invalid: expected a time in seconds, or with us, ms, s, m, h, d"#);
+    insta::assert_snapshot!(error("[a]\nsize=1m\nbs=4KiB\ndirect=1\n"), @"job.fio:3: bs: 4000 B is not a multiple of 512 B, as direct I/O requires (in fio, k is 1024 and KiB is 1000)");
+    insta::assert_snapshot!(error("[a]\nsize=1m\nrw=write\nsync=1\nfsync=1\n"), @"job.fio:5: fsync: a test has one sync method, but sync sets another");
+    insta::assert_snapshot!(error("[]\nsize=1m\n"), @"job.fio:1: invalid section []; expected [name]");
 }
 
 #[test]
@@ -241,16 +241,16 @@ proptest! {
 fn all_options_that_are_not_understood_are_named_at_once() {
     insta::assert_snapshot!(
         error("[t]\nsize=1m\nverfy=crc32c\nthinktime=5\n[u]\nzonemode=zbd\n"),
-        @"job.fio:3: 2 unsupported options: `verfy` (did you mean `verify`?), `thinktime` (give a rate instead, rate_iops) in line 4; remove them, or see docs/fio.md for what is supported"
+        @"job.fio:3: 2 unsupported options: `verfy` (did you mean `verify`?), `thinktime` (use a rate instead: rate_iops) in line 4; remove them, or see docs/fio.md for the supported options"
     );
-    // An option that stands in several sections is named once.
+    // An option used in several sections is reported once.
     insta::assert_snapshot!(
         error("[t]\nflow=1\nsize=1m\natomic=1\n[u]\nflow=2\n[v]\nflow=3\n"),
-        @"job.fio:2: 2 unsupported options: `flow` in lines 2, 6 and 8, `atomic` in line 4; remove them, or see docs/fio.md for what is supported"
+        @"job.fio:2: 2 unsupported options: `flow` in lines 2, 6 and 8, `atomic` in line 4; remove them, or see docs/fio.md for the supported options"
     );
     insta::assert_snapshot!(
         error("[t]\nflow=1\n[u]\nflow=2\n"),
-        @"job.fio:2: unsupported option `flow` in lines 2 and 4; remove it, or see docs/fio.md for what is supported"
+        @"job.fio:2: unsupported option `flow` in lines 2 and 4; remove it, or see docs/fio.md for the supported options"
     );
 }
 
@@ -266,7 +266,7 @@ fn environment_variables_are_put_in() {
     for (line, wanted) in [
         ("bs=${BS}", "j:3: bs: the environment variable BS is not set"),
         ("bs=${EMPTY}", "j:3: bs: the environment variable EMPTY is not set"),
-        ("bs=${DIR", "j:3: bs: \"${DIR\" has ${ without }"),
+        ("bs=${DIR", "j:3: bs: \"${DIR\" contains ${ without }"),
     ] {
         assert_eq!(plan(line).unwrap_err().to_string(), wanted);
     }
@@ -280,7 +280,7 @@ fn new_files_are_laid_out_as_fio_does() {
     assert_eq!(layout("rw=randwrite\nfallocate=none"), Layout::Empty);
     assert_eq!(layout("rw=randrw"), Layout::Overwrite);
     assert_eq!(layout("rw=read\nfallocate=none"), Layout::Overwrite);
-    insta::assert_snapshot!(error("[t]\nsize=1m\nrw=write\nfallocate=keep\n"), @r#"job.fio:4: fallocate: "keep" is not one of native, posix, 1, none, 0; keep and truncate are not supported"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nrw=write\nfallocate=keep\n"), @r#"job.fio:4: fallocate: "keep" is invalid: expected one of native, posix, 1, none, 0; keep and truncate are not supported"#);
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn jobs_share_what_filename_names() {
     let shared = only(&format!("{text}filename=x\noffset=16k\noffset_increment=64k\n"));
     assert_eq!((shared.sharing, shared.size_per_job_bytes(Room::Unlimited)), (Sharing::All, 1 << 20));
     assert_eq!([0, 3].map(|job| shared.part_offset_bytes(job)), [16 << 10, (16 + 3 * 64) << 10]);
-    insta::assert_snapshot!(error(&format!("{text}offset=4k\n")), @r#"job.fio:5: offset: "4k" is not a size that is a multiple of bs, 8 KiB"#);
+    insta::assert_snapshot!(error(&format!("{text}offset=4k\n")), @r#"job.fio:5: offset: "4k" is invalid: expected a size that is a multiple of bs, 8 KiB"#);
 }
 
 #[test]
@@ -336,12 +336,12 @@ fn how_much_is_done() {
         (device.size, device.size_per_job_bytes(Room::Whole(1 << 40))),
         (Area::Whole { file_bytes: 1 << 29 }, 1 << 40)
     );
-    // Jobs that share a device do not make it larger.
+    // Jobs that share a device do not add to its size.
     let tested = |room| Plan::from_fio("j", "[t]\nfilename=f\nnumjobs=2\n", &|_| None).unwrap().tested_bytes(room);
     assert_eq!(tested(Room::Whole(1 << 30)), Some(1 << 30..=1 << 30));
     let share = only("[t]\nsize=50%\nruntime=1\nfilename=/dev/sdx\n");
     assert_eq!((share.size, share.size_per_job_bytes(Room::Whole(1 << 30))), (Area::Percent(50), 1 << 29));
-    insta::assert_snapshot!(error("[t]\nsize=50%\nfilesize=1m\n"), @"job.fio:3: filesize: size is a share of the file; give one of the two");
+    insta::assert_snapshot!(error("[t]\nsize=50%\nfilesize=1m\n"), @"job.fio:3: filesize: conflicts with a size in percent; use one of the two");
 }
 
 #[test]
@@ -373,14 +373,14 @@ fn blocks_have_the_sizes_that_fio_draws() {
     assert_eq!(sizes("bsrange=1k-3k\nbs=8k"), Some((1024, range.clone(), range)));
     let split = shares(&[(4096, 60), (65536, 40)]);
     assert_eq!(sizes("bsrange=1k-3k\nbssplit=4k/60:64k/40"), Some((4096, split.clone(), split)));
-    // What has no share gets what is left; a share of nothing is never drawn.
+    // Sizes without a share divide the remainder; a size with share 0 is never drawn.
     let (reads, writes) = (shares(&[(4096, 100), (8192, 50), (16384, 50)]), shares(&[(4096, 100)]));
     assert_eq!(sizes("bssplit=4k/50:8k/:16k,4k/100:1m/0"), Some((4096, reads, writes)));
-    // Of one direction, only its own sizes count.
+    // With a single direction, only its sizes count.
     assert_eq!(only("[t]\nsize=1m\nrw=randwrite\nbs=4k,8k\n").block_bytes.get(), 8192);
-    // Sequential blocks follow each other whatever their alignment.
+    // Sequential blocks follow each other regardless of alignment.
     assert_eq!(only("[t]\nsize=1m\nrw=write\nbs=4k\nblockalign=8k\n").sizes, None);
-    // A size in bytes is about so many operations of the mean size.
+    // A size in bytes becomes a number of operations of the mean size.
     let job = only("[t]\nsize=40k\nrw=randread\nbssplit=2k/50:6k/50\n");
     assert_eq!(job.limit, Limit::Count(10));
 }
@@ -396,12 +396,12 @@ fn blocks_come_in_the_order_that_fio_has() {
     assert_eq!(order("rw=randread\nrandom_distribution=sequence:2,0\nrandom_sequence_stride=1"), sequence(true));
     let strided = BlockOrder::Strided { zone_bytes: 65536, skip_bytes: 4096 };
     assert_eq!(order("rw=read\nzonemode=strided\nzonesize=64k\nzoneskip=4k"), strided);
-    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=zbd\n"), @r#"job.fio:3: zonemode: "zbd" is not none or strided; zoned devices (zbd) are not supported"#);
-    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\n"), @"job.fio:3: zonemode: strided needs a zonesize");
-    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\nzonesize=1k\n"), @r#"job.fio:4: zonesize: "1k" is not a size of at least one block, 4096 B"#);
-    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\nzonesize=64k\nrw=randread\n"), @"job.fio:3: zonemode: flushmark goes through zones one block after the other; use rw=read or rw=write");
-    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\nzonesize=64k\nzonerange=1m\n"), @"job.fio:5: zonerange: flushmark has one pass over each zone; use the size of zonesize");
-    // Nothing is drawn where blocks follow each other.
+    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=zbd\n"), @r#"job.fio:3: zonemode: "zbd" is invalid: expected none or strided; zoned devices (zbd) are not supported"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\n"), @"job.fio:3: zonemode: strided requires zonesize");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\nzonesize=1k\n"), @r#"job.fio:4: zonesize: "1k" is invalid: expected a size of at least one block, 4096 B"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\nzonesize=64k\nrw=randread\n"), @"job.fio:3: zonemode: flushmark only supports sequential access within zones; use rw=read or rw=write");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nzonemode=strided\nzonesize=64k\nzonerange=1m\n"), @"job.fio:5: zonerange: flushmark makes one pass over each zone; set zonerange to zonesize");
+    // Sequential blocks draw nothing.
     assert_eq!(order("rw=read\nrandom_distribution=zipf:1.2"), BlockOrder::Plain);
 }
 
@@ -443,9 +443,9 @@ fn a_smoke_run_makes_no_large_file_for_an_offset() {
 fn sections_that_wait_for_the_one_before_need_no_stonewall() {
     let text = |name: &str| format!("[a]\nsize=1m\n[b]\nsize=1m\nwait_for={name}\n");
     assert_eq!(Plan::from_fio("j", &text("a"), &|_| None).unwrap().tests.len(), 2);
-    insta::assert_snapshot!(error(&text("c")), @"job.fio:5: wait_for: a section waits for all before it, and not for c alone; use stonewall");
+    insta::assert_snapshot!(error(&text("c")), @"job.fio:5: wait_for: a section waits for all previous sections, not only for c; use stonewall");
     let beside = "[a]\nsize=1m\n[b]\nsize=1m\n[c]\nsize=1m\nwait_for=b\n";
-    insta::assert_snapshot!(error(beside), @"job.fio:7: wait_for: a section waits for all before it, and not for b alone; use stonewall");
+    insta::assert_snapshot!(error(beside), @"job.fio:7: wait_for: a section waits for all previous sections, not only for b; use stonewall");
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn sections_without_stonewall_run_at_the_same_time() {
     let groups: Vec<Vec<&str>> =
         plan.groups().map(|group| group.iter().map(|test| test.name.as_str()).collect()).collect();
     assert_eq!(groups, [["a", "b"], ["c", "d"]]);
-    assert_eq!(plan.time_asked(), Duration::from_secs(3 + 5));
+    assert_eq!(plan.requested_time(), Duration::from_secs(3 + 5));
 }
 
 #[test]
@@ -477,11 +477,11 @@ fn a_file_that_sections_share_is_laid_out_for_all_of_them_or_for_none() {
 fn what_is_accepted_is_checked_and_noted() {
     let plan = Plan::from_fio("j", "[t]\nsize=1m\nthread\ngtod_reduce=1\nwrite_bw_log=x\n", &|_| None).unwrap();
     assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
-    insta::assert_snapshot!(error("[t]\nsize=1m\nthread=yes\n"), @r#"job.fio:3: thread: "yes" is not 0 or 1"#);
-    insta::assert_snapshot!(error("[t]\nsize=1m\nrandom_generator=x\n"), @r#"job.fio:3: random_generator: "x" is not one of tausworthe, lfsr, tausworthe64"#);
-    insta::assert_snapshot!(error("[t]\nsize=1m\nrandom_distribution=normal:5\n"), @r#"job.fio:3: random_distribution: "normal:5" is not random, zipf:THETA, pareto:SHARE, sequence:BLOCK,…, or zoned:DRAWS/BLOCKS:… with percentages that make 100"#);
-    insta::assert_snapshot!(error("[t]\nsize=1m\nio_submit_mode=offload\n"), @"job.fio:3: io_submit_mode: flushmark has no separate submission threads; with rate_iops it needs none, otherwise use inline");
-    insta::assert_snapshot!(error("[t]\nsize=1m\nnrfiles=2\n"), @r#"job.fio:3: nrfiles: each of flushmark's jobs has one file; use numjobs for more files"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nthread=yes\n"), @r#"job.fio:3: thread: "yes" is invalid: expected 0 or 1"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nrandom_generator=x\n"), @r#"job.fio:3: random_generator: "x" is invalid: expected one of tausworthe, lfsr, tausworthe64"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nrandom_distribution=normal:5\n"), @r#"job.fio:3: random_distribution: "normal:5" is invalid: expected random, zipf:THETA, pareto:SHARE, sequence:BLOCK,…, or zoned:DRAWS/BLOCKS:… with percentages that add up to 100"#);
+    insta::assert_snapshot!(error("[t]\nsize=1m\nio_submit_mode=offload\n"), @"job.fio:3: io_submit_mode: flushmark has no submission threads and needs none with rate_iops; without rate_iops, use inline");
+    insta::assert_snapshot!(error("[t]\nsize=1m\nnrfiles=2\n"), @r#"job.fio:3: nrfiles: each job has one file in flushmark; use numjobs for more files"#);
     let rate = only("[t]\nsize=1m\nrate_iops=50\nrate_process=poisson\nio_submit_mode=offload\n").rate;
     assert_eq!(rate, Some(Rate { per_second: 50.0, arrivals: Arrivals::Poisson }));
 }
@@ -496,9 +496,9 @@ fn a_command_line_is_read_as_fio_reads_it() {
     let whole = "fio -ioengine=libaio --direct 1 -sync=1 -bs=4k -rw=write -name=x -filename=/dev/sdx -size=1m";
     let plan = command(whole).unwrap();
     assert_eq!((plan.tests[0].name.as_str(), plan.target.as_deref()), ("x", Some("/dev/sdx")));
-    // A switch takes no further word, a flag of fio's other kind does.
+    // A switch takes no value from the next word, but fio's other kind of flag does.
     assert!(command("-group_reporting -thread --time_based -runtime 5 -rw randwrite").is_ok());
-    // What stands before the first name holds for all.
+    // Options before the first name apply to all jobs.
     let two = command("-size=1m -name=a -bs=8k -name=b -stonewall").unwrap();
     let blocks = |index: usize| match &two.tests[index].work {
         Work::Blocks(workload) => workload.block_bytes.get(),
@@ -506,9 +506,9 @@ fn a_command_line_is_read_as_fio_reads_it() {
     };
     assert_eq!((two.tests[1].name.as_str(), blocks(0), blocks(1)), ("b", 8192, 4096));
     let error = |words| command(words).unwrap_err();
-    insta::assert_snapshot!(error("-size=1m job.fio"), @r#"fio command line: expected an option such as --rw=randwrite instead of "job.fio"; a job file stands alone: flushmark run JOB.fio"#);
+    insta::assert_snapshot!(error("-size=1m job.fio"), @r#"fio command line: expected an option such as --rw=randwrite instead of "job.fio"; to run a job file: flushmark run JOB.fio"#);
     insta::assert_snapshot!(error("-size=1m -direct"), @"fio command line: -direct needs a value");
-    insta::assert_snapshot!(error("-size=1m -zonemode zbd -verify=crc64 --output-format=json"), @"fio command line: unsupported option `output-format` (give --format json, fio or fio+ before the fio command line); remove it, or see docs/fio.md for what is supported");
+    insta::assert_snapshot!(error("-size=1m -zonemode zbd -verify=crc64 --output-format=json"), @"fio command line: unsupported option `output-format` (put --format json, fio or fio+ before the fio command line); remove it, or see docs/fio.md for the supported options");
     insta::assert_snapshot!(error("-size=1m -name="), @"fio command line: name: expected a name");
 }
 
@@ -528,7 +528,7 @@ fn values_at_the_end_of_their_range_are_taken() {
         "bssplit=4k/100",
         "bs=4k,8k,16k",
         "loops=1000000000",
-        // Jobs on the same file, but not on the same bytes, or in a file each.
+        // Jobs on the same file but different bytes, or on separate files.
         "rw=write\nverify=crc32c\nnumjobs=2\nfilename=x\noffset_increment=1m",
         "rw=write\nverify=crc32c\nnumjobs=2",
         "rw=write\nverify=crc32c\nfilename=x",
@@ -549,7 +549,7 @@ fn values_at_the_end_of_their_range_are_taken() {
     ] {
         error(&format!("[t]\nsize=1m\n{lines}\n"));
     }
-    // A file ends where the largest offset does: size, offset and all increments together.
+    // A file ends at the largest offset: size, offset and all increments together.
     let addressed = |size: u64, more: &str| {
         Plan::from_fio("j", &format!("[t]\nbs=512\nfilename=x\nsize={size}\n{more}\n"), &|_| None).is_ok()
     };

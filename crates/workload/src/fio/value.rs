@@ -1,14 +1,16 @@
-//! Numbers and times as fio writes them.
+//! Numbers and durations in fio's notation.
 
 use std::time::Duration;
 
-/// The longest time that is taken for one: anything above is a slip of the pen.
+/// The longest accepted duration. Anything above is a typing error.
 const TIME_MAX: Duration = Duration::from_hours(24 * 366);
 
-/// A number with fio's suffix, in either case: `4096`, `4k`, `1g`, `0x1000`. A `b` may follow.
+/// Parses a number with fio's suffix, in either case: `4096`, `4k`, `1g`, `0x1000`. A `b` may
+/// follow.
 ///
-/// fio's units are the reverse of the standard's unless `kb_base=1000` is set: `k` and `kb` are 1024, `ki` and `kib` are 1000 (fio(1), "Parameter
-/// types"; fio 3.33 moves 1 000 000 bytes for `size=1MiB`).
+/// fio's units are the reverse of the standard's unless `kb_base=1000` is set: `k` and `kb` are
+/// 1024, `ki` and `kib` are 1000 (fio(1), "Parameter types"; fio 3.33 moves 1 000 000 bytes for
+/// `size=1MiB`).
 pub fn number(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     if let Some(hexadecimal) = text.strip_prefix("0x") {
@@ -26,7 +28,7 @@ pub fn number(text: &str) -> Option<u64> {
     number.checked_mul(base.pow(power as u32))
 }
 
-/// A time: seconds, or a number with its unit.
+/// Parses a duration: a number of seconds, or a number with a unit.
 pub fn time(text: &str) -> Option<Duration> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

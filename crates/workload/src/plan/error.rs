@@ -1,20 +1,21 @@
-//! What is wrong with a plan, in one line.
+//! One-line errors in plans.
 
 use std::fmt;
 
-/// The file, the line, and what is wrong there: which field, which value, and what it may be.
+/// An error in a plan: the file, the line, the field, the value, and the expected values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError {
-    /// The file's name as it was given.
+    /// The file name as given by the user.
     pub file: String,
-    /// The line, from 1 on; 0 on a command line, which has none.
+    /// The line, counted from 1; 0 for a command line.
     pub line: usize,
-    /// What is wrong.
+    /// The error message, without file and line.
     pub message: String,
 }
 
 impl PlanError {
-    /// An error that is one line of plain text, whatever it quotes: a quoted value may hold line ends and what a terminal obeys.
+    /// Creates a one-line, plain-text error. A quoted value may contain line ends and terminal
+    /// control sequences.
     pub(crate) fn new(file: &str, line: usize, message: &str) -> PlanError {
         PlanError { file: file.to_owned(), line, message: crate::unseen::escaped(message).into_owned() }
     }
@@ -31,7 +32,7 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// " (did you mean `x`?)" for the known name that is nearest to a wrong one, if any is near.
+/// A suggestion such as " (did you mean `x`?)", if a known name is similar to the unknown one.
 pub fn did_you_mean(wrong: &str, known: &[&str]) -> String {
     let nearest = known.iter().map(|known| (distance(wrong, known), known)).min();
     match nearest {
@@ -40,7 +41,7 @@ pub fn did_you_mean(wrong: &str, known: &[&str]) -> String {
     }
 }
 
-/// Levenshtein's distance.
+/// Levenshtein distance.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn the_nearest_name_is_meant_if_it_is_near() {
         assert_eq!(did_you_mean("dirct", &["depth", "direct", "sync"]), " (did you mean `direct`?)");
-        // Two changes are near in any name, in a long one a third of it.
+        // Two edits are accepted in any name, a third of the length in a long one.
         assert_eq!(did_you_mean("sn", &["sync"]), " (did you mean `sync`?)");
         assert_eq!(did_you_mean("s", &["sync"]), "");
         assert_eq!(did_you_mean("wrmup", &["read_percent", "warm_up"]), " (did you mean `warm_up`?)");

@@ -7,26 +7,26 @@ use crate::sort::{SortKeys, SortWork};
 use crate::sync::SyncMethod;
 use crate::write_cache::WriteCache;
 
-/// What a field's value looks like.
+/// The type and range of a field's value.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// Any text.
     Text,
-    /// One of these words.
+    /// One of a list of words.
     Word(fn() -> Vec<&'static str>),
-    /// A byte size, from the first to the second.
+    /// A byte size between two bounds, inclusive.
     Size(u64, u64),
-    /// A byte size, from the first to the second, or a share of the target, `1%` to `100%`.
+    /// A byte size between two bounds, or a percentage of the target, `1%` to `100%`.
     Area(u64, u64),
-    /// A whole number, from the first to the second.
+    /// A whole number between two bounds, inclusive.
     Whole(u64, u64),
-    /// A number above zero, up to this.
+    /// A number above zero, up to a maximum.
     Rate(f64),
     /// `true` or `false`.
     Flag,
-    /// A time above zero, or from zero on where the flag is set.
+    /// A duration, above zero unless `zero` is set.
     Time {
-        /// Whether no time at all is a value, too.
+        /// Zero is valid, too.
         zero: bool,
     },
     /// A list of step lines.
@@ -41,55 +41,55 @@ pub enum Kind {
     Tests,
 }
 
-/// The table in which a field stands.
+/// The table that a field belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// At the top of the file.
+pub enum Scope {
+    /// The top level of the file.
     Plan,
     /// In a `[[test]]`, and in `[defaults]`.
     Test,
     /// In a `[[test]]` only.
     TestOnly,
-    /// In a file of a step program, `[test.files]`.
+    /// A file of a step program, `[test.files]`.
     File,
 }
 
-/// One field.
+/// The definition of a field.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
-    /// Its key.
+    /// The key in the TOML file.
     pub name: &'static str,
-    /// Where it stands.
-    pub place: Place,
-    /// What its value looks like.
+    /// The table that it belongs to.
+    pub scope: Scope,
+    /// The type and range of its value.
     pub kind: Kind,
-    /// What holds when it is left out.
+    /// The value used if the field is omitted.
     pub default: &'static str,
-    /// What it means.
+    /// The description for the reference page and the schema.
     pub meaning: &'static str,
-    /// One use of it.
+    /// A line of TOML that sets the field.
     pub example: &'static str,
 }
 
 impl Field {
-    /// Whether a matrix may vary it: single values may.
+    /// Returns `true` if a matrix can vary the field, which requires a single value.
     pub fn varies(&self) -> bool {
-        self.place == Place::Test && !matches!(self.kind, Kind::Steps | Kind::Files | Kind::Matrix)
+        self.scope == Scope::Test && !matches!(self.kind, Kind::Steps | Kind::Files | Kind::Matrix)
     }
 }
 
-/// The layouts that a file of a step program can have.
+/// The layouts available to files of step programs.
 pub const FILE_LAYOUTS: [Layout; 3] = [Layout::Overwrite, Layout::Append, Layout::Preallocated];
 
 const MIB_64: u64 = 64 << 20;
-/// No target is larger than what a file offset can say.
+/// The largest file offset.
 pub const SIZE_MAX: u64 = i64::MAX as u64;
 
 macro_rules! field {
-    ($place:ident, $name:literal, $kind:expr, $default:literal, $meaning:literal, $example:literal) => {
+    ($scope:ident, $name:literal, $kind:expr, $default:literal, $meaning:literal, $example:literal) => {
         Field {
             name: $name,
-            place: Place::$place,
+            scope: Scope::$scope,
             kind: $kind,
             default: $default,
             meaning: $meaning,
@@ -98,14 +98,14 @@ macro_rules! field {
     };
 }
 
-/// All fields, in the order in which the reference lists them.
+/// All fields, in the order of the reference page.
 pub const FIELDS: &[Field] = &[
     field!(
         Plan,
         "name",
         Kind::Text,
-        "the file's name",
-        "What the result document calls the plan.",
+        "the file name",
+        "The name of the plan in result documents.",
         "name = \"nightly\""
     ),
     field!(
@@ -121,7 +121,7 @@ pub const FIELDS: &[Field] = &[
         "source",
         Kind::Text,
         "empty",
-        "Where its tests come from.",
+        "The origin of its tests.",
         "source = \"the vendor's acceptance test\""
     ),
     field!(
@@ -129,7 +129,7 @@ pub const FIELDS: &[Field] = &[
         "table",
         Kind::Word(|| Table::ALL.map(Table::name).to_vec()),
         "\"tests\"",
-        "The form in which the results are shown; all but `tests` belong to built-in suites.",
+        "The table layout of the results; all but `tests` belong to built-in suites.",
         "table = \"commits\""
     ),
     field!(
@@ -137,7 +137,7 @@ pub const FIELDS: &[Field] = &[
         "target",
         Kind::Text,
         "none",
-        "Where it runs when the command line names no `--target`.",
+        "The target to use if the command line has no `--target`.",
         "target = \"/var/lib/postgresql\""
     ),
     field!(
@@ -145,7 +145,7 @@ pub const FIELDS: &[Field] = &[
         "defaults",
         Kind::Defaults,
         "none",
-        "Fields that hold for every test that does not set them itself.",
+        "Fields that apply to every test that does not set them itself.",
         "[defaults]\nblock = \"4KiB\""
     ),
     field!(
@@ -160,8 +160,8 @@ pub const FIELDS: &[Field] = &[
         TestOnly,
         "name",
         Kind::Text,
-        "made from the other fields",
-        "What the test is called; unique within the plan.",
+        "derived from the other fields",
+        "The name of the test; unique within the plan.",
         "name = \"journal\""
     ),
     field!(
@@ -169,7 +169,7 @@ pub const FIELDS: &[Field] = &[
         "pattern",
         Kind::Word(|| Pattern::ALL.map(Pattern::name).to_vec()),
         "required, unless there are steps or a sort",
-        "Which block comes next: sequential (`read`, `write`, `rw`, `trim`) or random, reading, writing, both mixed, or discarding (`trim`, `randtrim`: `BLKDISCARD` on a device, holes in a file; counted as writes).",
+        "The access pattern: sequential (`read`, `write`, `rw`, `trim`) or random (`randread`, `randwrite`, `randrw`, `randtrim`). `rw` and `randrw` mix reads and writes. `trim` and `randtrim` discard (`BLKDISCARD` on a device, holes in a file) and count as writes.",
         "pattern = \"randwrite\""
     ),
     field!(
@@ -177,7 +177,7 @@ pub const FIELDS: &[Field] = &[
         "read_percent",
         Kind::Whole(1, 99),
         "50",
-        "Share of operations that read, for `rw` and `randrw`.",
+        "Percentage of reads, for `rw` and `randrw`.",
         "read_percent = 70"
     ),
     field!(
@@ -185,7 +185,7 @@ pub const FIELDS: &[Field] = &[
         "block",
         Kind::Size(512, MIB_64),
         "\"4KiB\"; with sort, \"256KiB\"",
-        "Bytes of one read or write.",
+        "Bytes per read or write.",
         "block = \"16KiB\""
     ),
     field!(Test, "depth", Kind::Whole(1, 1024), "1", "I/Os that each job keeps in flight.", "depth = 32"),
@@ -202,7 +202,7 @@ pub const FIELDS: &[Field] = &[
         "sync",
         Kind::Word(|| SyncMethod::ALL.map(SyncMethod::name).to_vec()),
         "\"none\"",
-        "How writes are made durable: by a call after them (`fsync`, `fdatasync`), by how the file is opened (`o_sync`, `o_dsync`), by a flag on each write (`rwf_dsync`), or by a sync linked to each write in io_uring (`linked_fsync`, `linked_fdatasync`).",
+        "How writes are made durable: by a call after them (`fsync`, `fdatasync`), by an open flag (`o_sync`, `o_dsync`), by a flag on each write (`rwf_dsync`), or by a sync linked to each write in io_uring (`linked_fsync`, `linked_fdatasync`).",
         "sync = \"fdatasync\""
     ),
     field!(
@@ -210,7 +210,7 @@ pub const FIELDS: &[Field] = &[
         "sync_every",
         Kind::Whole(1, 1_000_000),
         "1",
-        "One `fsync` or `fdatasync` after this many writes of a job. The job waits for its writes before it syncs.",
+        "Call `fsync` or `fdatasync` once after this many writes of a job. The job waits for its writes before it syncs.",
         "sync_every = 8"
     ),
     field!(
@@ -218,7 +218,7 @@ pub const FIELDS: &[Field] = &[
         "drain",
         Kind::Flag,
         "true",
-        "Whether a job waits for its writes before it syncs. Without that, a sync does not cover the writes in flight: no commits are counted.",
+        "Wait for the job's writes in flight before each sync. If `false`, a sync does not cover writes in flight, and no commits are counted.",
         "drain = false"
     ),
     field!(
@@ -226,7 +226,7 @@ pub const FIELDS: &[Field] = &[
         "queue_sync",
         Kind::Flag,
         "false",
-        "Whether a sync is one more operation in flight, which neither waits nor is waited for. No commits are counted at a depth above 1. fio's `fsync` works so with io_uring and libaio.",
+        "Issue each sync as one more operation in flight that waits for nothing and that nothing waits for. No commits are counted at a depth above 1. This is how fio's `fsync` works with io_uring and libaio.",
         "queue_sync = true"
     ),
     field!(
@@ -234,7 +234,7 @@ pub const FIELDS: &[Field] = &[
         "streams",
         Kind::Whole(1, 1024),
         "1",
-        "Places, evenly spaced over a job's part, in which its sequential blocks go by turns.",
+        "Number of sequential streams, evenly spaced over a job's part, that take turns.",
         "streams = 8"
     ),
     field!(
@@ -242,7 +242,7 @@ pub const FIELDS: &[Field] = &[
         "direct",
         Kind::Flag,
         "true",
-        "Whether the page cache is bypassed (`O_DIRECT`). Where the filesystem has none, the result says so.",
+        "Bypass the page cache (`O_DIRECT`). If the filesystem does not support it, the result says so.",
         "direct = false"
     ),
     field!(
@@ -250,7 +250,7 @@ pub const FIELDS: &[Field] = &[
         "invalidate",
         Kind::Flag,
         "true",
-        "Whether cached pages of the file are dropped beforehand; matters without `direct` only.",
+        "Drop cached pages of the file beforehand; only matters with `direct = false`.",
         "invalidate = false"
     ),
     field!(
@@ -258,7 +258,7 @@ pub const FIELDS: &[Field] = &[
         "layout",
         Kind::Word(|| Layout::ALL.map(Layout::name).to_vec()),
         "\"overwrite\"",
-        "What the blocks lie on: written through beforehand (`overwrite`), a file that grows (`append`), or space reserved but never written (`preallocated`); the latter two start over when all of it has been written. `preallocated-once` (fio's default) and `empty` (fio's `fallocate=none`) are new files that do not: what is written a second time is an overwrite.",
+        "The state of the blocks before the measurement: written once (`overwrite`), a file that grows (`append`), or space that is reserved but never written (`preallocated`); `append` and `preallocated` start over once everything has been written. `preallocated-once` (fio's default) and `empty` (fio's `fallocate=none`) are new files that do not start over: a second write to the same block is an overwrite.",
         "layout = \"append\""
     ),
     field!(
@@ -266,7 +266,7 @@ pub const FIELDS: &[Field] = &[
         "content",
         Kind::Word(|| vec!["random", "zero", "compressible"]),
         "\"random\"",
-        "What is written. `random` cannot be compressed and differs in each write.",
+        "The data to write. `random` is incompressible and differs in each write.",
         "content = \"zero\""
     ),
     field!(
@@ -274,7 +274,7 @@ pub const FIELDS: &[Field] = &[
         "compressible_percent",
         Kind::Whole(1, 99),
         "50",
-        "Share of zeros in each 4 KiB, for `compressible`.",
+        "Percentage of zeros in each 4 KiB, for `compressible`.",
         "compressible_percent = 70"
     ),
     field!(
@@ -282,7 +282,7 @@ pub const FIELDS: &[Field] = &[
         "size",
         Kind::Area(512, SIZE_MAX),
         "all of a device or an existing file, `file_size` in a directory",
-        "Bytes that all jobs together work on, or a share of the target: of a device or file its size, of a directory the half of what is free that is taken at most. With sort, the bytes of all records.",
+        "Bytes used by all jobs together, or a percentage of the target. For a device or file, the percentage is of its size; in a directory, it is of half the free space, which is the most that a test uses. With sort, the bytes of all records.",
         "size = \"8GiB\""
     ),
     field!(
@@ -290,7 +290,7 @@ pub const FIELDS: &[Field] = &[
         "file_size",
         Kind::Size(512, SIZE_MAX),
         "\"1GiB\"",
-        "Size of the test files in a directory, all jobs together, where `size` is not given.",
+        "Size of the test files in a directory, all jobs together, if `size` is not given.",
         "file_size = \"256MiB\""
     ),
     field!(
@@ -298,7 +298,7 @@ pub const FIELDS: &[Field] = &[
         "sharing",
         Kind::Word(|| Sharing::ALL.map(Sharing::name).to_vec()),
         "\"none\"",
-        "Which bytes several jobs share: `none`; those of a device or file, while each has its own file in a directory (`device`); or those of one file or device (`all`). With `device` and `all`, `size` is that of each job.",
+        "The bytes shared by several jobs: `none`; those of a device or file, but a separate file for each job in a directory (`device`); or those of one file or device (`all`). With `device` and `all`, `size` is per job.",
         "sharing = \"all\""
     ),
     field!(
@@ -306,7 +306,7 @@ pub const FIELDS: &[Field] = &[
         "offset",
         Kind::Size(0, SIZE_MAX),
         "\"0B\"",
-        "Where in its file or device the first job's part begins; a multiple of the block.",
+        "Offset of the first job's part in its file or device; a multiple of the block size.",
         "offset = \"1GiB\""
     ),
     field!(
@@ -314,7 +314,7 @@ pub const FIELDS: &[Field] = &[
         "offset_increment",
         Kind::Size(0, SIZE_MAX),
         "\"0B\"",
-        "With `sharing`: how far each job's part begins behind that of the job before it; a multiple of the block.",
+        "With `sharing`: distance from the start of one job's part to the start of the next; a multiple of the block size.",
         "offset_increment = \"1GiB\""
     ),
     field!(
@@ -322,7 +322,7 @@ pub const FIELDS: &[Field] = &[
         "end_fsync",
         Kind::Flag,
         "false",
-        "Whether each job ends with an `fsync`, within its measured time.",
+        "End each job with an `fsync`, within its measured time.",
         "end_fsync = true"
     ),
     field!(
@@ -330,7 +330,7 @@ pub const FIELDS: &[Field] = &[
         "precondition",
         Kind::Flag,
         "false",
-        "Whether the part of a device or an existing file that the test works on is written through beforehand, as a test file in a directory always is.",
+        "Write the test's part of a device or an existing file once beforehand, as is always done for test files in a directory.",
         "precondition = true"
     ),
     field!(
@@ -338,7 +338,7 @@ pub const FIELDS: &[Field] = &[
         "rest",
         Kind::Time { zero: true },
         "\"0s\"",
-        "How long the target is left alone before the test begins, so that its caches empty.",
+        "Idle time before the test starts, during which the target's caches can drain.",
         "rest = \"10s\""
     ),
     field!(
@@ -346,7 +346,7 @@ pub const FIELDS: &[Field] = &[
         "write_cache",
         Kind::Word(|| WriteCache::ALL.map(WriteCache::name).to_vec()),
         "\"unchanged\"",
-        "How the drive's volatile write cache stands meanwhile. Switching it needs root; it is put back at the end.",
+        "The setting of the drive's volatile write cache during the test. Switching it requires root; it is restored at the end.",
         "write_cache = \"off\""
     ),
     field!(
@@ -354,7 +354,7 @@ pub const FIELDS: &[Field] = &[
         "time",
         Kind::Time { zero: false },
         "\"5s\", unless there is a count",
-        "How long is measured.",
+        "Duration of the measurement.",
         "time = \"1min\""
     ),
     field!(
@@ -370,7 +370,7 @@ pub const FIELDS: &[Field] = &[
         "stop",
         Kind::Word(|| vec!["first", "both"]),
         "\"first\"",
-        "With `time` and `count`: whether the first of the two ends the test, or the last.",
+        "With both `time` and `count`: end the test at the first of the two limits, or only once both are reached.",
         "stop = \"both\""
     ),
     field!(
@@ -378,15 +378,15 @@ pub const FIELDS: &[Field] = &[
         "warm_up",
         Kind::Time { zero: true },
         "\"500ms\"",
-        "How long the test runs before it is measured.",
+        "Runtime before the measurement starts.",
         "warm_up = \"10s\""
     ),
     field!(
         Test,
         "rate",
         Kind::Rate(10_000_000.0),
-        "as fast as it goes",
-        "Operations offered per second by each job. Latency then counts from when an operation was due.",
+        "unlimited",
+        "Operations offered per second by each job. Latency is then measured from the time at which an operation was due.",
         "rate = 1000"
     ),
     field!(
@@ -394,7 +394,7 @@ pub const FIELDS: &[Field] = &[
         "arrivals",
         Kind::Word(|| vec!["constant", "poisson"]),
         "\"constant\"",
-        "How offered operations are spaced.",
+        "The spacing of offered operations: even, or random like independent clients (`poisson`).",
         "arrivals = \"poisson\""
     ),
     field!(
@@ -402,7 +402,7 @@ pub const FIELDS: &[Field] = &[
         "seed",
         Kind::Whole(0, u64::MAX >> 1),
         "1",
-        "Decides offsets, mix, gaps and contents: the same seed issues the same operations.",
+        "Determines offsets, mix, gaps and contents: the same seed issues the same operations.",
         "seed = 42"
     ),
     field!(
@@ -410,7 +410,7 @@ pub const FIELDS: &[Field] = &[
         "engine",
         Kind::Word(|| EngineChoice::ALL.map(EngineChoice::name).to_vec()),
         "\"auto\"",
-        "The system interface; `auto` takes the one that adds the least.",
+        "The system interface; `auto` selects the one with the least overhead.",
         "engine = \"libaio\""
     ),
     field!(
@@ -418,7 +418,7 @@ pub const FIELDS: &[Field] = &[
         "repeat",
         Kind::Whole(1, 100),
         "1",
-        "How often the test is run, each time as a test of its own.",
+        "Number of times to run the test, each as a separate test.",
         "repeat = 2"
     ),
     field!(
@@ -426,7 +426,7 @@ pub const FIELDS: &[Field] = &[
         "matrix",
         Kind::Matrix,
         "none",
-        "Fields with several values: the test is run for every combination, the last field varying fastest.",
+        "Fields with several values: the test runs once for every combination, with the last field varying fastest.",
         "matrix = { jobs = [1, 4, 16], sync = [\"fsync\", \"fdatasync\"] }"
     ),
     field!(
@@ -434,7 +434,7 @@ pub const FIELDS: &[Field] = &[
         "steps",
         Kind::Steps,
         "none",
-        "A loop over steps instead of a pattern, because that is how software commits: `write FILE append|seq|rand|same SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`. One turn is one commit.",
+        "A loop of steps instead of a pattern, which is how software commits: `write FILE append|seq|rand|same SIZE [xN]`, `sync FILE fsync|fdatasync`, `truncate FILE SIZE`, `rename FROM TO`, `unlink FILE`, `reopen FILE`, `sync-dir`. One turn is one commit.",
         "steps = [\"write log append 2300B\", \"sync log fdatasync\"]"
     ),
     field!(
@@ -442,7 +442,7 @@ pub const FIELDS: &[Field] = &[
         "files",
         Kind::Files,
         "required with steps",
-        "The files that the steps name.",
+        "The files used by the steps.",
         "files = { log = { size = \"64MiB\", layout = \"append\" } }"
     ),
     field!(
@@ -450,7 +450,7 @@ pub const FIELDS: &[Field] = &[
         "with_previous",
         Kind::Flag,
         "false",
-        "Whether the test begins at the same moment as the one before it, and both work on the target at the same time. Both are patterns of blocks with the same `write_cache`. In a directory they share a file where both have `sharing = \"all\"`, and have files of their own otherwise.",
+        "Start at the same time as the previous test, on the same target. Both must be block patterns with the same `write_cache`. In a directory they share a file if both have `sharing = \"all\"`, and use separate files otherwise.",
         "with_previous = true"
     ),
     field!(
@@ -458,7 +458,7 @@ pub const FIELDS: &[Field] = &[
         "sort",
         Kind::Word(|| SortKeys::ALL.map(SortKeys::name).to_vec()),
         "none",
-        "A sort of more records than memory holds instead of a pattern, as a database does one: `size` bytes of records, sorted by page addresses (`urls`) or by a tenant, a table, a number and a time (`composite`), fill `memory` again and again; each time they are sorted and written as a run, and at the end all runs are merged. It is over when everything is sorted. Of the fields of a pattern it has `size`, `block`, `jobs` (sorts side by side, each with its share of `size` and with `memory` of its own), `direct`, `rest`, `write_cache`, `seed`, `repeat` and `sync`: with `fsync` or `fdatasync`, each run is made durable when it is written, which no database does.",
+        "A sort of more records than fit in memory instead of a pattern, as a database performs it. `size` bytes of records, sorted by URL (`urls`) or by a tenant, a table, a number and a time (`composite`), fill `memory` again and again. Each time they are sorted and written as a run; at the end all runs are merged. The test ends when everything is sorted. Of the fields of a pattern, `size`, `block`, `jobs` (concurrent sorts, each with its share of `size` and a separate `memory`), `direct`, `rest`, `write_cache`, `seed`, `repeat` and `sync` apply. With `sync` set to `fsync` or `fdatasync`, each run is made durable once it is written, which no database does.",
         "sort = \"urls\""
     ),
     field!(
@@ -466,7 +466,7 @@ pub const FIELDS: &[Field] = &[
         "memory",
         Kind::Size(SortWork::MEMORY_BYTES_MIN, SIZE_MAX),
         "\"64MiB\"",
-        "What each sort may keep in memory; `size` is at least twice as much for each job.",
+        "Memory budget of each sort; `size` must be at least twice as much for each job.",
         "memory = \"16MiB\""
     ),
     field!(
@@ -474,7 +474,7 @@ pub const FIELDS: &[Field] = &[
         "size",
         Kind::Size(1, SIZE_MAX),
         "\"16MiB\"",
-        "Bytes within which `seq` and `rand` stay, and at which `append` starts over.",
+        "Range of `seq` and `rand`, and the size at which `append` starts over.",
         "size = \"64MiB\""
     ),
     field!(
@@ -482,39 +482,40 @@ pub const FIELDS: &[Field] = &[
         "layout",
         Kind::Word(|| FILE_LAYOUTS.map(Layout::name).to_vec()),
         "\"overwrite\"",
-        "What the file holds at the start: written through, empty and growing, or reserved.",
+        "The initial state of the file: written once, empty and growing, or reserved.",
         "layout = \"preallocated\""
     ),
-    field!(File, "direct", Kind::Flag, "false", "Whether it is opened with `O_DIRECT`.", "direct = true"),
+    field!(File, "direct", Kind::Flag, "false", "Open the file with `O_DIRECT`.", "direct = true"),
     field!(
         File,
         "open",
         Kind::Word(|| vec!["o_sync", "o_dsync"]),
         "none",
-        "A flag with which it is opened, so that each write is durable by itself.",
+        "Open the file with this flag, which makes each write durable.",
         "open = \"o_dsync\""
     ),
 ];
 
-/// The field of that name in one of these places.
-pub fn find(places: &[Place], name: &str) -> Option<&'static Field> {
-    FIELDS.iter().find(|field| field.name == name && places.contains(&field.place))
+/// Looks up a field by name in these scopes.
+pub fn find(scopes: &[Scope], name: &str) -> Option<&'static Field> {
+    FIELDS.iter().find(|field| field.name == name && scopes.contains(&field.scope))
 }
 
-/// The names of all fields in these places.
-pub fn names(places: &[Place]) -> Vec<&'static str> {
-    FIELDS.iter().filter(|field| places.contains(&field.place)).map(|field| field.name).collect()
+/// The names of all fields in these scopes.
+pub fn names(scopes: &[Scope]) -> Vec<&'static str> {
+    FIELDS.iter().filter(|field| scopes.contains(&field.scope)).map(|field| field.name).collect()
 }
 
-/// Where a field of that name stands, if there is one anywhere.
-pub fn home(name: &str) -> Option<&'static str> {
+/// A description of where a field of that name belongs, if there is one.
+pub fn location(name: &str) -> Option<&'static str> {
     let mut named = FIELDS.iter().filter(|field| field.name == name);
-    // A name that both a plan and a test have stands at the top already, or was meant for a test.
-    let field = named.clone().find(|field| field.place != Place::Plan).or_else(|| named.next())?;
-    Some(match field.place {
-        Place::Plan => "at the top of the file, before any [section]",
-        Place::Test => "in a [[test]] or in [defaults]",
-        Place::TestOnly => "in a [[test]]",
-        Place::File => "in a file of a step program, such as files = { log = { ... } }",
+    // For a name of both a plan and a test, the one of the plan is valid already, so a test was
+    // meant.
+    let field = named.clone().find(|field| field.scope != Scope::Plan).or_else(|| named.next())?;
+    Some(match field.scope {
+        Scope::Plan => "at the top of the file, before any [section]",
+        Scope::Test => "in a [[test]] or in [defaults]",
+        Scope::TestOnly => "in a [[test]]",
+        Scope::File => "in a file of a step program, such as files = { log = { ... } }",
     })
 }

@@ -1,4 +1,4 @@
-//! From a plan's text to a [`Plan`].
+//! Parses the text of a plan into a [`Plan`].
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -8,8 +8,8 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::error::{PlanError, did_you_mean};
-use super::fields::{self, Kind, Place};
-use super::value::{Reader, Source, Value, takes};
+use super::fields::{self, Kind, Scope};
+use super::value::{Reader, Source, Value, description};
 use super::{Plan, Table, Test, Work};
 use crate::blocks::{
     Area, Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Limit, Rate, Sharing, Streams, SyncTiming,
@@ -22,11 +22,12 @@ use crate::steps::{FileSpec, Step, StepProgram};
 use crate::sync::{OpenFlag, SyncMethod};
 use crate::write_cache::WriteCache;
 
-/// A plan of more tests than this is a mistake in its matrix.
+/// A plan with more tests is assumed to have an error in its matrix.
 const TESTS_MAX: usize = 10_000;
 
 impl Plan {
-    /// Reads a plan. `file` is the name that errors show and, without its ending, the plan's name where it gives none.
+    /// Parses a plan. `file` is the name shown in errors and, without its extension, the default
+    /// name of the plan.
     ///
     /// ```
     /// let plan = workload::Plan::from_toml("mine.toml", r#"
@@ -41,17 +42,17 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line, field, value, and what the value may be.
+    /// Fails at the first error, and names its line, field, value and the expected values.
     pub fn from_toml(file: &str, text: &str) -> Result<Plan, PlanError> {
         let source = Source { file, text };
         let document = DeTable::parse(text)
             .map_err(|error| source.error(&error.span().unwrap_or(0..0), error.message().trim().replace('\n', ", ")))?;
-        let top = Fields::of(source, document.get_ref(), document.span(), &[Place::Plan])?;
+        let top = Fields::of(source, document.get_ref(), document.span(), &[Scope::Plan])?;
         let defaults = match top.get("defaults") {
             None => Vec::new(),
             Some(value) => {
                 let table = value.content.as_table().ok_or_else(|| top.wrong("defaults", &value))?;
-                Fields::of(source, table, value.span, &[Place::Test])?.entries
+                Fields::of(source, table, value.span, &[Scope::Test])?.entries
             }
         };
         let mut tests = Vec::new();
@@ -61,14 +62,16 @@ impl Plan {
         for item in array.iter() {
             let value = Value { content: item.get_ref(), span: item.span() };
             let table = value.content.as_table().ok_or_else(|| top.wrong("test", &value))?;
-            let own = Fields::of(source, table, item.span(), &[Place::Test, Place::TestOnly])?;
+            let own = Fields::of(source, table, item.span(), &[Scope::Test, Scope::TestOnly])?;
             for test in own.with_defaults(&defaults).tests(tests.last())? {
                 if tests.len() == TESTS_MAX {
-                    return Err(source.error(&item.span(), format!("the plan has more than {TESTS_MAX} tests")));
+                    return Err(
+                        source.error(&item.span(), format!("the plan has too many tests; the limit is {TESTS_MAX}"))
+                    );
                 }
                 if !names.insert(test.name.clone()) {
                     let message =
-                        format!("name: there are two tests called \"{}\"; give this one a name of its own", test.name);
+                        format!("name: duplicate test name \"{}\"; give this test a different name", test.name);
                     return Err(source.error(&item.span(), message));
                 }
                 tests.push(test);
@@ -91,36 +94,37 @@ impl Plan {
     }
 }
 
-/// The fields of one table, each with where it stands.
+/// The fields of one table, with their positions.
 #[derive(Debug, Clone)]
 struct Fields<'a> {
     source: Source<'a>,
-    places: &'a [Place],
+    scopes: &'a [Scope],
     span: Range<usize>,
     entries: Vec<(&'a str, Value<'a>)>,
 }
 
 impl<'a> Fields<'a> {
-    /// Checks that every key is known, and keeps them in the order in which they are written.
+    /// Checks that every key is known. Keeps the keys in the order of the file.
     fn of(
         source: Source<'a>,
         table: &'a DeTable<'a>,
         span: Range<usize>,
-        places: &'a [Place],
+        scopes: &'a [Scope],
     ) -> Result<Fields<'a>, PlanError> {
         let mut entries = Vec::new();
         for (key, value) in table {
-            check_key(source, key, places)?;
+            check_key(source, key, scopes)?;
             let value = Value { content: value.get_ref(), span: value.span() };
             entries.push((key.get_ref().as_ref(), key.span().start, value));
         }
         entries.sort_by_key(|&(_, start, _)| start);
         let entries = entries.into_iter().map(|(name, _, value)| (name, value)).collect();
-        Ok(Fields { source, places, span, entries })
+        Ok(Fields { source, scopes, span, entries })
     }
 
     fn with_defaults(mut self, defaults: &[(&'a str, Value<'a>)]) -> Fields<'a> {
-        // The fields of a program or a sort are few: defaults that only a pattern has do not concern it.
+        // Step programs and sorts have few fields: defaults that only apply to patterns are
+        // ignored.
         let own: Option<&[&str]> = if self.get("steps").is_some() {
             Some(&PROGRAM_FIELDS)
         } else if self.get("sort").is_some() {
@@ -142,10 +146,10 @@ impl<'a> Fields<'a> {
     }
 
     fn reader(&self, name: &str) -> Option<Reader<'a>> {
-        fields::find(self.places, name).map(|field| Reader { source: self.source, field })
+        fields::find(self.scopes, name).map(|field| Reader { source: self.source, field })
     }
 
-    /// The value of a field, if it is there.
+    /// Parses the value of a field, if the field is present.
     fn read<T>(
         &self,
         name: &str,
@@ -177,14 +181,14 @@ impl<'a> Fields<'a> {
         self.read(name, |reader, value| reader.word(value, from_name))
     }
 
-    /// An error at a field, or at the table where the field is missing.
+    /// An error at a field, or at the table if the field is missing.
     fn error(&self, name: &str, message: &str) -> PlanError {
         let span = self.get(name).map_or_else(|| self.span.clone(), |value| value.span);
         self.source.error(&span, format!("{name}: {message}"))
     }
 
     fn wrong(&self, name: &str, value: &Value<'_>) -> PlanError {
-        let kind = fields::find(self.places, name).map_or(Kind::Text, |field| field.kind);
+        let kind = fields::find(self.scopes, name).map_or(Kind::Text, |field| field.kind);
         let written = match value.content {
             DeValue::Array(list) if list.iter().len() == 0 => "an empty list",
             DeValue::Array(_) => "a list",
@@ -192,10 +196,10 @@ impl<'a> Fields<'a> {
             DeValue::Table(_) => "a table",
             _ => self.source.written(&value.span),
         };
-        self.source.error(&value.span, format!("{name}: {written} is not {}", takes(kind)))
+        self.source.error(&value.span, format!("{name}: {written} is invalid: expected {}", description(kind)))
     }
 
-    /// An error if a field is there that has no meaning with the others.
+    /// Fails if a field is present that has no meaning in combination with the others.
     fn refuse(&self, name: &str, because: &str) -> Result<(), PlanError> {
         match self.get(name) {
             Some(_) => Err(self.error(name, because)),
@@ -203,7 +207,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The tests that this one stands for: one for each combination of its matrix, and each as often as it is repeated.
+    /// Expands this table into tests: one for each combination of its matrix, times its
+    /// repetitions.
     fn tests(&self, previous: Option<&Test>) -> Result<Vec<Test>, PlanError> {
         let mut tests = Vec::new();
         let mut works = Vec::new();
@@ -228,13 +233,15 @@ impl<'a> Fields<'a> {
             let name = match fields.read("name", |reader, value| reader.text(value))? {
                 Some(name) if several => format!("{name}, {varied}"),
                 Some(name) => name,
-                // A title does not tell every field, so that combinations may share one.
+                // A title does not name every field, so several combinations can have the same one.
                 None if titles.get(&title) > Some(&1) => format!("{title}, {varied}"),
                 None => title,
             };
             let repeat = fields.whole("repeat")?.unwrap_or(1);
             if tests.len() + repeat as usize > TESTS_MAX {
-                return Err(fields.error("repeat", &format!("the test stands for more than {TESTS_MAX}")));
+                return Err(
+                    fields.error("repeat", &format!("the test expands to too many tests; the limit is {TESTS_MAX}"))
+                );
             }
             for run in 1..=repeat {
                 let name = if repeat > 1 { format!("{name} (run {run})") } else { name.clone() };
@@ -242,26 +249,30 @@ impl<'a> Fields<'a> {
             }
         }
         if self.flag("with_previous")?.unwrap_or(false) {
-            check_company(&tests, previous).map_err(|message| self.error("with_previous", message))?;
+            check_concurrent(&tests, previous).map_err(|message| self.error("with_previous", message))?;
             tests.iter_mut().for_each(|test| test.with_previous = true);
         }
         Ok(tests)
     }
 
-    /// These fields with each combination of the matrix's values put in, and the combination in words.
+    /// The fields with each combination of the matrix's values inserted, and the combination as
+    /// text.
     fn combinations(&self) -> Result<Vec<(Fields<'a>, String)>, PlanError> {
         let mut combinations = vec![(self.clone(), String::new())];
         let Some(matrix) = self.get("matrix") else { return Ok(combinations) };
         let table = matrix.content.as_table().ok_or_else(|| self.wrong("matrix", &matrix))?;
-        let varied = Fields::of(self.source, table, matrix.span.clone(), &[Place::Test])?;
+        let varied = Fields::of(self.source, table, matrix.span.clone(), &[Scope::Test])?;
         for (name, list) in &varied.entries {
-            let field = fields::find(&[Place::Test], name).filter(|field| field.varies());
+            let field = fields::find(&[Scope::Test], name).filter(|field| field.varies());
             let Some(items) = list.content.as_array().filter(|items| items.iter().len() > 0 && field.is_some()) else {
-                let message = format!("matrix: {name} takes a list of values, such as {name} = [...]");
+                let message =
+                    format!("matrix: invalid value of {name}; expected a list of values, such as {name} = [...]");
                 return Err(self.source.error(&list.span, message));
             };
             if combinations.len() * items.iter().len() > TESTS_MAX {
-                return Err(self.source.error(&list.span, format!("matrix: more than {TESTS_MAX} combinations")));
+                return Err(self
+                    .source
+                    .error(&list.span, format!("matrix: too many combinations; the limit is {TESTS_MAX}")));
             }
             let mut grown = Vec::new();
             for (fields, words) in &combinations {
@@ -283,17 +294,17 @@ impl<'a> Fields<'a> {
     fn work(&self) -> Result<Work, PlanError> {
         match (self.get("pattern"), self.get("steps"), self.get("sort")) {
             (Some(_), None, None) => {
-                self.refuse("files", "only a test with steps has files")?;
-                self.refuse("memory", "only a sort has memory to fill")?;
+                self.refuse("files", "only valid in a test with steps")?;
+                self.refuse("memory", "only valid in a test with sort")?;
                 self.blocks().map(Work::Blocks)
             }
             (None, Some(_), None) => self.program().map(Work::Steps),
             (None, None, Some(_)) => self.sort().map(Work::Sort),
-            (Some(_), Some(_), _) => Err(self.error("steps", "a test has a pattern or steps, not both")),
-            (_, _, Some(_)) => Err(self.error("sort", "a test has a pattern, steps or a sort, only one of them")),
+            (Some(_), Some(_), _) => Err(self.error("steps", "pattern and steps exclude each other")),
+            (_, _, Some(_)) => Err(self.error("sort", "pattern, steps and sort exclude each other")),
             (None, None, None) => {
                 let patterns = Pattern::ALL.map(Pattern::name).join(", ");
-                let message = format!("missing; it takes one of {patterns}, or the test takes steps or a sort");
+                let message = format!("missing; expected one of {patterns}, or a test with steps or sort");
                 Err(self.error("pattern", &message))
             }
         }
@@ -318,7 +329,9 @@ impl<'a> Fields<'a> {
         workload.invalidate = self.flag("invalidate")?.unwrap_or(workload.invalidate);
         workload.sync_timing = match (self.flag("queue_sync")?, self.flag("drain")?) {
             (Some(true), None) => SyncTiming::Queued,
-            (Some(true), Some(_)) => return Err(self.error("drain", "a sync that is queued waits for nothing")),
+            (Some(true), Some(_)) => {
+                return Err(self.error("drain", "a queued sync never waits for writes; remove drain"));
+            }
             (_, Some(false)) => SyncTiming::Undrained,
             _ => SyncTiming::Drained,
         };
@@ -351,70 +364,76 @@ impl<'a> Fields<'a> {
         Ok(workload)
     }
 
-    /// Combinations of fields that mean nothing, or cannot be.
+    /// Rejects combinations of fields that are meaningless or impossible.
     fn check_blocks(&self, workload: &Workload) -> Result<(), PlanError> {
         let pattern = workload.pattern.name();
         let block = u64::from(workload.block_bytes.get());
         if !workload.pattern.is_mixed() {
-            self.refuse("read_percent", &format!("only rw and randrw mix reads and writes, {pattern} does not"))?;
+            self.refuse("read_percent", &format!("only valid with rw and randrw, not {pattern}"))?;
         }
         if !workload.pattern.writes() {
             if workload.sync.is_durable() {
-                return Err(self.error("sync", &format!("{pattern} writes nothing that could be synced; use none")));
+                return Err(self.error("sync", &format!("{pattern} writes no data to sync; use none")));
             }
-            self.refuse("sync_every", &format!("{pattern} writes nothing that could be synced"))?;
+            self.refuse("sync_every", &format!("{pattern} writes no data to sync"))?;
         }
         if workload.pattern.trims() {
             if workload.sync.is_durable() || workload.end_fsync {
                 let name = if workload.end_fsync { "end_fsync" } else { "sync" };
-                return Err(self.error(name, &format!("{pattern} writes nothing that could be synced")));
+                return Err(self.error(name, &format!("{pattern} writes no data to sync")));
             }
             if workload.depth > Depth::MIN {
-                return Err(self.error("depth", "discards are made one at a time; use 1"));
+                return Err(self.error("depth", "discards are issued one at a time; use 1"));
             }
             if !matches!(workload.engine, EngineChoice::Auto | EngineChoice::Psync) {
-                return Err(self.error("engine", "discards are plain system calls; use psync"));
+                return Err(self.error("engine", "discards are blocking system calls; use psync"));
             }
             if workload.layout != Layout::Overwrite {
-                return Err(self.error("layout", &format!("{pattern} gives back what was written; use overwrite")));
+                return Err(
+                    self.error("layout", &format!("{pattern} discards blocks that were written; use overwrite"))
+                );
             }
         }
         if workload.sync.call().is_none() && workload.sync_every != 1 {
-            let message = format!("only fsync and fdatasync count writes, not sync = \"{}\"", workload.sync.name());
+            let message =
+                format!("only valid with sync = \"fsync\" or \"fdatasync\", not \"{}\"", workload.sync.name());
             return Err(self.error("sync_every", &message));
         }
         if workload.layout != Layout::Overwrite && workload.pattern.reads() {
             let name = workload.layout.name();
             return Err(self.error(
                 "layout",
-                &format!("{pattern} would read what was never written; {name} takes write or randwrite"),
+                &format!("{pattern} would read blocks that were never written; {name} requires write or randwrite"),
             ));
         }
         if workload.layout == Layout::Append && workload.pattern != Pattern::Write {
-            return Err(self
-                .error("layout", &format!("a file grows at its end; append takes the pattern write, not {pattern}")));
+            return Err(self.error(
+                "layout",
+                &format!("a file grows at its end; append requires the pattern write, not {pattern}"),
+            ));
         }
         if workload.direct && block % 512 != 0 {
-            let message =
-                format!("direct I/O moves whole sectors of 512 B, and {block} B is no multiple; set direct = false");
+            let message = format!("{block} B is not a multiple of 512 B, as direct I/O requires; set direct = false");
             return Err(self.error("block", &message));
         }
         for (name, bytes) in [("offset", workload.offset_bytes), ("offset_increment", workload.offset_increment_bytes)]
         {
             if bytes % block != 0 {
-                return Err(self.error(name, &format!("expected a multiple of the block of {}", format_bytes(block))));
+                return Err(
+                    self.error(name, &format!("expected a multiple of the block size of {}", format_bytes(block)))
+                );
             }
         }
         if workload.sharing == Sharing::None {
-            self.refuse("offset_increment", "jobs that share nothing have parts side by side; set sharing, too")?;
+            self.refuse("offset_increment", "without sharing, the parts of the jobs are adjacent; set sharing")?;
         }
         if workload.layout.starts_over() && workload.sharing == Sharing::All {
             let message =
-                format!("{} starts over, which would empty the file under the other jobs", workload.layout.name());
+                format!("{} starts over, which would empty the file that other jobs are using", workload.layout.name());
             return Err(self.error("sharing", &message));
         }
         if workload.end_fsync && !workload.pattern.writes() {
-            return Err(self.error("end_fsync", &format!("{pattern} writes nothing that could be synced")));
+            return Err(self.error("end_fsync", &format!("{pattern} writes no data to sync")));
         }
         let parts = if workload.sharing == Sharing::None { u64::from(workload.jobs.get()) } else { 1 };
         let least = block * parts * u64::from(workload.streams.get());
@@ -427,26 +446,25 @@ impl<'a> Fields<'a> {
             return Err(self.error(field, "each stream of each job needs at least one block"));
         }
         if workload.sync.call().is_none() {
-            self.refuse("drain", "only fsync and fdatasync wait for writes")?;
-            self.refuse("queue_sync", "only fsync and fdatasync are operations of their own")?;
+            self.refuse("drain", "only valid with fsync and fdatasync")?;
+            self.refuse("queue_sync", "only valid with fsync and fdatasync, which are separate operations")?;
         }
         if workload.streams > Streams::MIN && (workload.pattern.is_random() || workload.layout != Layout::Overwrite) {
-            return Err(self.error("streams", "only read, write and rw over what was written before go by turns"));
+            return Err(self.error("streams", "only valid with read, write and rw on blocks that were written before"));
         }
         if workload.rate.is_none() {
-            self.refuse("arrivals", "only an offered rate has arrivals; set rate")?;
+            self.refuse("arrivals", "only valid with rate")?;
         }
         let linked = workload.sync.linked_call().is_some();
         match workload.engine {
-            EngineChoice::Psync | EngineChoice::Libaio if linked => {
-                Err(self.error("engine", &format!("only io_uring can link a sync, as {} asks", workload.sync.name())))
-            }
+            EngineChoice::Psync | EngineChoice::Libaio if linked => Err(self
+                .error("engine", &format!("only io_uring can link a sync, as required by {}", workload.sync.name()))),
             EngineChoice::Psync if workload.queued_sync().is_some() => {
-                Err(self.error("engine", "psync has no queue for a sync; use io_uring or libaio"))
+                Err(self.error("engine", "psync cannot queue a sync; use io_uring or libaio"))
             }
             EngineChoice::Psync if workload.depth_effective() > 1 => Err(self.error(
                 "engine",
-                &format!("psync does one operation at a time, and the depth is {}", workload.depth.get()),
+                &format!("psync performs one operation at a time, but the depth is {}", workload.depth.get()),
             )),
             _ => Ok(()),
         }
@@ -461,7 +479,7 @@ impl<'a> Fields<'a> {
             _ => None,
         })?;
         if !matches!(content, Some(Content::Compressible(_))) {
-            self.refuse("compressible_percent", "only content = \"compressible\" has a share of zeros")?;
+            self.refuse("compressible_percent", "only valid with content = \"compressible\"")?;
         }
         Ok(content.unwrap_or(Content::Random))
     }
@@ -479,7 +497,7 @@ impl<'a> Fields<'a> {
         match (self.time("time")?, self.whole("count")?) {
             (Some(time), Some(count)) => Ok(Limit::TimeAndCount { time, count, until: until.unwrap_or(Until::First) }),
             (time, count) => {
-                self.refuse("stop", "it chooses between time and count; give both")?;
+                self.refuse("stop", "only valid with both time and count")?;
                 Ok(count.map_or(Limit::Time(time.unwrap_or(DEFAULT_TIME)), Limit::Count))
             }
         }
@@ -488,7 +506,7 @@ impl<'a> Fields<'a> {
     fn program(&self) -> Result<StepProgram, PlanError> {
         for (name, _) in &self.entries {
             if !PROGRAM_FIELDS.contains(name) && !["name", "steps", "files", "matrix", "repeat"].contains(name) {
-                return Err(self.error(name, "a test with steps does not have this field"));
+                return Err(self.error(name, "not valid in a test with steps"));
             }
         }
         let files = self.files()?;
@@ -499,7 +517,7 @@ impl<'a> Fields<'a> {
         for line in lines.iter() {
             let text = line.get_ref().as_str().ok_or_else(|| {
                 let written = self.source.written(&line.span());
-                let message = format!("steps: {written} is not a step, such as \"sync log fdatasync\"");
+                let message = format!("steps: invalid step {written}; expected text such as \"sync log fdatasync\"");
                 self.source.error(&line.span(), message)
             })?;
             let step = Step::parse(text, &files);
@@ -517,14 +535,14 @@ impl<'a> Fields<'a> {
         for (index, file) in program.files.iter().enumerate() {
             let largest = program.largest_write_bytes(index);
             if largest > file.size_bytes {
-                let message = format!("{} is smaller than a write of {largest} B to it", file.name);
+                let message = format!("{} is smaller than its largest write of {largest} B", file.name);
                 return Err(self.error("files", &message));
             }
         }
-        // Each size alone is in its range, but not their sum.
+        // Each size is within its range, but the sum may overflow.
         let bytes = program.files.iter().map(|file| u128::from(file.size_bytes)).sum::<u128>();
         if bytes * u128::from(program.jobs.get()) > u128::from(fields::SIZE_MAX) {
-            return Err(self.error("files", "all jobs' files together are more than can be addressed"));
+            return Err(self.error("files", "the total size of all jobs' files is too large to address"));
         }
         Ok(program)
     }
@@ -532,7 +550,7 @@ impl<'a> Fields<'a> {
     fn sort(&self) -> Result<SortWork, PlanError> {
         for (name, _) in &self.entries {
             if !SORT_FIELDS.contains(name) && !["name", "matrix"].contains(name) {
-                return Err(self.error(name, "a test with a sort does not have this field"));
+                return Err(self.error(name, "not valid in a test with sort"));
             }
         }
         let block = self.size("block")?.unwrap_or(SORT_BLOCK_BYTES);
@@ -540,8 +558,10 @@ impl<'a> Fields<'a> {
             None | Some(SyncMethod::None) => None,
             Some(method @ (SyncMethod::Fsync | SyncMethod::Fdatasync)) => method.call(),
             Some(method) => {
-                let message =
-                    format!("a run is made durable by fsync or fdatasync once it is written, not by {}", method.name());
+                let message = format!(
+                    "expected fsync or fdatasync, which make a run durable once it is written, not {}",
+                    method.name()
+                );
                 return Err(self.error("sync", &message));
             }
         };
@@ -549,7 +569,7 @@ impl<'a> Fields<'a> {
             None => SORT_SIZE_BYTES,
             Some(Area::Bytes(bytes)) => bytes,
             Some(Area::Whole { .. } | Area::Percent(_)) => {
-                return Err(self.error("size", "how many bytes are sorted does not depend on the target; give bytes"));
+                return Err(self.error("size", "a sort cannot take a percentage of the target; give a number of bytes"));
             }
         };
         let sort = SortWork {
@@ -564,15 +584,13 @@ impl<'a> Fields<'a> {
             seed: self.whole("seed")?.unwrap_or(1),
         };
         if sort.direct && block % 512 != 0 {
-            let message =
-                format!("direct I/O moves whole sectors of 512 B, and {block} B is no multiple; set direct = false");
+            let message = format!("{block} B is not a multiple of 512 B, as direct I/O requires; set direct = false");
             return Err(self.error("block", &message));
         }
         if sort.size_per_job_bytes() / 2 < sort.memory_bytes {
             let least = u128::from(sort.memory_bytes) * 2 * u128::from(sort.jobs.get());
             let least = u64::try_from(least).map_or_else(|_| format!("{least} B"), format_bytes);
-            let message =
-                format!("what memory holds is sorted without storage; ask for {least} or more, or less memory");
+            let message = format!("too small to spill to storage; use {least} or more, or reduce memory");
             return Err(self.error("size", &message));
         }
         Ok(sort)
@@ -580,9 +598,7 @@ impl<'a> Fields<'a> {
 
     fn files(&self) -> Result<Vec<FileSpec>, PlanError> {
         let Some(listed) = self.get("files") else {
-            return Err(
-                self.error("files", "missing; declare the files that the steps name, as in files = { log = {} }")
-            );
+            return Err(self.error("files", "missing; declare the files used by the steps, as in files = { log = {} }"));
         };
         let table = listed.content.as_table().filter(|table| !table.is_empty());
         let table = table.ok_or_else(|| self.wrong("files", &listed))?;
@@ -595,13 +611,16 @@ impl<'a> Fields<'a> {
         let name = key.get_ref().as_ref();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(is_plain) {
-            let message = format!("files: \"{name}\" is no name; use letters, digits, `-`, `_` and `.`");
+            let message = format!("files: invalid name \"{name}\"; use letters, digits, `-`, `_` and `.`");
             return Err(self.source.error(&key.span(), message));
         }
         let table = value.get_ref().as_table().ok_or_else(|| {
-            self.source.error(&value.span(), format!("files: {name} takes a table, such as {{ size = \"16MiB\" }}"))
+            self.source.error(
+                &value.span(),
+                format!("files: invalid value of {name}; expected a table, such as {{ size = \"16MiB\" }}"),
+            )
         })?;
-        let fields = Fields::of(self.source, table, value.span(), &[Place::File])?;
+        let fields = Fields::of(self.source, table, value.span(), &[Scope::File])?;
         let open_flag = fields.word("open", |name| match name {
             "o_sync" => Some(OpenFlag::OSync),
             "o_dsync" => Some(OpenFlag::ODsync),
@@ -617,16 +636,16 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether a test can run at the same time as the one before it.
-fn check_company(tests: &[Test], previous: Option<&Test>) -> Result<(), &'static str> {
+/// Checks that a test can run at the same time as the previous one.
+fn check_concurrent(tests: &[Test], previous: Option<&Test>) -> Result<(), &'static str> {
     let ([test], Some(previous)) = (tests, previous) else {
         return Err(match previous {
-            None => "the first test has none before it",
-            Some(_) => "a matrix or repeat makes several tests; write each of them out",
+            None => "the first test has no previous test",
+            Some(_) => "not valid with matrix or repeat; write each test out",
         });
     };
     if !matches!((&previous.work, &test.work), (Work::Blocks(_), Work::Blocks(_))) {
-        return Err("only patterns of blocks run at the same time");
+        return Err("only block patterns can run at the same time");
     }
     if previous.write_cache != test.write_cache {
         return Err("both tests need the same write_cache");
@@ -634,16 +653,17 @@ fn check_company(tests: &[Test], previous: Option<&Test>) -> Result<(), &'static
     Ok(())
 }
 
-/// Fields of a pattern that a step program has as well.
+/// Fields of a pattern that also apply to step programs.
 const PROGRAM_FIELDS: [&str; 10] =
     ["write_cache", "jobs", "content", "compressible_percent", "time", "count", "stop", "warm_up", "seed", "repeat"];
-/// Fields of a pattern that a sort has as well, and its own.
+/// Fields of a pattern that also apply to sorts, and the fields of sorts.
 const SORT_FIELDS: [&str; 11] =
     ["sort", "memory", "size", "block", "jobs", "direct", "sync", "rest", "write_cache", "seed", "repeat"];
-/// The size of block in which a sort's runs come, and with which drives reach their full speed.
+/// The block size of a sort's runs: large enough for drives to reach their full throughput.
 const SORT_BLOCK_BYTES: u64 = 256 << 10;
 const SORT_SIZE_BYTES: u64 = 1 << 30;
-/// What a database gives a sort of this size: PostgreSQL's default is 4 MiB, and who sorts a gibibyte often has raised it.
+/// Typical for a sort of this size: PostgreSQL's default is 4 MiB, which is often raised for sorts
+/// of a gibibyte.
 const SORT_MEMORY_BYTES: u64 = 64 << 20;
 const DEFAULT_TIME: Duration = Duration::from_secs(5);
 const DEFAULT_WARM_UP: Duration = Duration::from_millis(500);
@@ -652,15 +672,15 @@ fn file_layout_from_name(name: &str) -> Option<Layout> {
     Layout::from_name(name).filter(|layout| fields::FILE_LAYOUTS.contains(layout))
 }
 
-fn check_key(source: Source<'_>, key: &Spanned<DeString<'_>>, places: &[Place]) -> Result<(), PlanError> {
+fn check_key(source: Source<'_>, key: &Spanned<DeString<'_>>, scopes: &[Scope]) -> Result<(), PlanError> {
     let name = key.get_ref().as_ref();
-    if fields::find(places, name).is_some() {
+    if fields::find(scopes, name).is_some() {
         return Ok(());
     }
-    let known = fields::names(places);
-    let hint = match fields::home(name) {
-        Some(home) => format!("; it belongs {home}"),
+    let known = fields::names(scopes);
+    let hint = match fields::location(name) {
+        Some(location) => format!(" (it belongs {location})"),
         None => did_you_mean(name, &known),
     };
-    Err(source.error(&key.span(), format!("`{name}` is no field here{hint}; fields are {}", known.join(", "))))
+    Err(source.error(&key.span(), format!("unknown field `{name}`{hint}; expected one of {}", known.join(", "))))
 }

@@ -1,9 +1,9 @@
-//! The reference page of the plan file, made from the table of fields.
+//! The reference page of the plan file, generated from the table of fields.
 
 use std::fmt::Write as _;
 
-use super::fields::{FIELDS, Field, Kind, Place};
-use super::value::takes;
+use super::fields::{FIELDS, Field, Kind, Scope};
+use super::value::description;
 
 const OPENING: &str = "\
 # The plan file
@@ -29,23 +29,24 @@ files = { log = { size = \"64MiB\", layout = \"append\" } }
 steps = [\"write log append 2300B\", \"sync log fdatasync\"]
 ```
 
-`flushmark suites SUITE` prints the plan of a built-in suite, to start one's own from. A mistake is reported with its file, line, field, value, and
-what the value may be. Editors that know JSON Schema can check plans by `schemas/plan-1.json`.
+`flushmark suites SUITE` prints the plan of a built-in suite, which is a good starting point for your
+own. Errors name the file, line, field and value, and what was expected. Editors that support JSON
+Schema can check plans against `schemas/plan-1.json`.
 
-This page and the schema are made from the parser's own table of fields (`cargo xtask docs`).
+This page and the schema are generated from the parser's table of fields (`cargo xtask docs`).
 ";
 
-/// The page, in Markdown.
+/// The reference page in Markdown.
 pub fn reference() -> String {
     let mut page = OPENING.to_owned();
-    let sections: [(&str, &[Place]); 3] = [
-        ("The plan", &[Place::Plan]),
-        ("A test: `[[test]]`, and `[defaults]`", &[Place::Test, Place::TestOnly]),
-        ("A file of a step program: `files = { NAME = { ... } }`", &[Place::File]),
+    let sections: [(&str, &[Scope]); 3] = [
+        ("The plan", &[Scope::Plan]),
+        ("A test: `[[test]]`, and `[defaults]`", &[Scope::Test, Scope::TestOnly]),
+        ("A file of a step program: `files = { NAME = { ... } }`", &[Scope::File]),
     ];
-    for (title, places) in sections {
+    for (title, scopes) in sections {
         let _ = write!(page, "\n## {title}\n");
-        for field in FIELDS.iter().filter(|field| places.contains(&field.place)) {
+        for field in FIELDS.iter().filter(|field| scopes.contains(&field.scope)) {
             describe(field, &mut page);
         }
     }
@@ -53,17 +54,17 @@ pub fn reference() -> String {
 }
 
 fn describe(field: &Field, page: &mut String) {
-    let Field { name, place, kind, default, meaning, example } = field;
-    let only = if *place == Place::TestOnly { " Not in `[defaults]`." } else { "" };
+    let Field { name, scope, kind, default, meaning, example } = field;
+    let only = if *scope == Scope::TestOnly { " Not in `[defaults]`." } else { "" };
     let kind = match kind {
         Kind::Word(words) => {
             let words: Vec<String> = words().iter().map(|word| format!("`\"{word}\"`")).collect();
             format!("one of {}", words.join(", "))
         }
-        kind => takes(*kind),
+        kind => description(*kind),
     };
     let _ = write!(
         page,
-        "\n### `{name}`\n\n{meaning}{only}\n\nTakes {kind}. Left out: {default}.\n\n```toml\n{example}\n```\n"
+        "\n### `{name}`\n\n{meaning}{only}\n\nValue: {kind}. Default: {default}.\n\n```toml\n{example}\n```\n"
     );
 }

@@ -1,21 +1,21 @@
-//! The JSON Schema of a plan, for editors, made from the table of fields.
+//! The JSON Schema of a plan, for editors, generated from the table of fields.
 
 use serde_json::{Map, Value, json};
 
-use super::fields::{FIELDS, Field, Kind, Place};
+use super::fields::{FIELDS, Field, Kind, Scope};
 
-/// The schema (draft 2020-12) of a plan in its JSON form: TOML editors check plans by it.
+/// The JSON Schema (draft 2020-12) of a plan in its JSON form. TOML editors check plans against it.
 pub fn json_schema() -> Value {
-    let mut schema = object(&[Place::Plan]);
+    let mut schema = object(&[Scope::Plan]);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("flushmark plan");
     schema["required"] = json!(["test"]);
     schema
 }
 
-/// An object with the fields of these places and no others.
-fn object(places: &[Place]) -> Value {
-    let fields = FIELDS.iter().filter(|field| places.contains(&field.place));
+/// An object that allows exactly the fields of these scopes.
+fn object(scopes: &[Scope]) -> Value {
+    let fields = FIELDS.iter().filter(|field| scopes.contains(&field.scope));
     let properties: Map<String, Value> = fields.map(|field| (field.name.to_owned(), property(field))).collect();
     json!({ "type": "object", "additionalProperties": false, "properties": properties })
 }
@@ -45,7 +45,7 @@ fn value(kind: Kind) -> Value {
             json!({ "type": "string", "pattern": "^ *([0-9]+([.][0-9]+)? *(us|ms|s|min|m|h) *)+$" })
         }
         Kind::Steps => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
-        Kind::Files => json!({ "type": "object", "minProperties": 1, "additionalProperties": object(&[Place::File]) }),
+        Kind::Files => json!({ "type": "object", "minProperties": 1, "additionalProperties": object(&[Scope::File]) }),
         Kind::Matrix => {
             let varied = FIELDS.iter().filter(|field| field.varies());
             let lists = varied.map(|field| {
@@ -53,7 +53,7 @@ fn value(kind: Kind) -> Value {
             });
             json!({ "type": "object", "additionalProperties": false, "properties": lists.collect::<Map<_, _>>() })
         }
-        Kind::Defaults => object(&[Place::Test]),
-        Kind::Tests => json!({ "type": "array", "minItems": 1, "items": object(&[Place::Test, Place::TestOnly]) }),
+        Kind::Defaults => object(&[Scope::Test]),
+        Kind::Tests => json!({ "type": "array", "minItems": 1, "items": object(&[Scope::Test, Scope::TestOnly]) }),
     }
 }

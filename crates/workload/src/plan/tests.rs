@@ -1,4 +1,4 @@
-//! What plans mean. What is refused stands in `refusals`.
+//! Tests of valid plans. Errors are tested in `refusals`.
 
 mod refusals;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::fields::{FIELDS, Field, Place};
+use super::fields::{FIELDS, Field, Scope};
 use super::*;
 use crate::blocks::{Arrivals, BlockBytes, Content, Depth, EngineChoice, Jobs, Layout, Rate, Room, SyncTiming, Until};
 use crate::pattern::Pattern;
@@ -84,7 +84,7 @@ fn a_sort_and_what_it_leaves_out() {
     assert_eq!(varied.len(), 2);
     // It ends when it has sorted, not after a time.
     let timed = defaulted.with_time(Duration::from_secs(30));
-    assert_eq!((timed.tests[0].work.limit(), timed.time_asked()), (Limit::Count(1), Duration::ZERO));
+    assert_eq!((timed.tests[0].work.limit(), timed.requested_time()), (Limit::Count(1), Duration::ZERO));
 }
 
 #[test]
@@ -197,24 +197,24 @@ fn a_repeated_test_is_numbered() {
 fn a_plan_has_an_end() {
     let depths = (1..=101).map(|depth| depth.to_string()).collect::<Vec<_>>().join(", ");
     let squared = format!("pattern = \"write\"\nmatrix = {{ depth = [{depths}], jobs = [{depths}] }}");
-    insta::assert_snapshot!(error_of_value(&squared), @"plan.toml:4: matrix: more than 10000 combinations");
+    insta::assert_snapshot!(error_of_value(&squared), @"plan.toml:4: matrix: too many combinations; the limit is 10000");
     let repeated = format!("pattern = \"write\"\nrepeat = 100\nmatrix = {{ depth = [{depths}] }}");
-    insta::assert_snapshot!(error_of_value(&repeated), @"plan.toml:4: repeat: the test stands for more than 10000");
+    insta::assert_snapshot!(error_of_value(&repeated), @"plan.toml:4: repeat: the test expands to too many tests; the limit is 10000");
     let depths = (1..=100).map(|depth| depth.to_string()).collect::<Vec<_>>().join(", ");
     let most = |name: &str| {
         format!("[[test]]\nname = \"{name}\"\npattern = \"write\"\nrepeat = 100\nmatrix = {{ depth = [{depths}] }}\n")
     };
     assert_eq!(parse(&most("a")).tests.len(), 10_000);
-    insta::assert_snapshot!(error(&(most("a") + &most("b"))), @"plan.toml:6: the plan has more than 10000 tests");
+    insta::assert_snapshot!(error(&(most("a") + &most("b"))), @"plan.toml:6: the plan has too many tests; the limit is 10000");
 }
 
 /// A plan with this line of this field, and what else the field needs around it.
 fn around(field: &Field, line: &str) -> String {
     let write = "[[test]]\npattern = \"write\"\n";
-    match (field.place, field.name) {
-        (Place::Plan, "test") => line.to_owned(),
-        (Place::Plan, _) => format!("{line}\n{write}"),
-        (Place::File, _) => {
+    match (field.scope, field.name) {
+        (Scope::Plan, "test") => line.to_owned(),
+        (Scope::Plan, _) => format!("{line}\n{write}"),
+        (Scope::File, _) => {
             format!("[[test]]\nsteps = [\"sync f fsync\"]\n[test.files.f]\n{line}\n")
         }
         (_, "pattern" | "sort") => format!("[[test]]\n{line}\n"),
@@ -248,7 +248,7 @@ fn the_defaults_of_the_reference_are_the_parser_s() {
     let mut checked = 0;
     for field in FIELDS {
         let line = format!("{} = {}", field.name, field.default);
-        // Some defaults are told in words.
+        // Some defaults are described in words.
         if line.parse::<toml::Table>().is_ok() {
             assert_eq!(parse(&around(field, &line)), parse(&around(field, "")), "{line}");
             checked += 1;
@@ -340,7 +340,7 @@ proptest! {
                 for test in &plan.tests {
                     prop_assert!(test.work.size_bytes(Room::Whole(1 << 30)) > 0);
                 }
-                prop_assert!(plan.smoke().time_asked() <= Duration::from_secs(200));
+                prop_assert!(plan.smoke().requested_time() <= Duration::from_secs(200));
             }
         }
     }
@@ -354,10 +354,10 @@ fn tests_run_at_the_same_time() {
     let refusal = |second: &str| {
         error(&format!("[[test]]\nname = \"a\"\npattern = \"read\"\n[[test]]\nwith_previous = true\n{second}\n"))
     };
-    insta::assert_snapshot!(refusal("pattern = \"read\"\nrepeat = 2"), @"plan.toml:5: with_previous: a matrix or repeat makes several tests; write each of them out");
+    insta::assert_snapshot!(refusal("pattern = \"read\"\nrepeat = 2"), @"plan.toml:5: with_previous: not valid with matrix or repeat; write each test out");
     insta::assert_snapshot!(refusal("pattern = \"read\"\nwrite_cache = \"off\""), @"plan.toml:5: with_previous: both tests need the same write_cache");
-    insta::assert_snapshot!(refusal("sort = \"urls\""), @"plan.toml:5: with_previous: a test with a sort does not have this field");
-    insta::assert_snapshot!(error("[[test]]\nwith_previous = true\npattern = \"read\"\n"), @"plan.toml:2: with_previous: the first test has none before it");
+    insta::assert_snapshot!(refusal("sort = \"urls\""), @"plan.toml:5: with_previous: not valid in a test with sort");
+    insta::assert_snapshot!(error("[[test]]\nwith_previous = true\npattern = \"read\"\n"), @"plan.toml:2: with_previous: the first test has no previous test");
 }
 
 /// One test of each kind.
@@ -378,9 +378,9 @@ fn each_kind_of_work_says_how_much_it_takes() {
     assert_eq!(millis(|work| work.warm_up().0), [1000, 500, 0]);
     assert_eq!(millis(Work::rest), [2000, 0, 4000]);
     assert_eq!(millis(|work| work.limit().time().unwrap_or_default()), [20_000, 3000, 0]);
-    assert_eq!(plan.time_asked(), Duration::from_millis(1000 + 500 + 2000 + 4000 + 20_000 + 3000));
+    assert_eq!(plan.requested_time(), Duration::from_millis(1000 + 500 + 2000 + 4000 + 20_000 + 3000));
     let shorter = plan.clone().with_time(Duration::from_secs(7));
-    assert_eq!(shorter.time_asked(), Duration::from_millis(1000 + 500 + 2000 + 4000 + 7000 + 7000));
+    assert_eq!(shorter.requested_time(), Duration::from_millis(1000 + 500 + 2000 + 4000 + 7000 + 7000));
     assert_eq!(shorter.tests[1].work.limit().count(), Some(100));
     let counted = parse("[[test]]\npattern = \"write\"\ncount = 9").with_time(Duration::from_secs(7));
     assert_eq!(counted.tests[0].work.limit(), Limit::Count(9));
@@ -395,7 +395,7 @@ fn a_smoke_run_cuts_each_kind_of_work_to_its_least() {
     let time = Duration::from_millis(200);
     let limit = |count, until| Limit::TimeAndCount { time, count, until };
     assert_eq!((work(0).limit(), work(1).limit()), (limit(1, Until::Both), limit(8, Until::First)));
-    assert_eq!(smoke.time_asked(), 2 * time);
+    assert_eq!(smoke.requested_time(), 2 * time);
     // The write of 32 MiB needs a file of that size; each sort two memories of 4 MiB.
     let sizes = [0, 1, 2].map(|index| work(index).size_bytes(Room::Unlimited));
     assert_eq!(sizes, [16 << 20, 2 * ((32 << 20) + 8192), 3 * (2 * (4 << 20))]);

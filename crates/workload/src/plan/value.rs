@@ -1,4 +1,4 @@
-//! Single values of a plan, read by their field's kind.
+//! Single values of a plan, parsed by the kind of their field.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -10,55 +10,50 @@ use super::fields::{Field, Kind};
 use crate::blocks::Area;
 use crate::size::{ByteSize, format_bytes};
 
-/// The file that is being read, to say where something stands.
+/// The plan file being parsed, for error positions.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// Its name.
     pub file: &'a str,
-    /// Its text.
     pub text: &'a str,
 }
 
 impl Source<'_> {
-    /// The line on which a span begins, from 1 on.
+    /// The line on which a span starts, counted from 1.
     pub fn line(&self, span: &Range<usize>) -> usize {
         self.text.bytes().take(span.start).filter(|&byte| byte == b'\n').count() + 1
     }
 
-    /// An error at a span.
     pub fn error(&self, span: &Range<usize>, message: impl Into<String>) -> PlanError {
         PlanError::new(self.file, self.line(span), &message.into())
     }
 
-    /// The first line of what is written at a span.
+    /// The first line of the text at a span.
     pub fn written(&self, span: &Range<usize>) -> &str {
         self.text.get(span.clone()).unwrap_or_default().lines().next().unwrap_or_default()
     }
 
     fn wrong(&self, value: &Value<'_>, field: &Field) -> PlanError {
         let written = self.written(&value.span);
-        self.error(&value.span, format!("{}: {written} is not {}", field.name, takes(field.kind)))
+        self.error(&value.span, format!("{}: {written} is invalid: expected {}", field.name, description(field.kind)))
     }
 }
 
-/// A value and where it stands.
+/// A value with its position.
 #[derive(Debug, Clone)]
 pub struct Value<'a> {
-    /// What is written.
     pub content: &'a DeValue<'a>,
-    /// Where.
     pub span: Range<usize>,
 }
 
-/// A size that is none too small: 4 KiB, or the least where that is more.
+/// An example that is not too small: 4 KiB, or the minimum if that is larger.
 fn size_example(low: u64) -> String {
     format!("\"{}\"", format_bytes(low.max(4 << 10)).replace(' ', ""))
 }
 
-/// What a kind of value may be, as an error says it.
-pub fn takes(kind: Kind) -> String {
+/// A description of the valid values, for errors and the reference page.
+pub fn description(kind: Kind) -> String {
     match kind {
-        Kind::Text => "a text in quotes".to_owned(),
+        Kind::Text => "text in quotes".to_owned(),
         Kind::Word(words) => format!("one of {}", words().join(", ")),
         Kind::Size(low, high) if high > 1 << 50 => {
             format!("a size of at least {}, such as {}", format_bytes(low), size_example(low))
@@ -89,12 +84,10 @@ pub fn takes(kind: Kind) -> String {
     }
 }
 
-/// Reads values of one field.
+/// Parses values of one field.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
-    /// The file.
     pub source: Source<'a>,
-    /// The field.
     pub field: &'static Field,
 }
 
@@ -103,17 +96,15 @@ impl Reader<'_> {
         read.ok_or_else(|| self.source.wrong(value, self.field))
     }
 
-    /// A text.
     pub fn text(&self, value: &Value<'_>) -> Result<String, PlanError> {
         self.check(value, value.content.as_str().map(str::to_owned))
     }
 
-    /// One of the field's words, by `from_name`.
+    /// One of the field's words, converted by `from_name`.
     pub fn word<T>(&self, value: &Value<'_>, from_name: impl Fn(&str) -> Option<T>) -> Result<T, PlanError> {
         self.check(value, value.content.as_str().and_then(from_name))
     }
 
-    /// A flag.
     pub fn flag(&self, value: &Value<'_>) -> Result<bool, PlanError> {
         self.check(value, value.content.as_bool())
     }
@@ -124,7 +115,7 @@ impl Reader<'_> {
         self.check(value, integer(value.content).filter(|number| (low..=high).contains(number)))
     }
 
-    /// A size within the field's range: a text with a unit, or a number of bytes.
+    /// A size within the field's range: a number with a unit in quotes, or a number of bytes.
     pub fn size(&self, value: &Value<'_>) -> Result<u64, PlanError> {
         let Kind::Size(low, high) = self.field.kind else { return self.check(value, None) };
         let bytes = match value.content.as_str() {
@@ -134,7 +125,7 @@ impl Reader<'_> {
         self.check(value, bytes.filter(|bytes| (low..=high).contains(bytes)))
     }
 
-    /// A size within the field's range, or a share of the target.
+    /// A size within the field's range, or a percentage of the target.
     pub fn area(&self, value: &Value<'_>) -> Result<Area, PlanError> {
         let Kind::Area(low, high) = self.field.kind else { return self.check(value, None) };
         let text = value.content.as_str();
@@ -160,7 +151,6 @@ impl Reader<'_> {
         self.check(value, number.filter(|&number| number > 0.0 && number <= high))
     }
 
-    /// A time.
     pub fn time(&self, value: &Value<'_>) -> Result<Duration, PlanError> {
         let Kind::Time { zero } = self.field.kind else { return self.check(value, None) };
         let time = value.content.as_str().and_then(duration);
@@ -173,7 +163,7 @@ fn integer(value: &DeValue<'_>) -> Option<u64> {
     u64::from_str_radix(&integer.as_str().replace('_', ""), integer.radix()).ok()
 }
 
-/// The longest time that is taken for one: anything above is a slip of the pen.
+/// The longest accepted duration. Anything above is a typing error.
 const YEAR_S: f64 = 366.0 * 86_400.0;
 
 /// `90s`, `250ms`, `1h30min`: whole or decimal numbers, each with its unit. At most a year.

@@ -20,7 +20,7 @@ pub struct Judgement {
     pub fitness: BTreeMap<Use, Fitness>,
 }
 
-/// Judges a case. Findings and grades come from the results that [stand](standing); only the
+/// Judges a case. Findings and grades come from the results that stand; only the
 /// question which setting of the write cache is better needs those of both.
 pub fn judge(case: &Case<'_>) -> Judgement {
     let standing = standing(case);

@@ -2,6 +2,8 @@
 //! twice, time never runs backwards, reads return what was written last, also after garbage
 //! collection, and after a power cut nothing is missing that the drive's rules guarantee.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::HashMap;
 
 use catalogue::model::{

@@ -377,23 +377,7 @@ impl<'a> Fields<'a> {
             }
             self.refuse("sync_every", &format!("{pattern} writes no data to sync"))?;
         }
-        if workload.pattern.trims() {
-            if workload.sync.is_durable() || workload.end_fsync {
-                let name = if workload.end_fsync { "end_fsync" } else { "sync" };
-                return Err(self.error(name, &format!("{pattern} writes no data to sync")));
-            }
-            if workload.depth > Depth::MIN {
-                return Err(self.error("depth", "discards are issued one at a time; use 1"));
-            }
-            if !matches!(workload.engine, EngineChoice::Auto | EngineChoice::Psync) {
-                return Err(self.error("engine", "discards are blocking system calls; use psync"));
-            }
-            if workload.layout != Layout::Overwrite {
-                return Err(
-                    self.error("layout", &format!("{pattern} discards blocks that were written; use overwrite"))
-                );
-            }
-        }
+        self.check_discards(workload)?;
         if workload.sync.call().is_none() && workload.sync_every != 1 {
             let message =
                 format!("only valid with sync = \"fsync\" or \"fdatasync\", not \"{}\"", workload.sync.name());
@@ -468,6 +452,28 @@ impl<'a> Fields<'a> {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// A discard is a blocking system call that leaves nothing to sync.
+    fn check_discards(&self, workload: &Workload) -> Result<(), PlanError> {
+        if !workload.pattern.trims() {
+            return Ok(());
+        }
+        let pattern = workload.pattern.name();
+        if workload.sync.is_durable() || workload.end_fsync {
+            let name = if workload.end_fsync { "end_fsync" } else { "sync" };
+            return Err(self.error(name, &format!("{pattern} writes no data to sync")));
+        }
+        if workload.depth > Depth::MIN {
+            return Err(self.error("depth", "discards are issued one at a time; use 1"));
+        }
+        if !matches!(workload.engine, EngineChoice::Auto | EngineChoice::Psync) {
+            return Err(self.error("engine", "discards are blocking system calls; use psync"));
+        }
+        if workload.layout != Layout::Overwrite {
+            return Err(self.error("layout", &format!("{pattern} discards blocks that were written; use overwrite")));
+        }
+        Ok(())
     }
 
     fn content(&self) -> Result<Content, PlanError> {

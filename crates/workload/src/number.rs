@@ -34,7 +34,8 @@ pub fn throughput(mib_per_s: f64) -> String {
     if mib_per_s < 999.5 { three_digits(mib_per_s) } else { grouped(mib_per_s) }
 }
 
-/// A size that somebody measured, to three digits: `93.4 GiB`. For sizes that somebody chose, [`workload::format_bytes`] is exact.
+/// A size that somebody measured, to three digits: `93.4 GiB`. For sizes that somebody chose,
+/// [`crate::format_bytes`] is exact.
 ///
 /// ```
 /// assert_eq!(workload::number::about_bytes(100_300_000_000), "93.4 GiB");

@@ -1,6 +1,7 @@
 //! The commands for developers of flushmark. `cargo xtask` without arguments lists them.
 
 mod bench;
+mod build;
 mod command;
 mod docs;
 mod fit;

@@ -57,22 +57,3 @@ pub struct Outcome {
     pub passed: u64,
     pub failed: u64,
 }
-
-/// The `flushmark` binary as tests build it. It is built together with a test, because features
-/// that test crates enable in others apply to the whole build; without that, most crates would be
-/// compiled again.
-fn build() -> anyhow::Result<PathBuf> {
-    built(&["build", "--quiet", "--workspace", "--bin", "flushmark", "--test", "architecture"], "debug")
-}
-
-/// The `flushmark` binary as users run it, for measurements.
-pub fn build_release() -> anyhow::Result<PathBuf> {
-    built(&["build", "--quiet", "--release", "--package", "flushmark"], "release")
-}
-
-fn built(cargo: &[&str], profile: &str) -> anyhow::Result<PathBuf> {
-    command::shown("cargo", cargo)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let binary = target.join(profile).join("flushmark");
-    binary.canonicalize().with_context(|| format!("cannot find {}", binary.display()))
-}

@@ -10,6 +10,7 @@
 mod bare_root;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -76,36 +77,36 @@ const FUZZ_SECONDS: u32 = 20;
 /// With a time limit, steps with real components start in its first two thirds or not at all: on a
 /// slow machine, skipped steps that are listed are more useful than a run that is cut off.
 pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
-    let begun = Instant::now();
+    let mut steps = Steps::default();
     let mut tally = Tally::default();
-    step("formatting", || shown("cargo", &["fmt", "--all", "--", "--check"]))?;
-    step("lints", || {
+    steps.run("formatting", || shown("cargo", &["fmt", "--all", "--", "--check"]))?;
+    steps.run("lints", || {
         shown("cargo", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"])
     })?;
-    step("documentation", documentation)?;
+    steps.run("documentation", documentation)?;
     if rigs {
         let mut bare = Tally::default();
-        step("tests on a bare root", || on_a_bare_root(&mut bare))?;
-        step("packages", || install(&PACKAGES))?;
-        step("tests that were skipped", || with_packages(bare, &mut tally))?;
+        steps.run("tests on a bare root", || on_a_bare_root(&mut bare))?;
+        steps.run("packages", || install(&PACKAGES))?;
+        steps.run("tests that were skipped", || with_packages(bare, &mut tally))?;
     } else {
-        step("tests", || tests(&mut command("cargo", &CARGO_TEST), &mut tally))?;
+        steps.run("tests", || tests(&mut command("cargo", &CARGO_TEST), &mut tally))?;
     }
     if rigs {
-        let steps: [(&str, Step); 5] = [
+        let with_components: [(&str, Step); 5] = [
             ("QEMU rig", |tally| rig(&Rig::Qemu(rig::qemu::Options::default()), tally)),
             ("database rig", |tally| rig(&Rig::Databases(rig::databases::Options::default()), tally)),
             ("licences", licences),
             ("fuzzing", fuzz),
             ("Miri", miri),
         ];
-        for (name, work) in steps {
+        for (name, work) in with_components {
             match limit {
-                Some(limit) if begun.elapsed() > limit * 2 / 3 => {
-                    let gone = begun.elapsed().as_secs() / 60;
+                Some(limit) if steps.begun.elapsed() > limit * 2 / 3 => {
+                    let gone = steps.begun.elapsed().as_secs() / 60;
                     tally.skips.push(format!("{name}: {gone} of {} minutes had passed", limit.as_secs() / 60));
                 }
-                _ => step(name, || work(&mut tally))?,
+                _ => steps.run(name, || work(&mut tally))?,
             }
         }
     }
@@ -115,6 +116,7 @@ pub fn run(rigs: bool, limit: Option<Duration>) -> anyhow::Result<()> {
             println!("  {skip}");
         }
     }
+    println!("\n{steps}");
     println!("\n{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skips.len());
     if tally.failed > 0 {
         bail!("{} tests failed", tally.failed);
@@ -134,12 +136,37 @@ struct Tally {
     ran: BTreeSet<String>,
 }
 
-fn step(name: &str, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    eprintln!("\n== {name}");
-    work().with_context(|| format!("step {name} failed"))?;
-    eprintln!("== {name}: {:.0} s", begun.elapsed().as_secs_f64());
-    Ok(())
+/// The steps so far, with their durations.
+struct Steps {
+    begun: Instant,
+    done: Vec<(String, Duration)>,
+}
+
+impl Default for Steps {
+    fn default() -> Steps {
+        Steps { begun: Instant::now(), done: Vec::new() }
+    }
+}
+
+impl Steps {
+    fn run(&mut self, name: &str, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        eprintln!("\n== {name}");
+        work().with_context(|| format!("step {name} failed"))?;
+        self.done.push((name.to_owned(), begun.elapsed()));
+        eprintln!("== {name}: {:.0} s", begun.elapsed().as_secs_f64());
+        Ok(())
+    }
+}
+
+impl fmt::Display for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total: Duration = self.done.iter().map(|(_, time)| *time).sum();
+        for (name, time) in &self.done {
+            writeln!(f, "{name:<26} {:>5.0} s", time.as_secs_f64())?;
+        }
+        write!(f, "{:<26} {:>5.0} s", "total", total.as_secs_f64())
+    }
 }
 
 fn documentation() -> anyhow::Result<()> {

@@ -28,6 +28,7 @@ use anyhow::{Context as _, bail};
 use self::kernel_workers::KernelWorkers;
 use self::rigs::Rigs;
 use self::rows::{ROWS, Row};
+use crate::build;
 use crate::command::{is_there, shown};
 
 #[derive(Debug, Clone, clap::Args)]
@@ -106,7 +107,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     // Ctrl-C ends the measured program; this one then takes down what it set up.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
-    shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
+    build::flushmark()?;
     if options.jobfiles {
         return job_files::compare(options);
     }

@@ -95,7 +95,7 @@ fn a_bad_file_is_refused_with_its_reason() {
     ];
     insta::assert_snapshot!(all.join("\n"), @r"
     row 1 of table `t`: unknown pattern `erase`
-    row 1 of table `t`: `4 furlongs` is not a size; write a whole number of bytes, or one with KiB, MiB, GiB or TiB (4KiB, 16MiB)
+    row 1 of table `t`: invalid size `4 furlongs`; expected a whole number of bytes, or a number with KiB, MiB, GiB or TiB (4KiB, 16MiB)
     row 1 of table `t`: unknown sync method `msync`
     row 1 of table `t`: sync `none` and sync_every contradict each other
     row 1 of table `t`: block, depth, jobs and sync_every must be at least 1

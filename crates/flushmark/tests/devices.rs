@@ -151,7 +151,7 @@ fn a_mounted_image_under_another_name() {
         ] {
             let refused = run(args);
             assert_eq!(refused.code, Some(3), "{args:?}: {}", refused.stderr);
-            let sentence = format!("in use and is never overwritten: {name} is attached to {device}");
+            let sentence = format!("in use and will not be overwritten: {name} is attached to {device}");
             assert!(refused.stderr.contains(&sentence), "{args:?}: {}", refused.stderr);
         }
     }

@@ -56,7 +56,7 @@ fn no_such_suite_plan_or_engine() {
     fs::write(&job, "[a]\nsize=1m\nverify=md5\n").unwrap();
     let run = smoke(job.to_str().unwrap(), ".", &[]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("job.fio:3: verify: \"md5\" is not crc32c"), "{}", run.stderr);
+    assert!(run.stderr.contains("job.fio:3: verify: \"md5\" is invalid: expected crc32c"), "{}", run.stderr);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn jobs_with_one_filename_work_on_the_same_bytes() {
     assert_eq!((apart.code, changed(&file)), (Some(0), vec![2, 4, 6]), "{}", apart.stderr);
     let beyond = json(&["--destroy-data"], &[&words[..], &["--offset_increment=3m"]].concat());
     assert_eq!(beyond.code, Some(4), "{}", beyond.stderr);
-    assert!(beyond.stderr.contains("holds 8.0 MiB and this test needs at least 9 MiB"), "{}", beyond.stderr);
+    assert!(beyond.stderr.contains("has a size of 8.0 MiB, but this test needs at least 9 MiB"), "{}", beyond.stderr);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn models_run_what_fio_s_jobs_ask_for() {
     let ended = result(on(target, &[&common[..], &["-end_fsync=1", "-numjobs=2", "-filename=f"]].concat()));
     assert_eq!((&ended["proof"]["syncs"], &ended["workload"]["size_bytes"]), (&2.into(), &(16 << 20).into()));
     let skipped = on(target, &[&common[..], &["-fallocate=none"]].concat());
-    assert!(skipped.stderr.contains("models do not allocate space at random places"), "{}", skipped.stderr);
+    assert!(skipped.stderr.contains("models do not allocate space at random offsets"), "{}", skipped.stderr);
 }
 
 #[test]

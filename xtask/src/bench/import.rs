@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 use clap::Args;
 
+use crate::build;
 use crate::command::{root, shown};
 
 #[derive(Debug, Args)]
@@ -18,7 +19,6 @@ pub struct Options {
 /// Makes files that differ in their time, like those of real runs, imports them with the release
 /// build, and prints the time taken.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
     let fixture = root().join("crates/formats/tests/fixtures/fio/3.33-mix-plus.json");
     let text = std::fs::read_to_string(&fixture).with_context(|| format!("cannot read {}", fixture.display()))?;
     let mut document: serde_json::Value = serde_json::from_str(&text)?;
@@ -30,8 +30,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         bytes += text.len();
         std::fs::write(directory.path().join(format!("{number:05}.json")), text)?;
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
-    let mut import = std::process::Command::new(target.join("release/flushmark"));
+    let mut import = std::process::Command::new(build::flushmark()?);
     let begun = Instant::now();
     let output = import
         .args(["results", "import"])

@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use clap::Args;
 use measurement::RunDocument;
 
+use crate::build;
 use crate::command::output;
-use crate::rig::build_release;
 
 /// Tests in the report, for which the limits below apply.
 const TESTS: usize = 36;
@@ -41,7 +41,10 @@ pub struct Options {
 /// Measures, and prints each figure with its limit. Fails if something cannot be measured, not if a
 /// limit is exceeded.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    let program = options.program.clone().map_or_else(build_release, Ok)?;
+    let program = match &options.program {
+        Some(program) => program,
+        None => build::flushmark()?,
+    };
     let program = program.to_string_lossy();
     let place = tempfile::tempdir().context("cannot make a directory for the report")?;
     let whole = match &options.result {

@@ -9,8 +9,8 @@ use measurement::RunDocument;
 use rusqlite::Connection;
 use store::{Filter, Location, Origin, Store, Whose};
 
+use crate::build;
 use crate::command::output;
-use crate::rig::build_release;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -42,7 +42,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         tempfile::tempdir_in(&place).with_context(|| format!("cannot make a directory in {}", place.display()))?;
     let path = directory.path().join("results.db");
     let location = Location::Sqlite(path.clone());
-    let program = options.program.clone().map_or_else(build_release, Ok)?;
+    let program = match &options.program {
+        Some(program) => program,
+        None => build::flushmark()?,
+    };
     let program = program.to_string_lossy();
     let document = sample(&program)?;
     let mut store = Store::open(&location)?;

@@ -12,7 +12,7 @@ use store::{Filter, Location, Origin, Store};
 
 pub use super::store::Options;
 use super::store::{figure, fill, sample};
-use crate::rig::build_release;
+use crate::build;
 
 /// As many runs as a page of the list shows.
 const RUNS_PER_PAGE: u32 = 50;
@@ -28,7 +28,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let directory =
         tempfile::tempdir_in(&place).with_context(|| format!("cannot make a directory in {}", place.display()))?;
     let path = directory.path().join("results.db");
-    let program = options.program.clone().map_or_else(build_release, Ok)?;
+    let program = match &options.program {
+        Some(program) => program,
+        None => build::flushmark()?,
+    };
     let document = sample(&program.to_string_lossy())?;
     let mut store = Store::open(&Location::Sqlite(path.clone()))?;
     store.insert(&document, &Origin { host: Some("db0".to_owned()) })?;

@@ -170,7 +170,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let binary = super::build()?;
+    let binary = build::flushmark_of_tests()?;
     let templates = directory()?;
     let mut outcome = Outcome::default();
     let mut table = Vec::new();

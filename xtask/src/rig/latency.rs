@@ -25,7 +25,8 @@ use simdrive::run::{Machine, run_alone as run_model};
 use simdrive::sample::{Figure, Sample};
 use workload::{SyncMethod, Test, Work, Workload};
 
-use super::{Outcome, build_release};
+use super::Outcome;
+use crate::build;
 use crate::command::{command, output};
 
 /// Debian packages that the rig needs.
@@ -58,7 +59,7 @@ pub struct Options {
 
 /// Measures, prints both tables, and counts what deviates too much as failed.
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let program = build_release()?;
+    let program = build::flushmark()?;
     let named = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     let mut outcome = Outcome::default();
     println!("{:<32} {:<6} {:>12} {:>12} {:>8}", "commit p50", "way", "model", "emulated", "error");

@@ -22,6 +22,7 @@ mod tests;
 use std::time::{Duration, Instant};
 
 use super::Outcome;
+use crate::build;
 use crate::command::root;
 use machine::Machine;
 
@@ -61,7 +62,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     std::fs::create_dir_all(&work)?;
     let work = work.canonicalize()?;
     let kernel = kernel::unpack(&work)?;
-    let binary = super::build()?;
+    let binary = build::flushmark_of_tests()?;
     let directory = tempfile::Builder::new().prefix("rig-").tempdir_in(&work)?;
     let image = initramfs::build(directory.path(), &kernel, &binary)?;
     let mut machine = Machine::new(&kernel.image, &image, directory.path(), &binary);

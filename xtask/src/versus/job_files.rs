@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::rigs::LoopDevice;
 use super::{Compared, Options, Wanted, median, ours, print};
+use crate::build;
 use crate::command::{command, output};
 
 /// Allowed deviation of our rate from fio's.
@@ -98,8 +99,8 @@ impl Filesystem {
                 fs::remove_file(entry.path())?;
             }
         }
-        let (cpu, job, binary) = (options.cpu.to_string(), job.to_string_lossy(), ours::binary());
-        let binary = binary.to_string_lossy();
+        let (cpu, job, binary) =
+            (options.cpu.to_string(), job.to_string_lossy(), build::flushmark()?.to_string_lossy());
         let args = match program {
             Program::Flushmark => {
                 vec!["-c", &cpu, &binary, "run", &job, "--target", ".", "--no-store", "--quiet", "--format", "json"]

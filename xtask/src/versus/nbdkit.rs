@@ -19,6 +19,7 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use super::{Compared, Options, Wanted, median, print};
+use crate::build;
 use crate::command::{command, is_there, output, root, shown};
 
 /// Size of what both sides serve.
@@ -69,7 +70,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
             bail!("{program} is missing; install it (apt-get install {package})");
         }
     }
-    shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
+    build::flushmark()?;
     let wanted = |name: &str| options.rows.is_empty() || options.rows.iter().any(|part| name.contains(part.as_str()));
     let place = tempfile::tempdir()?;
     let mut table = Vec::new();
@@ -160,10 +161,7 @@ impl Pair {
     fn serve(place: &Path, ours: &[&str], theirs: &[&str]) -> anyhow::Result<Pair> {
         let path = |name: &str| place.join(name).to_string_lossy().into_owned();
         let (our_socket, control, their_socket) = (path("ours"), path("control"), path("theirs"));
-        let program = root().join("target/release/flushmark");
-        let program =
-            std::env::var("CARGO_TARGET_DIR").map_or(program, |target| Path::new(&target).join("release/flushmark"));
-        let mut server = command(&program.to_string_lossy(), ours);
+        let mut server = command(&build::flushmark()?.to_string_lossy(), ours);
         server.args(["--nbd", &our_socket, "--control", &control]).stdout(Stdio::null());
         let ours = Server { child: server.spawn().context("cannot start flushmark")?, socket: our_socket };
         let mut server = command("nbdkit", &["--foreground", "--unix", &their_socket]);
@@ -241,9 +239,7 @@ fn alternate(
 fn crash(place: &Path) -> anyhow::Result<Compared> {
     eprintln!("crash states");
     let session = place.join("session");
-    let program = std::env::var("CARGO_TARGET_DIR")
-        .map_or_else(|_| root().join("target"), std::path::PathBuf::from)
-        .join("release/flushmark");
+    let program = build::flushmark()?;
     let script = format!(
         "for n in $(seq {TRANSACTIONS}); do echo \"insert into t values($n); select $n;\"; done | sqlite3 -cmd 'pragma synchronous=extra' db"
     );

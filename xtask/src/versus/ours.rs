@@ -1,6 +1,5 @@
 //! Our side of the comparison, through the command that a user types.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -8,16 +7,11 @@ use serde_json::Value;
 
 use super::rows::{Rig, Row};
 use super::{Sample, steady_part};
-use crate::command::{output, root, watched_output};
+use crate::build;
+use crate::command::{output, watched_output};
 
 /// Virtual seconds that are simulated in about a second.
 const MODEL_SECONDS: u32 = 100;
-
-/// The program, as last built.
-pub fn binary() -> PathBuf {
-    let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), PathBuf::from);
-    target_dir.join("release/flushmark")
-}
 
 /// Runs flushmark on the plan of a row.
 pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Result<Sample> {
@@ -28,8 +22,7 @@ pub fn measure(row: &Row, target: &str, seconds: u32, cpu: u32) -> anyhow::Resul
     let seconds = if row.rig == Rig::Model { seconds * MODEL_SECONDS } else { seconds };
     std::fs::write(&plan, format!("[[test]]\ntime = \"{seconds}s\"\nsize = \"1GiB\"\n{}\n", row.plan))?;
     let (plan, cpu) = (plan.to_string_lossy(), cpu.to_string());
-    let binary = binary();
-    let binary = binary.to_string_lossy();
+    let binary = build::flushmark()?.to_string_lossy();
     let args = ["-c", &cpu, &binary, "run", &plan, "--target", target, "--destroy-data", "--quiet", "--format", "json"];
     let begun = Instant::now();
     let (text, processors) = watched_output("taskset", &args, window)?;

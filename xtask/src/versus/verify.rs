@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use super::{Compared, Options, Wanted, median, print};
+use crate::build;
 use crate::command::{is_there, output, root, shown};
 
 /// Size of the file that both sides write.
@@ -21,7 +22,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if !is_there("fio", &["--version"]) {
         bail!("fio is missing; install it (apt-get install fio)");
     }
-    shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
+    build::flushmark()?;
     let place = tempfile::tempdir_in("/dev/shm").context("cannot make a directory in memory")?;
     let mut table = Vec::new();
     for (jobs, row) in JOBS {
@@ -46,8 +47,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 fn flushmark(place: &Path, lanes: u32, seconds: u32) -> anyhow::Result<f64> {
-    let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
-    let binary = target_dir.join("release/flushmark");
+    let binary = build::flushmark()?;
     let (place, lanes, time) = (place.to_string_lossy(), lanes.to_string(), format!("{seconds}s"));
     let args = ["verify", "write", &place, "--size", SIZE, "--lanes", &lanes, "--time", &time];
     let only_flush = ["--fua-lanes", "0", "--control-lanes", "0", "--quiet"];

@@ -12,6 +12,7 @@ use anyhow::{Context as _, ensure};
 
 use super::Options;
 use super::runner::Runner;
+use crate::build;
 use crate::command::{output, root, shown};
 use crate::versus::median;
 
@@ -32,9 +33,7 @@ const ROWS: [Row; 2] = [
 ];
 
 pub fn run(runner: &Runner, options: &Options) -> anyhow::Result<()> {
-    shown("cargo", &["build", "--quiet", "--release", "--package", "flushmark"])?;
-    let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
-    let ours = target_dir.join("release/flushmark").to_string_lossy().into_owned();
+    let ours = build::flushmark()?.to_string_lossy().into_owned();
     let directory = match &options.directory {
         Some(directory) => tempfile::tempdir_in(directory),
         None => tempfile::tempdir(),

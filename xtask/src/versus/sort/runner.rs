@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde::Deserialize;
 
+use crate::build;
 use crate::command::{output, root, shown};
 use crate::versus::median;
 
@@ -52,9 +53,7 @@ impl Measured {
 impl Runner {
     /// Builds the program.
     pub fn built(cpu: u32) -> anyhow::Result<Self> {
-        shown("cargo", &["build", "--quiet", "--release", "--package", "sortbench"])?;
-        let target_dir = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
-        Ok(Self { binary: target_dir.join("release/sortbench"), cpu: cpu.to_string() })
+        Ok(Self { binary: build::sortbench()?, cpu: cpu.to_string() })
     }
 
     /// The names of the data sets.

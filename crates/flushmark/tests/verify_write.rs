@@ -39,7 +39,7 @@ fn a_file_is_overwritten_only_when_that_is_asked_for() {
     let given = path.to_str().unwrap();
     let refused = write(given, "100ms", &[]);
     assert_eq!(refused.code, Some(3));
-    assert!(refused.stderr.contains("to allow that, add --destroy-data"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("to allow this, add --destroy-data"), "{}", refused.stderr);
     assert!(fs::read(&path).unwrap().iter().all(|&byte| byte == 7));
     assert_eq!(write(given, "100ms", &["--destroy-data"]).code, Some(0));
     let checked = check(given, &["--remove"]);

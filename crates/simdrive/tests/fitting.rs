@@ -83,10 +83,10 @@ fn what_a_model_needs_is_asked_for() {
         document.results.remove(index);
         missing(&document)
     };
-    let plain_write = "a small write at depth 1 that is not made durable";
+    let plain_write = "the measurement of a small write at depth 1 without a sync";
     assert_eq!(without(0), plain_write);
-    assert_eq!(without(1), "a small write at depth 1 with fsync or fdatasync");
-    assert_eq!(without(2), "a small read at depth 1");
+    assert_eq!(without(1), "the measurement of a small write at depth 1 with fsync or fdatasync");
+    assert_eq!(without(2), "the measurement of a small read at depth 1");
     assert_eq!(samples(&whole).unwrap().len(), 4);
     // Other kinds of measurements contain no information about the drive.
     let changes: [fn(&mut TestResult); 11] = [

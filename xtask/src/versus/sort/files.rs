@@ -125,7 +125,7 @@ mod tests {
             "no limit   flushmark sort               2.00     3.00\n\
              \x20          sort                         9.00    10.00    4.50\n\
              \x20          sort --parallel=2            5.00     6.00    2.50\n\
-             \x20          its best is 2.50 times ours; wanted >= 2.00: yes\n"
+             \x20          its best takes 2.50 times as long; wanted >= 2.00: yes\n"
         );
         assert!(table("256 MiB", &gnu, vec![times(3.0), times(9.0), times(5.0)]).ends_with("wanted >= 2.00: SHORT\n"));
     }

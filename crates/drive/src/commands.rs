@@ -1,17 +1,19 @@
-//! What a drive says of itself when it is asked with its own commands: ATA through SCSI, SCSI, NVMe.
+//! What a drive reports about itself when asked with its own commands: ATA through SCSI, SCSI,
+//! NVMe.
 //!
-//! | module | its job |
+//! | module | purpose |
 //! | --- | --- |
-//! | `language` | which commands a device understands |
-//! | `ata`, `scsi`, `nvme` | commands encoded and answers decoded, without I/O |
-//! | `ask` | conversations: the commands for one question, in their order |
-//! | `line` | sends one command, and puts what goes wrong into words |
-//! | `carrier` | the seam below it: the kernel, or in tests a simulated drive |
+//! | `language` | the command sets that a device understands |
+//! | `ata`, `scsi`, `nvme` | encode commands and decode answers, without I/O |
+//! | `ask` | conversations: the commands for one question, in order |
+//! | `line` | sends one command, and turns failures into errors |
+//! | `carrier` | the seam below it: the kernel, or a simulated drive in tests |
 //! | `passthrough` | the kernel's ioctls |
-//! | `virtio` | virtio-blk, which is asked in sysfs |
+//! | `virtio` | virtio-blk, which is asked through sysfs |
 //!
-//! Nothing but questions and the switch of the write cache is ever sent. USB is asked with care: what has a removable medium (sticks, card readers) is left
-//! alone, because some of them hang at questions that every disk knows.
+//! Only queries and the switch of the write cache are ever sent. USB devices are asked with care:
+//! removable media (sticks, card readers) are left alone, because some of them hang on commands
+//! that every disk knows.
 
 mod answer;
 mod ask;
@@ -45,7 +47,7 @@ use line::Line;
 use passthrough::Passthrough;
 use virtio::VirtioConfig;
 
-/// A drive that takes commands.
+/// A drive that accepts commands.
 ///
 /// ```no_run
 /// use drive::{BlockDevice, OpenDrive, SystemRoot};
@@ -66,20 +68,22 @@ enum Opened {
     Virtio(VirtioConfig),
 }
 
-/// What a drive that takes SCSI commands speaks.
+/// The command set of a drive that accepts SCSI commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
-    /// ATA inside; SCSI's own pages, which its translation layer makes up, are the second best.
+    /// ATA inside; SCSI's pages, which its translation layer makes up, are second best.
     Ata,
     Scsi,
 }
 
 impl OpenDrive {
-    /// Opens a whole disk for its commands. Nothing is sent yet.
+    /// Opens a whole disk for commands. Sends nothing yet.
     ///
     /// # Errors
-    /// [`CommandError::NotSupported`] for what takes no commands (layers, memory, loop devices, partitions; the message says whom to ask instead),
-    /// [`CommandError::NeedsRoot`], and [`CommandError::Gone`] also when the disk's name belongs to another one by now.
+    /// [`CommandError::NotSupported`] for devices that take no commands (layers, memory, loop
+    /// devices, partitions; the message names the device to ask instead),
+    /// [`CommandError::NeedsRoot`], and [`CommandError::Gone`] also when the disk's name now
+    /// belongs to another disk.
     pub fn open(root: &SystemRoot, disk: &BlockDevice) -> Result<OpenDrive, CommandError> {
         let device = || disk.path.clone();
         let place = sysfs_place(root, disk.device).ok_or_else(|| CommandError::Gone { device: device() })?;
@@ -100,7 +104,8 @@ impl OpenDrive {
     /// Asks for the state of the volatile write cache.
     ///
     /// # Errors
-    /// When the drive does not answer, answers nonsense, or this user may not ask. A drive without a cache is no error.
+    /// When the drive does not answer, its answer is invalid, or this user may not ask. A drive
+    /// without a cache is not an error.
     pub fn write_cache(&mut self) -> Result<CacheReading, CommandError> {
         match &mut self.0 {
             Opened::Nvme(line) => ask::nvme::write_cache(line),
@@ -112,7 +117,7 @@ impl OpenDrive {
         }
     }
 
-    /// Switches the cache by the device's own command. What came of it, only a reading tells.
+    /// Switches the cache with the drive's own command. Only a subsequent reading shows the result.
     ///
     /// # Errors
     /// When the drive has no cache that can be switched, or refuses.
@@ -123,7 +128,7 @@ impl OpenDrive {
                 Err(line.unsupported("it has no volatile write cache"))
             }
             Opened::Nvme(line) => ask::nvme::switch(line, on),
-            // By the command that belongs to the answer: the other one may not work.
+            // Use the command set that answered: the other may not work.
             Opened::Scsi { line, .. } if reading.told_by == ToldBy::AtaIdentify => ask::ata::switch(line, on),
             Opened::Scsi { line, ata, .. } => ask::scsi::switch(line, ata.care(), on),
             Opened::Virtio(config) => config.set_write_cache(on),
@@ -133,22 +138,24 @@ impl OpenDrive {
     /// Asks for the drive's health.
     ///
     /// # Errors
-    /// As [`write_cache`](OpenDrive::write_cache); and [`CommandError::NotSupported`] where a drive keeps no account of it.
+    /// Those of [`write_cache`](OpenDrive::write_cache), and [`CommandError::NotSupported`] where a
+    /// drive keeps no health counters.
     pub fn health(&mut self) -> Result<Health, CommandError> {
         match &mut self.0 {
             Opened::Nvme(line) => ask::nvme::health(line),
             Opened::Scsi { line, ata, dialect } => in_dialect(line, *ata, dialect, ask::ata::health, ask::scsi::health),
             Opened::Virtio(config) => Err(CommandError::NotSupported {
                 device: config.device.clone(),
-                because: "the host keeps the drive's health to itself".to_owned(),
+                because: "the host does not expose the drive's health".to_owned(),
             }),
         }
     }
 
-    /// Asks who the drive is. SCSI's names for a SATA drive, which sysfs shows, are cut short; these are whole.
+    /// Asks for model, serial number and firmware. SCSI's names for a SATA drive, which sysfs
+    /// shows, are truncated; these are complete.
     ///
     /// # Errors
-    /// As [`write_cache`](OpenDrive::write_cache).
+    /// Those of [`write_cache`](OpenDrive::write_cache).
     pub fn identity(&mut self) -> Result<DriveIdentity, CommandError> {
         match &mut self.0 {
             Opened::Nvme(line) => ask::nvme::identity(line),
@@ -158,7 +165,7 @@ impl OpenDrive {
             }
             Opened::Virtio(config) => Err(CommandError::NotSupported {
                 device: config.device.clone(),
-                because: "a virtio disk has no name but the serial number in sysfs".to_owned(),
+                because: "a virtio disk has only the serial number in sysfs".to_owned(),
             }),
         }
     }
@@ -170,7 +177,7 @@ impl Ata {
     }
 }
 
-/// Asks in ATA where there is ATA, and in SCSI where that is all there is or ATA came to nothing.
+/// Asks in ATA if the drive knows it; in SCSI otherwise, or if ATA fails.
 fn in_dialect<T>(
     line: &mut Line,
     ata: Ata,
@@ -188,9 +195,10 @@ fn in_dialect<T>(
     match (in_ata(line), ata) {
         (Ok(answer), _) => Ok(answer),
         (Err(gone @ CommandError::Gone { .. }), _) => Err(gone),
-        // Users with the right to read the node may send MODE SENSE and LOG SENSE, and no ATA (drivers/scsi/scsi_ioctl.c, `scsi_cmd_allowed`).
+        // Users who may read the node may send MODE SENSE and LOG SENSE, but not ATA commands
+        // (drivers/scsi/scsi_ioctl.c, `scsi_cmd_allowed`).
         (Err(needs_root @ CommandError::NeedsRoot { .. }), _) => in_scsi(line).map_err(|_| needs_root),
-        // Behind USB, ATA was only a guess.
+        // Behind a USB bridge, ATA was only a guess.
         (Err(_), Ata::BehindUsb) => in_scsi(line),
         (Err(error), Ata::Inside | Ata::IfItSaysSo) => in_scsi(line).map_err(|second| match second {
             gone @ CommandError::Gone { .. } => gone,
@@ -205,11 +213,11 @@ fn find_dialect(line: &mut Line, ata: Ata) -> Result<Dialect, CommandError> {
     }
     let inquiry = ask::scsi::inquiry(line)?;
     if !inquiry.is_disk {
-        return Err(line.unsupported("its INQUIRY says that it is no disk, or none that is there"));
+        return Err(line.unsupported("its INQUIRY reports that it is not a disk, or not present"));
     }
     if ata == Ata::BehindUsb {
         if inquiry.removable {
-            return Err(line.unsupported("sticks and card readers may hang at such questions, so none is asked"));
+            return Err(line.unsupported("USB sticks and card readers may hang on such commands, so none is sent"));
         }
         return Ok(Dialect::Ata);
     }

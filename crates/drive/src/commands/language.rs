@@ -1,40 +1,40 @@
-//! Which commands a device understands, judged from sysfs before anything is sent to it.
+//! The command set of a device, judged from sysfs before anything is sent to it.
 
 use std::path::PathBuf;
 
 use crate::system_root::Attributes;
 use crate::{BlockDevice, Transport};
 
-/// A device's commands.
+/// A device's command set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Language {
     /// NVMe admin commands.
     Nvme,
-    /// SCSI commands, and by them perhaps ATA ones.
+    /// SCSI commands, which may carry ATA commands.
     Scsi(Ata),
-    /// The attribute of virtio-blk at this path.
+    /// The virtio-blk attribute at this path.
     VirtioConfig(PathBuf),
 }
 
-/// Whether a drive with SCSI commands has ATA ones inside.
+/// The likelihood that a drive that takes SCSI commands is an ATA drive inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ata {
-    /// libata drives it: certainly.
+    /// Certainly: libata drives it.
     Inside,
-    /// A USB bridge: often, if it behaves at all.
+    /// Often: it is a USB bridge.
     BehindUsb,
-    /// If it says so itself: a SATA drive behind a SAS adapter has the vendor `ATA`.
+    /// If it says so: a SATA drive behind a SAS adapter has the vendor `ATA`.
     IfItSaysSo,
 }
 
 impl Language {
-    /// Judges a whole disk with its directory in sysfs.
+    /// Judges a whole disk from its sysfs directory.
     ///
     /// # Errors
     /// Half a sentence: why it has no commands for a cache.
     pub fn of(disk: &BlockDevice, attributes: &Attributes) -> Result<Language, String> {
         if let Some(partition) = &disk.partition {
-            return Err(format!("it is a partition, ask its disk, /dev/{}", partition.disk));
+            return Err(format!("it is a partition; ask its disk, /dev/{}", partition.disk));
         }
         let is_scsi = attributes.exists("device/scsi_disk") || disk.name.starts_with("sd");
         match disk.transport {
@@ -56,29 +56,29 @@ fn silence(disk: &BlockDevice, transport: Transport) -> String {
         match names.as_slice() {
             _ if disk.layers.is_empty() => String::new(),
             [] => String::new(),
-            [one] => format!(", ask the drive below, {one}"),
-            several => format!(", ask the drives below, {}", several.join(", ")),
+            [one] => format!("; ask the drive below, {one}"),
+            several => format!("; ask the drives below, {}", several.join(", ")),
         }
     };
     match transport {
         Transport::Loop => match &disk.backing_file {
-            Some(file) => format!("a loop device has no cache of its own, ask the drive that holds {}", file.display()),
-            None => "a loop device has no cache of its own".to_owned(),
+            Some(file) => format!("a loop device has no cache; ask the drive that stores {}", file.display()),
+            None => "a loop device has no cache".to_owned(),
         },
         Transport::Zram | Transport::Ram => "it is memory, not a drive".to_owned(),
         Transport::Pmem => "persistent memory takes no drive commands".to_owned(),
-        Transport::DeviceMapper => format!("a device-mapper device has no cache of its own{}", below()),
-        Transport::Md => format!("a software RAID has no cache of its own{}", below()),
-        Transport::Bcache => format!("bcache is no drive{}", below()),
-        Transport::Drbd => format!("DRBD has no cache of its own{}", below()),
-        Transport::Zvol => "a ZFS volume has no cache of its own, ask the drives of its pool".to_owned(),
-        Transport::Nbd | Transport::Rbd => "its cache is the server's, ask there".to_owned(),
-        Transport::Ublk => "it is served by a program, whose cache it is".to_owned(),
-        Transport::NullBlk => "it is the kernel's test device, set up when it is made".to_owned(),
-        Transport::Mmc => "SD cards and eMMC have commands of their own (`mmc extcsd read` shows an eMMC's)".to_owned(),
+        Transport::DeviceMapper => format!("a device-mapper device has no cache{}", below()),
+        Transport::Md => format!("a software RAID has no cache{}", below()),
+        Transport::Bcache => format!("bcache is not a drive{}", below()),
+        Transport::Drbd => format!("DRBD has no cache{}", below()),
+        Transport::Zvol => "a ZFS volume has no cache; ask the drives of its pool".to_owned(),
+        Transport::Nbd | Transport::Rbd => "its cache is on the server; ask there".to_owned(),
+        Transport::Ublk => "it is served by a user-space program, which owns the cache".to_owned(),
+        Transport::NullBlk => "it is the kernel's test device, configured when it is created".to_owned(),
+        Transport::Mmc => "SD cards and eMMC use other commands (`mmc extcsd read` shows an eMMC's cache)".to_owned(),
         Transport::Virtio => "its host offers no cache attribute".to_owned(),
-        Transport::Xen => "the host keeps the commands of a Xen disk to itself".to_owned(),
-        _ => "nothing is known of its driver".to_owned(),
+        Transport::Xen => "the host does not pass commands to a Xen disk".to_owned(),
+        _ => "its driver is unknown".to_owned(),
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
         Language::of(&disk, &Attributes { directory: sysfs_place(&SystemRoot::new(machine.path()), device).unwrap() })
     }
 
-    /// A machine with one disk and the attributes given.
+    /// A machine with one disk that has these attributes.
     fn with(place: &str, attributes: &[(&str, &str)]) -> Machine {
         let machine = Machine::new();
         machine.disk(place, "7:0", attributes);
@@ -129,18 +129,18 @@ mod tests {
 
     #[test]
     fn the_silent_ones_say_whom_to_ask() {
-        insta::assert_snapshot!(language(&built::laptop(), "259:2").unwrap_err(), @"it is a partition, ask its disk, /dev/nvme0n1");
-        insta::assert_snapshot!(language(&built::raid_server(), "9:0").unwrap_err(), @"a software RAID has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
-        insta::assert_snapshot!(language(&built::raid_server(), "253:1").unwrap_err(), @"a device-mapper device has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
-        insta::assert_snapshot!(silence_of("virtual/block/loop0", &[]), @"a loop device has no cache of its own");
-        insta::assert_snapshot!(silence_of("virtual/block/loop0", &[("loop/backing_file", "/srv/disk.img")]), @"a loop device has no cache of its own, ask the drive that holds /srv/disk.img");
+        insta::assert_snapshot!(language(&built::laptop(), "259:2").unwrap_err(), @"it is a partition; ask its disk, /dev/nvme0n1");
+        insta::assert_snapshot!(language(&built::raid_server(), "9:0").unwrap_err(), @"a software RAID has no cache; ask the drives below, /dev/sda2, /dev/sdb2");
+        insta::assert_snapshot!(language(&built::raid_server(), "253:1").unwrap_err(), @"a device-mapper device has no cache; ask the drives below, /dev/sda2, /dev/sdb2");
+        insta::assert_snapshot!(silence_of("virtual/block/loop0", &[]), @"a loop device has no cache");
+        insta::assert_snapshot!(silence_of("virtual/block/loop0", &[("loop/backing_file", "/srv/disk.img")]), @"a loop device has no cache; ask the drive that stores /srv/disk.img");
         insta::assert_snapshot!(silence_of("virtual/block/zram0", &[]), @"it is memory, not a drive");
-        insta::assert_snapshot!(silence_of("virtual/block/dm-0", &[]), @"a device-mapper device has no cache of its own");
-        insta::assert_snapshot!(silence_of("virtual/block/nbd0", &[]), @"its cache is the server's, ask there");
-        insta::assert_snapshot!(silence_of("virtual/block/nullb0", &[]), @"it is the kernel's test device, set up when it is made");
-        insta::assert_snapshot!(silence_of("platform/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0", &[]), @"SD cards and eMMC have commands of their own (`mmc extcsd read` shows an eMMC's)");
+        insta::assert_snapshot!(silence_of("virtual/block/dm-0", &[]), @"a device-mapper device has no cache");
+        insta::assert_snapshot!(silence_of("virtual/block/nbd0", &[]), @"its cache is on the server; ask there");
+        insta::assert_snapshot!(silence_of("virtual/block/nullb0", &[]), @"it is the kernel's test device, configured when it is created");
+        insta::assert_snapshot!(silence_of("platform/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0", &[]), @"SD cards and eMMC use other commands (`mmc extcsd read` shows an eMMC's cache)");
         insta::assert_snapshot!(silence_of("pci0000:00/virtio1/block/vda", &[]), @"its host offers no cache attribute");
-        insta::assert_snapshot!(silence_of("vbd-51712/block/xvda", &[]), @"the host keeps the commands of a Xen disk to itself");
-        insta::assert_snapshot!(silence_of("somewhere/strange0", &[]), @"nothing is known of its driver");
+        insta::assert_snapshot!(silence_of("vbd-51712/block/xvda", &[]), @"the host does not pass commands to a Xen disk");
+        insta::assert_snapshot!(silence_of("somewhere/strange0", &[]), @"its driver is unknown");
     }
 }

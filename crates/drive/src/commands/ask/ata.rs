@@ -1,4 +1,5 @@
-//! With an ATA drive, through SCSI's ATA PASS-THROUGH (16): libata, SAS adapters and USB bridges all translate it.
+//! Questions to an ATA drive, sent through SCSI's ATA PASS-THROUGH (16): libata, SAS adapters and
+//! USB bridges all translate it.
 
 use super::super::ata::identify::{IDENTIFY_DEVICE, Identify};
 use super::super::ata::{
@@ -24,11 +25,11 @@ pub fn identity(line: &mut Line) -> Result<DriveIdentity, CommandError> {
 
 pub fn write_cache(line: &mut Line) -> Result<CacheReading, CommandError> {
     let reading = identify(line)?.write_cache();
-    reading.ok_or_else(|| line.unsupported("its IDENTIFY DEVICE data do not say which features it has"))
+    reading.ok_or_else(|| line.unsupported("its IDENTIFY DEVICE data does not list its features"))
 }
 
 pub fn switch(line: &mut Line, on: bool) -> Result<(), CommandError> {
-    line.scsi_out("SET FEATURES", &set_write_cache(on).telling(), &[])
+    line.scsi_out("SET FEATURES", &set_write_cache(on).without_data(), &[])
 }
 
 pub fn health(line: &mut Line) -> Result<Health, CommandError> {
@@ -41,12 +42,13 @@ pub fn health(line: &mut Line) -> Result<Health, CommandError> {
         Some((false, _)) => return Err(line.unsupported("it has no SMART")),
     }
     if sleeps(line)? {
-        return Err(line.unsupported("it sleeps, and is not woken to be asked for its health"));
+        return Err(line.unsupported("it is in standby, and reading its health would wake it"));
     }
     let mut health = attributes(line)?;
     health.failing = verdict(line)?;
     if identify.has_logs() {
-        // Attributes are worth having without them; bridges pass READ LOG EXT on less often than SMART.
+        // The attributes are useful without the statistics; bridges pass READ LOG EXT on less often
+        // than SMART.
         if let Err(gone @ CommandError::Gone { .. }) = add_statistics(line, &mut health) {
             return Err(gone);
         }
@@ -54,7 +56,7 @@ pub fn health(line: &mut Line) -> Result<Health, CommandError> {
     Ok(health)
 }
 
-/// Whether SMART would make a disk spin up: some keep their counters on the platters.
+/// Returns whether SMART would make a disk spin up: some keep their counters on the platters.
 fn sleeps(line: &mut Line) -> Result<bool, CommandError> {
     let sense = line.scsi_sense("CHECK POWER MODE", &CHECK_POWER_MODE.for_registers())?;
     Ok(Registers::from_sense(&sense).is_some_and(Registers::is_standby))
@@ -66,7 +68,7 @@ fn attributes(line: &mut Line) -> Result<Health, CommandError> {
     smart::decode(&answer).map_err(|what| line.nonsense(COMMAND, what))
 }
 
-/// `None` where registers do not come back.
+/// `None` where the registers are lost on the way.
 fn verdict(line: &mut Line) -> Result<Option<bool>, CommandError> {
     let sense = line.scsi_sense("SMART RETURN STATUS", &smart::RETURN_STATUS.for_registers())?;
     Ok(Registers::from_sense(&sense).and_then(smart::failing))

@@ -1,4 +1,5 @@
-//! With an NVMe drive. The block device takes admin commands for its controller (drivers/nvme/host/ioctl.c, `nvme_ioctl`).
+//! Questions to an NVMe drive. The block device takes admin commands for its controller
+//! (drivers/nvme/host/ioctl.c, `nvme_ioctl`).
 
 use super::super::line::Line;
 use super::super::nvme::{self, Capabilities, Controller};
@@ -19,7 +20,7 @@ pub fn identity(line: &mut Line) -> Result<DriveIdentity, CommandError> {
     Ok(controller(line)?.identity())
 }
 
-/// What the cache's feature can do; `None` when the drive cannot say.
+/// Capabilities of the cache feature; `None` when the drive does not report them.
 fn capabilities(line: &mut Line, controller: &Controller) -> Result<Option<Capabilities>, CommandError> {
     if !controller.selects {
         return Ok(None);
@@ -37,7 +38,7 @@ pub fn write_cache(line: &mut Line) -> Result<CacheReading, CommandError> {
     Ok(nvme::reading(Some(value), capabilities(line, &controller)?))
 }
 
-/// Saves where the drive can, as the kernel does with SCSI drives.
+/// Saves the setting where the drive can, as the kernel does with SCSI drives.
 pub fn switch(line: &mut Line, on: bool) -> Result<(), CommandError> {
     let controller = controller(line)?;
     let saveable = capabilities(line, &controller)?.is_some_and(|capabilities| capabilities.saveable);

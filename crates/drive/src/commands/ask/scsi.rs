@@ -1,4 +1,4 @@
-//! With a SCSI drive.
+//! Questions to a SCSI drive.
 
 use super::super::line::Line;
 use super::super::scsi::inquiry::{self, Inquiry};
@@ -7,12 +7,13 @@ use super::super::scsi::mode_page::{self, CachingPage, Form, Pages, Values};
 use super::super::{CacheReading, CommandError, DriveIdentity};
 use crate::Health;
 
-/// Which questions a device can be trusted with.
+/// The set of questions that are safe to ask a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Care {
-    /// Those of the standard.
+    /// All questions of the standard.
     Usual,
-    /// Those that the kernel, too, asks a USB bridge: no vital product data, and mode pages all at once (drivers/usb/storage/scsiglue.c: `skip_vpd_pages`, `skip_ms_page_8`).
+    /// Only those that the kernel, too, asks a USB bridge: no vital product data, and mode pages
+    /// all at once (drivers/usb/storage/scsiglue.c: `skip_vpd_pages`, `skip_ms_page_8`).
     Usb,
 }
 
@@ -32,7 +33,7 @@ pub fn identity(line: &mut Line, care: Care) -> Result<DriveIdentity, CommandErr
     Ok(identity)
 }
 
-/// A page that many devices do not have; `None` then.
+/// A page that many devices lack: `None` then.
 fn vital_product_data(line: &mut Line, page: u8) -> Result<Option<Vec<u8>>, CommandError> {
     match line.scsi_in("INQUIRY", &inquiry::page(page), inquiry::PAGE_BYTES) {
         Ok(answer) => Ok(Some(answer)),
@@ -50,7 +51,7 @@ fn caching_page(line: &mut Line, (form, pages): Way, values: Values) -> Result<C
     CachingPage::decode(form, &answer).map_err(|what| line.nonsense(COMMAND, what))
 }
 
-/// The page as it is now, by whichever form of the command the drive knows.
+/// The current page, by whichever form of the command the drive supports.
 fn current_page(line: &mut Line, care: Care) -> Result<(Way, CachingPage), CommandError> {
     let [first, second] = match care {
         Care::Usual => [(Form::Long, Pages::Caching), (Form::Short, Pages::Caching)],
@@ -64,7 +65,7 @@ fn current_page(line: &mut Line, care: Care) -> Result<(Way, CachingPage), Comma
     match caching_page(line, second, Values::Current) {
         Ok(page) => Ok((second, page)),
         Err(CommandError::Refused { answer, .. }) => {
-            Err(line.unsupported(format!("it gives no caching mode page ({answer})")))
+            Err(line.unsupported(format!("it has no caching mode page ({answer})")))
         }
         Err(error) => Err(error),
     }
@@ -90,21 +91,21 @@ pub fn health(line: &mut Line) -> Result<Health, CommandError> {
     const COMMAND: &str = "LOG SENSE";
     let list = match line.scsi_in(COMMAND, &log_page::sense(log_page::PAGES), log_page::BYTES_MAX) {
         Err(CommandError::Refused { answer, .. }) => {
-            return Err(line.unsupported(format!("it keeps no logs of its health ({answer})")));
+            return Err(line.unsupported(format!("it has no health logs ({answer})")));
         }
         list => list?,
     };
     let mut health = Health::default();
     for page in log_page::pages(&list) {
         let answer = match line.scsi_in(COMMAND, &log_page::sense(page), log_page::BYTES_MAX) {
-            // Listed, and refused all the same: the other pages still tell.
+            // Listed, but refused: the other pages still help.
             Err(CommandError::Refused { .. }) => continue,
             answer => answer?,
         };
         log_page::add(&mut health, page, &answer).map_err(|what| line.nonsense(COMMAND, what))?;
     }
     if health == Health::default() {
-        return Err(line.unsupported("its logs say nothing of its health"));
+        return Err(line.unsupported("its logs contain no health data"));
     }
     Ok(health)
 }

@@ -1,4 +1,4 @@
-//! When the plug is pulled without anybody's doing: after so many writes, flushes, so much time, or at random moments.
+//! Automatic power cuts: after a number of writes or flushes, after a time, or at random.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,23 +8,23 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 use simdrive::time::Ns;
 
-/// What the plug is pulled after, counted from when the drive is on and what stands above it is there.
+/// When to cut the power, counted from when the drive is on and everything on top of it is set up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum After {
-    /// So many writes were acknowledged.
+    /// After this many acknowledged writes.
     Writes(u64),
-    /// So many flushes were acknowledged.
+    /// After this many acknowledged flushes.
     Flushes(u64),
-    /// So much time passed.
+    /// After this time.
     Time(Duration),
-    /// A time by chance, this long on average, as a decaying atom's.
+    /// After a random, exponentially distributed time with this mean.
     Random(Duration),
 }
 
-/// What is no moment.
+/// An invalid moment for a power cut.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no moment for a power cut; moments are writes=N, flushes=N, time=T, random=T (by chance, after T on average), where T is like 30s or 250ms"
+    "invalid moment for a power cut `{0}`; expected writes=N, flushes=N, time=T or random=T (random, with mean T), where T is a time such as 30s or 250ms"
 )]
 pub struct BadAfter(String);
 
@@ -46,12 +46,12 @@ impl FromStr for After {
     }
 }
 
-/// Watches for the moment.
+/// Watches for the moment of the power cut.
 #[derive(Debug)]
 pub struct Plug {
     after: Option<After>,
     chance: Xoshiro256PlusPlus,
-    /// What was counted when it was armed.
+    /// Number of writes when it was armed.
     writes: u64,
     flushes: u64,
     at: Option<Ns>,
@@ -59,13 +59,13 @@ pub struct Plug {
 }
 
 impl Plug {
-    /// Not armed yet.
+    /// Creates an unarmed trigger.
     pub fn new(after: Option<After>, seed: u64) -> Plug {
         let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
         Plug { after, chance, writes: 0, flushes: 0, at: None, armed: false }
     }
 
-    /// The drive is in use, after so many writes and flushes in all: from here on is counted.
+    /// Arms it when the drive comes into use, after this many writes and flushes in total.
     pub fn arm(&mut self, now: Ns, writes: u64, flushes: u64) {
         (self.writes, self.flushes, self.armed) = (writes, flushes, true);
         self.at = match self.after {
@@ -78,17 +78,17 @@ impl Plug {
         };
     }
 
-    /// The drive was switched off: nothing is pulled any more.
+    /// Disarms it when the drive is switched off.
     pub const fn disarm(&mut self) {
         (self.at, self.armed) = (None, false);
     }
 
-    /// When to look again at the latest.
+    /// The latest time at which to check again.
     pub const fn at(&self) -> Option<Ns> {
         self.at
     }
 
-    /// Whether it is pulled now, when so many writes and flushes were acknowledged in all.
+    /// Returns whether to cut now, after this many acknowledged writes and flushes in total.
     #[inline]
     pub fn is_due(&self, now: Ns, writes: u64, flushes: u64) -> bool {
         match self.after.filter(|_| self.armed) {
@@ -134,10 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment() {
+    fn invalid_moments_are_refused() {
         for wrong in ["", "writes", "writes=0", "writes=-1", "time=5", "random=0s", "reads=7"] {
             assert!(wrong.parse::<After>().is_err(), "{wrong}");
         }
-        insta::assert_snapshot!("soon".parse::<After>().unwrap_err(), @"`soon` is no moment for a power cut; moments are writes=N, flushes=N, time=T, random=T (by chance, after T on average), where T is like 30s or 250ms");
+        insta::assert_snapshot!("soon".parse::<After>().unwrap_err(), @"invalid moment for a power cut `soon`; expected writes=N, flushes=N, time=T or random=T (random, with mean T), where T is a time such as 30s or 250ms");
     }
 }

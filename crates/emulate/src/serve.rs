@@ -1,22 +1,27 @@
-//! Serving a drive in real time: one thread, one loop, one clock.
+//! Serves a drive in real time: one thread, one loop, one clock.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
 //! | [`clock`] | waking up at the right moment |
-//! | [`socket`] | NBD clients' sockets, and what accepts them |
-//! | [`connection`] | what an NBD client has asked for and is owed |
+//! | [`socket`] | sockets and listeners of NBD clients |
+//! | [`connection`] | requests and replies of an NBD client |
 //! | [`directory`] | the FUSE side |
-//! | [`control`] | orders of a person: status, cut, power-on |
-//! | [`floor`] | what the transport itself costs |
-//! | [`probe`] | how that is measured |
-//! | [`pace`] | what of it is still owed |
-//! | [`handle`] | what the server is told by those who started it |
+//! | [`control`] | the user's orders: status, cut, power-on |
+//! | [`floor`] | the cost of the transport |
+//! | [`probe`] | measures that cost |
+//! | [`pace`] | compensates for that cost, per client |
+//! | [`handle`] | controls a running server |
 //! | this one | the loop |
 //!
-//! One thread, because a request at depth 1 is then never handed from one to another, which costs more than a fast drive's latency; and because a drive is one thing with one order of events.
-//! Requests carry the time at which they came, less what the way to here and back costs ([`floor::Floor`]); answers go when the model's time for them has come. So a client sees the
-//! model's latency, as long as that is above the floor. Where a single command is below it, what could not be taken off is taken off the client's next one ([`pace::Pace`]): the write of a
-//! commit may be slower than the model's, the commit is not.
+//! There is one thread for two reasons: a request at depth 1 is never passed from one thread to
+//! another, which would cost more than a fast drive's latency; and a drive is one thing with one
+//! order of events.
+//!
+//! Each request carries its time of arrival, minus the cost of the way here and back
+//! ([`floor::Floor`]); a reply is sent when its time in the model has come. So a client sees the
+//! model's latency, as long as that is above the floor. If a single command is below the floor, the
+//! rest is taken off the client's next command ([`pace::Pace`]): the write of a commit may be
+//! slower than the model's, but the commit is not.
 
 pub mod clock;
 pub mod connection;
@@ -51,23 +56,24 @@ use floor::Floors;
 use handle::{Event, Handle, Note};
 use socket::{Listener, Socket};
 
-/// Clients at a time; more are turned away.
+/// Maximum number of clients; more are turned away.
 const CLIENTS_MOST: usize = 512;
-/// The longest order.
+/// Maximum length of an order.
 const ORDER_BYTES_MOST: usize = 256;
-/// While a drive has too much to remember, how long until it is looked at again.
+/// Interval for checking a drive whose log is too long.
 const CROWDED_WAIT_NS: Ns = 200_000;
-/// A client that does one thing after the other comes back within this time. Falling asleep until then, and being woken up on another processor, takes longer than its request.
+/// A client that sends one request at a time comes back within this time. Going to sleep and waking
+/// up on another processor takes longer than such a request.
 const LINGER: Duration = Duration::from_micros(40);
 
-/// Tokens of what is waited for; clients have higher ones.
+/// Tokens of event sources; those of clients are higher.
 const WAKE: u64 = 0;
 const NBD: u64 = 1;
 const CONTROL: u64 = 2;
 const DIRECTORY: u64 = 3;
 const FIRST_CLIENT: u64 = 16;
 
-/// Which drive a client talks to.
+/// The drive that a client talks to.
 const SERVED: usize = 0;
 const PROBE: usize = 1;
 
@@ -76,7 +82,7 @@ enum Client {
     Nbd {
         connection: Box<Connection>,
         drive: usize,
-        /// What its socket is looked at for.
+        /// The events watched on its socket.
         watched: epoll::EventFlags,
     },
     Control {
@@ -85,18 +91,18 @@ enum Client {
     },
 }
 
-/// What stands above the drive: a loop device, a filesystem.
+/// State of the loop device or filesystem on top of the drive.
 #[derive(Debug)]
 enum Above {
-    /// It is being put there, at the start or after a cut.
+    /// Being set up, at the start or after a cut.
     Coming,
-    /// It is there.
+    /// Ready.
     There,
-    /// It could not be put there.
+    /// Setting up failed.
     Failed(String),
 }
 
-/// A drive that is served.
+/// A drive that is being served.
 pub struct Server {
     epoll: OwnedFd,
     wake: OwnedFd,
@@ -112,33 +118,34 @@ pub struct Server {
     directory_floor: Floors,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
-    /// Those to whom something was said that was not sent yet.
+    /// Clients with replies that were not sent yet.
     talking: BTreeSet<u64>,
-    /// Those of whom no more was taken than there is room for.
+    /// Clients with input that was not read for lack of room.
     full: BTreeSet<u64>,
-    /// Whether the directory is looked at: not while the drive has too much to remember.
+    /// True if the directory is watched: not while the drive's log is too long.
     directory_watched: bool,
     plug: Plug,
     above: Above,
     done: Vec<Done>,
 }
 
-/// Ways to a drive.
+/// Endpoints through which a drive is served.
 #[derive(Debug, Default)]
 pub struct Ways {
-    /// NBD.
+    /// Listener of the NBD server.
     pub nbd: Option<Listener>,
     /// A mounted FUSE directory.
     pub directory: Option<Directory>,
-    /// Orders.
+    /// The control socket.
     pub control: Option<UnixListener>,
 }
 
 impl Server {
-    /// A server of this drive, not running yet. `name` and `description` are what NBD clients are told.
+    /// Creates a server for this drive, not running yet. `name` and `description` are reported to
+    /// NBD clients.
     ///
     /// # Errors
-    /// When the kernel gives no descriptors.
+    /// When no file descriptors are available.
     pub fn new(
         drive: Drive,
         name: &str,
@@ -206,12 +213,13 @@ impl Server {
         Ok((server, handle, events_out))
     }
 
-    /// Serves until it is told to stop. Gives back the drive.
+    /// Serves until it is stopped. Returns the drive.
     ///
     /// # Errors
-    /// When the kernel's side fails.
+    /// When a system call fails.
     pub fn run(mut self) -> io::Result<Drive> {
-        // A drive does not wait for its host's processors. Only root may ask for that; others compete with everything else.
+        // A drive does not wait for its host's processors. Only root can request that; other users
+        // compete with everything else.
         let _ = rustix::process::setpriority_process(None, -20);
         self.clock = Clock::start();
         let mut events = Vec::with_capacity(64);
@@ -219,7 +227,7 @@ impl Server {
             self.deliver();
             self.pull_plug_if_due();
             self.send_all();
-            // Before anything is waited for: what these have sent already gives no event.
+            // Before the first wait: input that has already arrived causes no event.
             if self.serve_those_with_room() {
                 continue;
             }
@@ -247,7 +255,8 @@ impl Server {
         }
     }
 
-    /// Goes on with clients that had sent more than there was room for. Whether there were any.
+    /// Continues with clients whose input was not read for lack of room. Returns whether there were
+    /// any.
     fn serve_those_with_room(&mut self) -> bool {
         let has_room = |token: &u64| match self.clients.get(token) {
             Some(Client::Nbd { connection, drive, .. }) => connection.has_room(&self.drives[*drive]),
@@ -261,7 +270,7 @@ impl Server {
         !with_room.is_empty()
     }
 
-    /// Lets the drives' time go on to now, and answers what is done.
+    /// Advances the drives to the current time, and replies to finished requests.
     #[inline]
     fn deliver(&mut self) {
         let now = self.clock.now();
@@ -300,7 +309,8 @@ impl Server {
         }
     }
 
-    /// Looks at a client's socket for what it can do something about: a client that is not listened to would report itself again and again.
+    /// Watches a client's socket only for events that can be handled; any other would be reported
+    /// again and again.
     #[inline]
     fn watch_client(&mut self, token: u64) {
         let Some(Client::Nbd { connection, drive, watched }) = self.clients.get_mut(&token) else { return };
@@ -328,13 +338,14 @@ impl Server {
     }
 
     fn dismiss(&mut self, token: u64) {
-        // The descriptor leaves the kernel's list when it is closed. What the client has under way goes on in the drive, and nobody hears of it.
+        // The kernel removes the descriptor from its list when it is closed. The client's commands
+        // in progress continue in the drive, without a reply.
         self.clients.remove(&token);
         self.talking.remove(&token);
         self.full.remove(&token);
     }
 
-    /// Waits for something to happen, or for the drives' next event.
+    /// Waits for an event, or for the drives' next one.
     #[inline]
     fn wait(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         events.clear();
@@ -352,7 +363,8 @@ impl Server {
                 // The client may be waiting for this processor.
                 std::thread::yield_now();
             }
-            // Without a timeout no timer has to be set, which leaves a virtual machine for its host.
+            // Without a timeout no timer is set, which would make a virtual machine exit to its
+            // host.
             return if events.is_empty() {
                 ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), None))
             } else {
@@ -373,7 +385,7 @@ impl Server {
         ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), Some(&Timespec::default())))
     }
 
-    /// Whether to go on.
+    /// Handles pending messages. Returns whether to continue.
     fn take_notes(&mut self) -> bool {
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.wake, &mut count);
@@ -384,7 +396,7 @@ impl Server {
                 Note::NbdFloor(floor) => self.nbd_floor = floor,
                 Note::DirectoryFloor(floor) => self.directory_floor = floor,
                 Note::RunOn(cpus, done) => {
-                    // Where that is not allowed, it runs where it runs.
+                    // If that is not allowed, it keeps its processors.
                     let _ = rustix::thread::sched_setaffinity(None, &cpus);
                     let _ = done.send(());
                 }
@@ -397,13 +409,13 @@ impl Server {
     }
 
     fn stands_above(&mut self, cuts: u64, stands: Result<(), String>) {
-        // What was put there for a drive that has lost its power since is gone.
+        // Set up for a drive that has lost its power since: gone.
         if self.drives[SERVED].power() != Power::On || self.drives[SERVED].cuts() != cuts {
             return;
         }
         self.above = match stands {
             Ok(()) => {
-                // A cut while it was being put there would meet nobody's data.
+                // A cut during the setup would not hit any user data.
                 let drive = &self.drives[SERVED];
                 self.plug.arm(self.clock.now(), drive.writes(), drive.flushes());
                 Above::There
@@ -468,7 +480,7 @@ impl Server {
                     self.dismiss(token);
                     return;
                 }
-                // The probe is what the floor is measured with.
+                // The probe is used to measure the floor.
                 let floor = if *drive == PROBE { Floors::default() } else { self.nbd_floor };
                 let drive = &mut self.drives[*drive];
                 if connection.receive(drive, now, |kind| floor.of(kind), |number| tag(token, number)) == Stands::Closed
@@ -514,7 +526,7 @@ impl Server {
                 Err(bad) => serde_json::json!({ "error": bad.to_string() }),
             };
             let Some(Client::Control { stream, .. }) = self.clients.get_mut(&token) else { return };
-            // An answer is far smaller than a socket's buffer.
+            // A reply is far smaller than a socket's buffer.
             if stream.write_all(format!("{answer}\n").as_bytes()).is_err() {
                 return self.dismiss(token);
             }
@@ -554,12 +566,12 @@ impl Server {
     fn pull_plug_if_due(&mut self) {
         let drive = &self.drives[SERVED];
         if self.plug.is_due(self.clock.now(), drive.writes(), drive.flushes()) {
-            // The image's failure has been told.
+            // The image's failure has been reported.
             let _ = self.cut(self.clock.now());
         }
     }
 
-    /// The drive vanishes in the middle of whatever it does: no client hears anything more.
+    /// The drive vanishes in the middle of its work: clients receive nothing more.
     fn cut(&mut self, now: Ns) -> Result<(), Refused> {
         let cut = self.drives[SERVED].cut(now);
         let gone: Vec<u64> = self

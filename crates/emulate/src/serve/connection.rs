@@ -1,4 +1,4 @@
-//! An NBD client's socket: what has come, what has to go, and what is under way between.
+//! An NBD client's socket: input, output, and requests in progress.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,20 +14,22 @@ use crate::serve::floor;
 use crate::serve::pace::Pace;
 use crate::serve::socket::Socket;
 
-/// What is read at once, except for a write that is larger.
+/// Bytes to read at once, except for a larger write.
 const INPUT_BYTES: usize = 64 << 10;
-/// What is sent at once, if there is so much.
+/// Bytes to send at once.
 const OUTPUT_BYTES: usize = 128 << 10;
-/// Memory for answers that is kept for the next ones.
+/// Reply memory to keep for reuse.
 const OUTPUT_BYTES_KEPT: usize = 4 << 20;
-/// How long the other side is waited for in the middle of something large.
+/// Longest wait for the client in the middle of a large transfer.
 const PATIENCE_MOST: Duration = Duration::from_micros(50);
-/// With so many bytes of answers owed, no more requests are taken: a client that asks and does not listen keeps its requests.
+/// With more reply bytes pending, no requests are read: a client that does not read its replies
+/// must wait.
 const OWED_BYTES_MOST: u64 = 64 << 20;
-/// With so many requests under way, no more are taken.
+/// With more requests in progress, no more are read.
 const UNDER_WAY_MOST: usize = 4096;
 
-/// Waiting for the other side in the middle of something large, which is at it at this moment: falling asleep and being woken up for each part that fits into a socket's buffer takes longer.
+/// Waits for the client in the middle of a large transfer, while it is working on it: sleeping and
+/// waking up for each part that fits into a socket's buffer would take longer.
 #[derive(Debug, Default)]
 struct Patience {
     since: Option<Instant>,
@@ -40,12 +42,12 @@ impl Patience {
     }
 }
 
-/// Whether a connection goes on.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stands {
-    /// It does.
+    /// The connection is open.
     Open,
-    /// The client is gone, or said nonsense; nothing can be answered any more.
+    /// The client is gone or sent garbage; no more replies are possible.
     Closed,
 }
 
@@ -54,27 +56,27 @@ pub enum Stands {
 pub struct Connection {
     /// The socket.
     pub socket: Socket,
-    /// How late its answers are.
+    /// Lateness of its replies.
     pub pace: Pace,
     session: Session,
     input: Vec<u8>,
-    /// What of the input has come and was not used: from here to there.
+    /// The unused part of the input, from `begin` on.
     begin: usize,
     end: usize,
-    /// Bytes that the next step takes.
+    /// Number of bytes that the next step needs.
     needs: usize,
     output: Vec<u8>,
     sent: usize,
-    /// What is done and stands not in the output yet.
+    /// Finished requests whose reply is not in the output yet.
     ready: VecDeque<(u32, Option<io::ErrorKind>)>,
     asked: Slab<Request>,
     owed_bytes: u64,
-    /// It has said that it is done.
+    /// True if the client has disconnected.
     leaving: bool,
 }
 
 impl Connection {
-    /// A new client, greeted.
+    /// Greets a new client.
     pub fn new(socket: Socket, export: Export) -> Connection {
         let mut output = Vec::new();
         let session = Session::greet(export, &mut output);
@@ -95,18 +97,18 @@ impl Connection {
         }
     }
 
-    /// Whether more requests may be taken.
+    /// Returns whether more requests may be read.
     pub fn has_room(&self, drive: &Drive) -> bool {
         !self.leaving && self.owed_bytes < OWED_BYTES_MOST && self.asked.count() < UNDER_WAY_MOST && !drive.is_crowded()
     }
 
-    /// Whether something waits to be sent.
+    /// Returns whether output is waiting to be sent.
     pub fn has_output(&self) -> bool {
         self.sent < self.output.len() || !self.ready.is_empty()
     }
 
-    /// Takes what has come, and gives the drive what is asked. It is `now`; `floor` says what the transport costs each kind of
-    /// request, and `tag` makes a tag of a number.
+    /// Reads input at time `now`, and submits the requests to the drive. `floor` is the transport's
+    /// cost of each kind of request, and `tag` turns a number into a tag.
     #[inline]
     pub fn receive(
         &mut self,
@@ -131,7 +133,7 @@ impl Connection {
                 continue;
             }
             self.make_room();
-            // Of a large write just the rest, so that nothing behind it has to be moved.
+            // Read only the rest of a large write, so nothing after it has to be moved.
             let until = if self.needs > INPUT_BYTES { self.begin + self.needs } else { self.input.len() };
             match self.socket.read(&mut self.input[self.end..until]) {
                 Ok(0) => return Stands::Closed,
@@ -148,7 +150,7 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Stands::Closed,
             }
-            // What was asked is carried out before more is fetched: one call less for each request at depth 1.
+            // Execute requests before reading more: one system call less per request at depth 1.
             if self.end - self.begin >= self.needs {
                 let stands = self.use_up(drive, now, &floor, &tag);
                 if stands == Stands::Closed || self.begin == self.end || !self.has_room(drive) {
@@ -161,7 +163,7 @@ impl Connection {
     fn make_room(&mut self) {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
-            // A large write's room is given back when the next one does not need it.
+            // The memory of a large write is released when the next one does not need it.
             if self.needs <= INPUT_BYTES && self.input.len() > 16 * INPUT_BYTES {
                 self.input.truncate(INPUT_BYTES);
                 self.input.shrink_to_fit();
@@ -194,7 +196,7 @@ impl Connection {
                 Step::Went => {}
                 Step::Over => {
                     self.leaving = true;
-                    // Options and requests may still have to be answered.
+                    // Options and requests may still need a reply.
                     return if self.asked.count() > 0 || self.has_output() { Stands::Open } else { Stands::Closed };
                 }
                 Step::Asked(request, data) => {
@@ -219,18 +221,18 @@ impl Connection {
                 }
             }
         }
-        // Whatever is at hand may be taken as soon as there is room again.
+        // Remaining input may be used as soon as there is room again.
         self.needs = 1;
         Stands::Open
     }
 
-    /// A request is done, or has failed.
+    /// Records that a request has finished or failed.
     #[inline]
     pub fn done(&mut self, number: u32, failed: Option<io::ErrorKind>) {
         self.ready.push_back((number, failed));
     }
 
-    /// Sends what there is to send, as far as the socket takes it.
+    /// Sends pending output, as far as the socket accepts it.
     #[inline]
     pub fn send(&mut self, drive: &Drive) -> Stands {
         let mut patience = Patience::default();
@@ -260,7 +262,8 @@ impl Connection {
         if self.leaving && self.asked.count() == 0 { Stands::Closed } else { Stands::Open }
     }
 
-    /// Puts answers into the output until there is enough to send at once: not all of them, because the memory of a dozen large reads is in no cache any more when it is sent.
+    /// Fills the output until there is enough to send at once. Not all of it, because a dozen large
+    /// reads would no longer be in the processor's cache when they are sent.
     #[inline]
     fn write_answers(&mut self, drive: &Drive) {
         while self.output.len() < OUTPUT_BYTES

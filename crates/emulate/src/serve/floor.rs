@@ -2,48 +2,49 @@
 
 use simdrive::time::Ns;
 
-/// Kinds of commands, by what their way costs.
+/// Kinds of commands by the cost of their transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Data comes back.
+    /// Data is returned.
     Read,
-    /// Data goes there.
+    /// Data is sent.
     Write,
     /// No data.
     Flush,
 }
 
-/// What the way to the drive and back costs, in nanoseconds, for each kind of command.
+/// The cost of the way to the drive and back for each kind of command, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Floor {
-    /// Of a read of 4 KiB.
+    /// Cost of a 4 KiB read.
     pub read_ns: Ns,
-    /// Of a write of 4 KiB.
+    /// Cost of a 4 KiB write.
     pub write_ns: Ns,
-    /// Of a flush; 0 where none is sent.
+    /// Cost of a flush; 0 if none is sent.
     pub flush_ns: Ns,
 }
 
-/// What a way costs, depending on where both sides run.
+/// The range of a cost, which depends on where both sides run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// At best.
+    /// Best case.
     pub least_ns: Ns,
-    /// At worst.
+    /// Worst case.
     pub most_ns: Ns,
 }
 
-/// What the way to the drive and back costs: waking up another processor costs a multiple of waking up the same one, and where both sides run is the scheduler's choice.
+/// The range of costs for each kind of command. Waking up another processor costs a multiple of
+/// waking up the same one, and the scheduler decides where both sides run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Floors {
-    /// At best.
+    /// Best case.
     pub least: Floor,
-    /// At worst.
+    /// Worst case.
     pub most: Floor,
 }
 
 impl Floors {
-    /// What a command of this kind costs.
+    /// The cost of a command of this kind.
     pub const fn of(&self, kind: Kind) -> Cost {
         match kind {
             Kind::Read => Cost { least_ns: self.least.read_ns, most_ns: self.most.read_ns },

@@ -1,4 +1,5 @@
-//! Measures the transport's floor at the start: a client of our own commands a drive, the probe, that takes a known time.
+//! Measures the cost of the transport at the start: a client of our own sends commands to the
+//! probe, a drive with a known latency.
 
 use std::fs::File;
 use std::io;
@@ -15,16 +16,17 @@ use super::handle::Handle;
 use super::socket::Socket;
 use crate::nbd::client::Client;
 
-/// How long the drive takes that is measured with: both sides fall asleep meanwhile, as they do with a real drive.
+/// Latency of the probe drive: long enough for both sides to fall asleep, as with a real drive.
 pub const PROBE_NS: Ns = 300_000;
-/// How large the drive is that is measured with.
+/// Size of the probe drive.
 pub const PROBE_BYTES: u64 = 1 << 20;
 /// Commands of each kind.
 const ROUNDS: usize = 120;
 /// The size of reads and writes.
 const BLOCK_BYTES: usize = 4096;
 
-/// Measures with client and server on one processor and on two. How it really is shows itself later ([`crate::serve::pace::Pace`]).
+/// Measures with client and server on the same processor and on different ones.
+/// [`crate::serve::pace::Pace`] estimates the actual cost later.
 fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> io::Result<Floors> {
     let allowed = rustix::thread::sched_getaffinity(None)?;
     let only = |cpu| {
@@ -55,7 +57,8 @@ fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> 
     Ok(floors.unwrap_or_default())
 }
 
-/// What is beyond the drive's own time: the lower quartile of many, because what else the machine does only adds to it.
+/// The time beyond the drive's latency: the lower quartile, because other activity on the host only
+/// adds to it.
 fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
     let mut times = Vec::with_capacity(ROUNDS);
     for round in 0..ROUNDS {
@@ -67,14 +70,14 @@ fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
     Ok(times[ROUNDS / 4])
 }
 
-/// Measures through a file or a block device: direct I/O at depth 1.
+/// Measures through a file or a block device, with direct I/O at depth 1.
 ///
 /// # Errors
 /// Those of the file.
 pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floors> {
     let file = rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())?;
     let file = File::from(file);
-    // Direct I/O wants its memory at a multiple of the sector.
+    // Direct I/O needs memory aligned to the sector size.
     let mut memory = vec![0; 2 * BLOCK_BYTES];
     let start = memory.as_ptr().align_offset(BLOCK_BYTES);
     let block = &mut memory[start..start + BLOCK_BYTES];
@@ -88,7 +91,7 @@ pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floors
     })
 }
 
-/// Measures through a socket that leads to the probe.
+/// Measures through a socket connected to the probe.
 ///
 /// # Errors
 /// Those of the socket.

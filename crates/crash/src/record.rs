@@ -1,4 +1,5 @@
-//! Recording: the drive is made, the command runs on it, and everything that it writes goes into the log.
+//! Records a command: creates the drive, runs the command on it, and logs everything that it
+//! writes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,34 +18,38 @@ use crate::served::{DRIVE, QUEUE, Served};
 use crate::session::Session;
 use crate::view::Recording;
 
-/// What is recorded, and on what.
+/// A command to record, and the drive to record it on.
 #[derive(Debug, Clone)]
 pub struct Scene {
-    /// The command, word by word.
+    /// The command and its arguments.
     pub command: Vec<String>,
-    /// A command of the shell that lays out what the command finds; what it has written by its end is safe before the recording begins.
+    /// A shell command that prepares the drive. What it has written when it ends is safe before the
+    /// recording starts.
     pub prepare: Option<String>,
-    /// The filesystem; none: the command gets the drive itself.
+    /// The filesystem; `None`: the command gets the drive itself.
     pub filesystem: Option<Filesystem>,
-    /// The drive's size.
+    /// Size of the drive.
     pub capacity_bytes: u64,
-    /// How long after the command's end is recorded: the kernel writes out by and by what nobody synced.
+    /// How long to record after the command's end, while the kernel writes back data that was not
+    /// synced.
     pub settle: Duration,
 }
 
-/// What a recording came to.
+/// The result of recording a command.
 #[derive(Debug)]
 pub struct Outcome {
-    /// It.
+    /// The recorded writes.
     pub recording: Recording,
-    /// How the command ended.
+    /// Exit status of the command.
     pub status: ExitStatus,
 }
 
-/// Records a command. `work` is an empty directory in which things are mounted. When `stop` says so, the command is killed.
+/// Records a command. `work` is an empty directory for mount points. The command is killed when
+/// `stop` returns `true`.
 ///
 /// # Errors
-/// When the drive cannot be put up, the command not be run, or what it writes not be kept. That the command fails is no error: what it wrote can be checked all the same.
+/// When the drive cannot be set up, the command cannot be run, or the log cannot be written. A
+/// failure of the command is not an error: its writes can still be checked.
 pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> bool) -> Result<Outcome, CrashError> {
     let is_root = rustix::process::geteuid().is_root();
     if scene.filesystem.is_some() && !is_root {
@@ -54,13 +59,13 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     let drives = work.join("drives");
     let directory = work.join("mounted");
     for directory in [&drives, &directory] {
-        std::fs::create_dir_all(directory).map_err(CrashError::call("making a directory to mount on"))?;
+        std::fs::create_dir_all(directory).map_err(CrashError::call("creating a mount point"))?;
     }
-    let piped = CrashError::call("making a pipe for what the command prints");
+    let piped = CrashError::call("creating a pipe for the command's output");
     let (said, printer) = io::pipe().map_err(&piped)?;
     let watched = said.try_clone().and_then(|said| Pipe::new(said.into())).map_err(&piped)?;
     let said = Pipe::new(said.into()).map_err(&piped)?;
-    // The threads that serve the drive see no file that is opened after they began.
+    // The threads that serve the drive cannot see files opened after they have started.
     let recorded = Recorded::new(base, log, said, scene.capacity_bytes);
     let served = Served::of_recorded(&drives, recorded)?;
     let file = served.path(DRIVE);
@@ -68,7 +73,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     let drive: PathBuf = device.as_ref().map_or(file.clone(), |device| device.path().to_owned());
     let mut mounted = match (&device, scene.filesystem) {
         (Some(device), Some(filesystem)) => {
-            // What nobody synced is committed after a second, not after five.
+            // Data that was not synced is committed after one second, not five.
             let commits = if filesystem == Filesystem::Ext4 { ",commit=1" } else { "" };
             let options = format!("{}{commits}", filesystem.mount_options());
             Some(MountedFilesystem::mount(device.path(), &directory, filesystem, &options, Blank::GetsAFilesystem)?)
@@ -76,11 +81,12 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
         _ => None,
     };
     let place = mounted.is_some().then_some(directory.as_path());
-    // What it leaves running, a server perhaps, is there for the command, and ends with it.
+    // Processes that it leaves running, such as a server, are available to the command, and end
+    // with it.
     let mut prepared = None;
     if let Some(prepare) = &scene.prepare {
         let words = ["/bin/sh".to_owned(), "-c".to_owned(), prepare.clone()];
-        // Its words are no part of the result.
+        // Its output is not part of the result.
         let mut group = start(&words, place, &drive, io::stderr().into())?;
         let status = group
             .attend(|| !stop(), |_, pipe| pipe.drain(|_| Ok(())))
@@ -91,7 +97,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
         }
         prepared = Some(group);
     }
-    // What there is by now is there to stay.
+    // The current content is to be safe.
     if place.is_some() {
         let opened = std::fs::File::open(&directory).map_err(CrashError::call("syncing the filesystem"))?;
         rustix::fs::syncfs(&opened).map_err(|error| CrashError::call("syncing the filesystem")(error.into()))?;
@@ -114,7 +120,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
             std::thread::sleep(Duration::from_millis(50));
         }
     }
-    // What they left running would keep the filesystem.
+    // Processes left running would keep the filesystem mounted.
     drop((group, prepared));
     if stop() {
         return Err(CrashError::Stopped);
@@ -128,7 +134,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     let tape = served.recorded(Recorded::end).map_err(broke_off)?;
     drop(device);
     drop(served);
-    let missing = || io::Error::other("it never began");
+    let missing = || io::Error::other("the recording never began");
     let recording = Recording::new(tape.ok_or_else(missing).map_err(broke_off)?);
     Ok(Outcome { recording, status })
 }
@@ -167,7 +173,7 @@ mod tests {
         }
     }
 
-    /// `None` where the machine cannot put the drive up.
+    /// `None` where this host cannot set up the drive.
     fn recorded(test: &str, scene: &Scene, stop: bool) -> Option<Result<Outcome, CrashError>> {
         let directory = tempfile::tempdir().unwrap();
         let session = Session::create(&directory.path().join("session")).unwrap();
@@ -185,7 +191,7 @@ mod tests {
         let put = |text: &str, at: u64, sync: &str| {
             format!("printf {text} | dd of=$CRASH_DRIVE bs=512 seek={at} conv=notrunc{sync} status=none")
         };
-        // The last line has no end.
+        // The last line has no line end.
         let command = format!("{}; echo one; {}; printf two; exit 3", put("x", 2, ",fsync"), put("y", 4, ""));
         let prepare = format!("{}; echo unheard >&2", put("before", 0, ",fsync"));
         let test = "what_a_command_writes_and_prints_is_recorded_in_its_order";
@@ -202,20 +208,20 @@ mod tests {
         assert_eq!(entries, ["512 B at 1024", "flush", "one", "512 B at 2048", "two"]);
         let printed = |number: usize| recording.printed_by(&recording.epochs()[number]);
         assert_eq!((printed(0), printed(1)), (Vec::new(), b"one\ntwo\n".to_vec()));
-        // What was there before the command is in each state.
+        // The content before the command is in each state.
         let mut held = [0; 2560];
         View::new(Arc::new(recording), &State::boundary(1, 1)).read(0, &mut held).unwrap();
         assert_eq!((&held[..7], held[1024], held[2048]), (&b"before\0"[..], b'x', 0));
     }
 
     #[test]
-    fn a_recording_that_does_not_come_about_says_why() {
-        let test = "a_recording_that_does_not_come_about_says_why";
+    fn a_failed_recording_reports_the_reason() {
+        let test = "a_failed_recording_reports_the_reason";
         let error = |scene: &Scene, stop| recorded(test, scene, stop).map(Result::unwrap_err);
         let Some(unprepared) = error(&scene("true", Some("exit 3")), false) else { return };
-        insta::assert_snapshot!(unprepared, @"`exit 3` ended with exit status: 3; nothing was recorded");
+        insta::assert_snapshot!(unprepared, @"`exit 3` failed (exit status: 3); nothing was recorded");
         let unknown = Scene { command: vec!["/not/there".to_owned(), "-x".to_owned()], ..scene("", None) };
-        insta::assert_snapshot!(error(&unknown, false).unwrap(), @"`/not/there -x` cannot be run");
+        insta::assert_snapshot!(error(&unknown, false).unwrap(), @"cannot run `/not/there -x`");
         let empty = Scene { command: Vec::new(), ..scene("", None) };
         assert!(matches!(error(&empty, false), Some(CrashError::Command { .. })));
         for prepare in [None, Some("sleep 60")] {
@@ -243,7 +249,7 @@ mod tests {
             }
             outcome => Arc::new(outcome.unwrap().recording),
         };
-        assert!(begun.elapsed() >= scene.settle, "the kernel writes out by and by");
+        assert!(begun.elapsed() >= scene.settle, "the kernel needs time to write back");
         let rule = "case $(head -n 1 file) in 3001) exit 0;; 1001) test ! -s $CRASH_PRINTED;; *) exit 1;; esac";
         let plan = Plan {
             command: Vec::new(),
@@ -278,7 +284,7 @@ mod tests {
         left.wait().unwrap();
         match looked.unwrap_err() {
             CrashError::Held { who, holders } => {
-                assert_eq!((who, holders.to_string()), (format!("the look at the state {last}"), expected));
+                assert_eq!((who, holders.to_string()), (format!("the inspection of state {last}"), expected));
             }
             error => panic!("{error}"),
         }

@@ -1,4 +1,5 @@
-//! The drive that the command works on: before the recording begins a plain image, then a log on top of it.
+//! The drive that the command works on: a plain image before the recording starts, then a log on
+//! top of it.
 
 use std::fs::File;
 use std::io;
@@ -9,10 +10,11 @@ use crate::log::Recorder;
 use crate::printed::{Lines, Pipe};
 use crate::view::Tape;
 
-/// A drive on its way into a recording.
+/// A drive that is being recorded.
 ///
-/// What the command prints is read before each of its writes and flushes is recorded. So a line that was printed
-/// before a flush began stands before it in the log, however late a thread of ours gets to run.
+/// The command's output is read before each of its writes and flushes is recorded. So a line
+/// printed before a flush started precedes that flush in the log, even if our threads are scheduled
+/// late.
 #[derive(Debug)]
 pub struct Recorded {
     base: Arc<File>,
@@ -24,11 +26,11 @@ pub struct Recorded {
 
 #[derive(Debug)]
 enum Stage {
-    /// Written straight into the base.
+    /// Writes go directly to the base image.
     Preparing { log: Arc<File> },
-    /// Written into the log.
+    /// Writes go to the log.
     Recording { recorder: Recorder, tape: Tape },
-    /// What is written now is forgotten: the drive was taken away.
+    /// Writes are discarded: the recording has ended.
     Over,
 }
 
@@ -42,8 +44,8 @@ impl Stage {
 }
 
 impl Recorded {
-    /// On a sparse base of that size and an empty log, both open for reading and writing; `pipe` holds what the
-    /// command prints.
+    /// Uses a sparse base of that size and an empty log, both open for reading and writing; `pipe`
+    /// delivers the command's output.
     pub fn new(base: File, log: File, pipe: Pipe, capacity_bytes: u64) -> Recorded {
         Recorded {
             base: Arc::new(base),
@@ -54,12 +56,12 @@ impl Recorded {
         }
     }
 
-    /// Its size.
+    /// Size of the drive.
     pub const fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
 
-    /// From now on everything is recorded.
+    /// Starts recording.
     ///
     /// # Errors
     /// When the base cannot be made durable.
@@ -72,7 +74,8 @@ impl Recorded {
         Ok(())
     }
 
-    /// Records the lines that the command has printed by now. Returns `false` when nobody can print any more.
+    /// Records the lines that the command has printed so far. Returns `false` when no process can
+    /// print any more.
     ///
     /// # Errors
     /// Those of the log.
@@ -81,7 +84,7 @@ impl Recorded {
         pipe.drain(|piece| lines.add(piece, |line| stage.note(line)))
     }
 
-    /// The command has ended: what it printed last is a line, whether it has an end or not.
+    /// Records the last line after the command has ended, with or without a line end.
     ///
     /// # Errors
     /// Those of the log.
@@ -93,10 +96,10 @@ impl Recorded {
         }
     }
 
-    /// Whether all of it could be written down until now.
+    /// Returns whether everything so far has been recorded.
     ///
     /// # Errors
-    /// The first one of the log.
+    /// The first error of the log.
     pub fn is_whole(&self) -> io::Result<()> {
         match &self.stage {
             Stage::Recording { recorder, .. } => recorder.is_whole(),
@@ -104,7 +107,7 @@ impl Recorded {
         }
     }
 
-    /// The end; what was recorded.
+    /// Ends the recording, and returns it.
     ///
     /// # Errors
     /// Those of the log.
@@ -205,7 +208,7 @@ mod tests {
         assert_eq!(byte(&recorded, 0), 1);
         assert_eq!(each(&mut recorded, &mut printer, 2), [2, 0, 2]);
         assert_eq!(recorded.end().unwrap().unwrap().entries().len(), 4);
-        // The log was taken away, and what is written from now on is forgotten.
+        // The log was returned, and further writes are discarded.
         assert_eq!(each(&mut recorded, &mut printer, 3), [1, 0, 1]);
         assert!(recorded.end().unwrap().is_none());
     }
@@ -222,7 +225,7 @@ mod tests {
         write!(printer, "last").unwrap();
         drop(printer);
         recorded.note_last_line().unwrap();
-        assert!(!recorded.note_lines().unwrap(), "nobody prints any more");
+        assert!(!recorded.note_lines().unwrap(), "no process can print any more");
         let tape = recorded.end().unwrap().unwrap();
         let name = |entry: &Entry| match entry {
             Entry::Write { .. } => "write".to_owned(),

@@ -21,8 +21,8 @@ impl Attached {
 
     /// NUMA node of the nearest device above that reports one; -1 in sysfs means unknown.
     pub(crate) fn numa_node(&self) -> Option<u32> {
-        let told = self.place.ancestors().find_map(|above| fs::read_to_string(above.join("numa_node")).ok())?;
-        told.trim().parse().ok()
+        let number = self.place.ancestors().find_map(|above| fs::read_to_string(above.join("numa_node")).ok())?;
+        number.trim().parse().ok()
     }
 
     /// The innermost PCI device on the path to the disk.
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_on_pci_are_told_from_others() {
+    fn pci_addresses_are_recognised() {
         for (text, expected) in [
             ("0000:03:00.0", true),
             ("10000:e1:00.0", true),

@@ -28,7 +28,7 @@ pub use error::SwitchError;
 pub use identity::Identity;
 pub use in_use::{refuse_in_use, refuse_others_in_use};
 pub use restore::{Restored, left_over, restore};
-pub use state::{By, Change, Kept, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError};
+pub use state::{By, Change, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError, StoredRecord};
 
 use std::path::{Path, PathBuf};
 
@@ -162,7 +162,7 @@ impl<C: CacheControl> CacheSwitch<C> {
         let unflushed = undoes && self.record.last().is_some_and(|last| last.was_unflushed);
         let after = match self.switch_and_ask(on, unflushed) {
             Ok(after) => after,
-            Err(error) => return Err(self.taken_back(before.enabled, undoes, error)),
+            Err(error) => return Err(self.revert(before.enabled, undoes, error)),
         };
         if undoes {
             self.record.pop()?;
@@ -210,7 +210,7 @@ impl<C: CacheControl> CacheSwitch<C> {
 
     /// Returns to the previous state after a failed switch. The change leaves the record only if
     /// the drive confirms that state.
-    fn taken_back(&mut self, was_on: bool, keep_record: bool, error: SwitchError) -> SwitchError {
+    fn revert(&mut self, was_on: bool, keep_record: bool, error: SwitchError) -> SwitchError {
         let is_back = |switch: &mut Self| switch.control.reading().is_ok_and(|now| now.enabled == was_on);
         if !is_back(self) {
             // The next reading shows the result.

@@ -3,10 +3,10 @@
 //!
 //! | module | purpose |
 //! | --- | --- |
-//! | `language` | the command sets that a device understands |
+//! | `command_set` | the command sets that a device understands |
 //! | `ata`, `scsi`, `nvme` | encode commands and decode answers, without I/O |
 //! | `ask` | conversations: the commands for one question, in order |
-//! | `line` | sends one command, and turns failures into errors |
+//! | `connection` | sends one command, and turns failures into errors |
 //! | `carrier` | the seam below it: the kernel, or a simulated drive in tests |
 //! | `passthrough` | the kernel's ioctls |
 //! | `virtio` | virtio-blk, which is asked through sysfs |
@@ -21,10 +21,10 @@ mod ata;
 mod bytes;
 mod cache_reading;
 mod carrier;
+mod command_set;
+mod connection;
 mod error;
 mod identity;
-mod language;
-mod line;
 mod nvme;
 mod passthrough;
 mod scsi;
@@ -41,9 +41,9 @@ use crate::block::sysfs_place;
 use crate::system_root::Attributes;
 use crate::{BlockDevice, Health, SystemRoot};
 use ask::scsi::Care;
-use error::Nonsense;
-use language::{Ata, Language};
-use line::Line;
+use command_set::{Ata, CommandSet};
+use connection::Connection;
+use error::InvalidAnswer;
 use passthrough::Passthrough;
 use virtio::VirtioConfig;
 
@@ -63,8 +63,8 @@ pub struct OpenDrive(Opened);
 
 #[derive(Debug)]
 enum Opened {
-    Nvme(Line),
-    Scsi { line: Line, ata: Ata, dialect: Option<Dialect> },
+    Nvme(Connection),
+    Scsi { connection: Connection, ata: Ata, dialect: Option<Dialect> },
     Virtio(VirtioConfig),
 }
 
@@ -87,17 +87,17 @@ impl OpenDrive {
     pub fn open(root: &SystemRoot, disk: &BlockDevice) -> Result<OpenDrive, CommandError> {
         let device = || disk.path.clone();
         let place = sysfs_place(root, disk.device).ok_or_else(|| CommandError::Gone { device: device() })?;
-        let language = Language::of(disk, &Attributes { directory: place })
+        let command_set = CommandSet::of(disk, &Attributes { directory: place })
             .map_err(|because| CommandError::NotSupported { device: device(), because })?;
-        let line = || {
+        let connection = || {
             let carrier = Passthrough::open(&root.path(&disk.path), disk.device);
-            let carrier = carrier.map_err(|errno| Line::not_opened(&disk.path, errno))?;
-            Ok::<_, CommandError>(Line::new(&disk.path, Box::new(carrier)))
+            let carrier = carrier.map_err(|errno| Connection::not_opened(&disk.path, errno))?;
+            Ok::<_, CommandError>(Connection::new(&disk.path, Box::new(carrier)))
         };
-        Ok(OpenDrive(match language {
-            Language::Nvme => Opened::Nvme(line()?),
-            Language::Scsi(ata) => Opened::Scsi { line: line()?, ata, dialect: None },
-            Language::VirtioConfig(cache_type) => Opened::Virtio(VirtioConfig { device: device(), cache_type }),
+        Ok(OpenDrive(match command_set {
+            CommandSet::Nvme => Opened::Nvme(connection()?),
+            CommandSet::Scsi(ata) => Opened::Scsi { connection: connection()?, ata, dialect: None },
+            CommandSet::VirtioConfig(cache_type) => Opened::Virtio(VirtioConfig { device: device(), cache_type }),
         }))
     }
 
@@ -108,10 +108,12 @@ impl OpenDrive {
     /// without a cache is not an error.
     pub fn write_cache(&mut self) -> Result<CacheReading, CommandError> {
         match &mut self.0 {
-            Opened::Nvme(line) => ask::nvme::write_cache(line),
-            Opened::Scsi { line, ata, dialect } => {
+            Opened::Nvme(connection) => ask::nvme::write_cache(connection),
+            Opened::Scsi { connection, ata, dialect } => {
                 let care = ata.care();
-                in_dialect(line, *ata, dialect, ask::ata::write_cache, |line| ask::scsi::write_cache(line, care))
+                in_dialect(connection, *ata, dialect, ask::ata::write_cache, |connection| {
+                    ask::scsi::write_cache(connection, care)
+                })
             }
             Opened::Virtio(config) => config.write_cache(),
         }
@@ -124,13 +126,15 @@ impl OpenDrive {
     pub fn set_write_cache(&mut self, on: bool) -> Result<(), CommandError> {
         let reading = self.write_cache()?;
         match &mut self.0 {
-            Opened::Nvme(line) | Opened::Scsi { line, .. } if !reading.present => {
-                Err(line.unsupported("it has no volatile write cache"))
+            Opened::Nvme(connection) | Opened::Scsi { connection, .. } if !reading.present => {
+                Err(connection.unsupported("it has no volatile write cache"))
             }
-            Opened::Nvme(line) => ask::nvme::switch(line, on),
+            Opened::Nvme(connection) => ask::nvme::switch(connection, on),
             // Use the command set that answered: the other may not work.
-            Opened::Scsi { line, .. } if reading.told_by == ToldBy::AtaIdentify => ask::ata::switch(line, on),
-            Opened::Scsi { line, ata, .. } => ask::scsi::switch(line, ata.care(), on),
+            Opened::Scsi { connection, .. } if reading.told_by == ToldBy::AtaIdentify => {
+                ask::ata::switch(connection, on)
+            }
+            Opened::Scsi { connection, ata, .. } => ask::scsi::switch(connection, ata.care(), on),
             Opened::Virtio(config) => config.set_write_cache(on),
         }
     }
@@ -142,8 +146,10 @@ impl OpenDrive {
     /// drive keeps no health counters.
     pub fn health(&mut self) -> Result<Health, CommandError> {
         match &mut self.0 {
-            Opened::Nvme(line) => ask::nvme::health(line),
-            Opened::Scsi { line, ata, dialect } => in_dialect(line, *ata, dialect, ask::ata::health, ask::scsi::health),
+            Opened::Nvme(connection) => ask::nvme::health(connection),
+            Opened::Scsi { connection, ata, dialect } => {
+                in_dialect(connection, *ata, dialect, ask::ata::health, ask::scsi::health)
+            }
             Opened::Virtio(config) => Err(CommandError::NotSupported {
                 device: config.device.clone(),
                 because: "the host does not expose the drive's health".to_owned(),
@@ -158,10 +164,12 @@ impl OpenDrive {
     /// Those of [`write_cache`](OpenDrive::write_cache).
     pub fn identity(&mut self) -> Result<DriveIdentity, CommandError> {
         match &mut self.0 {
-            Opened::Nvme(line) => ask::nvme::identity(line),
-            Opened::Scsi { line, ata, dialect } => {
+            Opened::Nvme(connection) => ask::nvme::identity(connection),
+            Opened::Scsi { connection, ata, dialect } => {
                 let care = ata.care();
-                in_dialect(line, *ata, dialect, ask::ata::identity, |line| ask::scsi::identity(line, care))
+                in_dialect(connection, *ata, dialect, ask::ata::identity, |connection| {
+                    ask::scsi::identity(connection, care)
+                })
             }
             Opened::Virtio(config) => Err(CommandError::NotSupported {
                 device: config.device.clone(),
@@ -179,45 +187,47 @@ impl Ata {
 
 /// Asks in ATA if the drive knows it; in SCSI otherwise, or if ATA fails.
 fn in_dialect<T>(
-    line: &mut Line,
+    connection: &mut Connection,
     ata: Ata,
     dialect: &mut Option<Dialect>,
-    in_ata: impl Fn(&mut Line) -> Result<T, CommandError>,
-    in_scsi: impl Fn(&mut Line) -> Result<T, CommandError>,
+    in_ata: impl Fn(&mut Connection) -> Result<T, CommandError>,
+    in_scsi: impl Fn(&mut Connection) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     let spoken = match *dialect {
         Some(known) => known,
-        None => *dialect.insert(find_dialect(line, ata)?),
+        None => *dialect.insert(find_dialect(connection, ata)?),
     };
     if spoken == Dialect::Scsi {
-        return in_scsi(line);
+        return in_scsi(connection);
     }
-    match (in_ata(line), ata) {
+    match (in_ata(connection), ata) {
         (Ok(answer), _) => Ok(answer),
         (Err(gone @ CommandError::Gone { .. }), _) => Err(gone),
         // Users who may read the node may send MODE SENSE and LOG SENSE, but not ATA commands
         // (drivers/scsi/scsi_ioctl.c, `scsi_cmd_allowed`).
-        (Err(needs_root @ CommandError::NeedsRoot { .. }), _) => in_scsi(line).map_err(|_| needs_root),
+        (Err(needs_root @ CommandError::NeedsRoot { .. }), _) => in_scsi(connection).map_err(|_| needs_root),
         // Behind a USB bridge, ATA was only a guess.
-        (Err(_), Ata::BehindUsb) => in_scsi(line),
-        (Err(error), Ata::Inside | Ata::IfItSaysSo) => in_scsi(line).map_err(|second| match second {
+        (Err(_), Ata::BehindUsb) => in_scsi(connection),
+        (Err(error), Ata::Inside | Ata::IfItSaysSo) => in_scsi(connection).map_err(|second| match second {
             gone @ CommandError::Gone { .. } => gone,
             _ => error,
         }),
     }
 }
 
-fn find_dialect(line: &mut Line, ata: Ata) -> Result<Dialect, CommandError> {
+fn find_dialect(connection: &mut Connection, ata: Ata) -> Result<Dialect, CommandError> {
     if ata == Ata::Inside {
         return Ok(Dialect::Ata);
     }
-    let inquiry = ask::scsi::inquiry(line)?;
+    let inquiry = ask::scsi::inquiry(connection)?;
     if !inquiry.is_disk {
-        return Err(line.unsupported("its INQUIRY reports that it is not a disk, or not present"));
+        return Err(connection.unsupported("its INQUIRY reports that it is not a disk, or not present"));
     }
     if ata == Ata::BehindUsb {
         if inquiry.removable {
-            return Err(line.unsupported("USB sticks and card readers may hang on such commands, so none is sent"));
+            return Err(
+                connection.unsupported("USB sticks and card readers may hang on such commands, so none is sent")
+            );
         }
         return Ok(Dialect::Ata);
     }

@@ -57,7 +57,7 @@ impl<'a> NamedFile<'a> {
         // A server that does not answer would block this process unkillably. The file's own server
         // has just answered.
         let holder = self.mounts.holding(name, None);
-        if holder.is_some_and(|mount| mount.keeper().is_some() && mount.device != identity.device) {
+        if holder.is_some_and(|mount| mount.file_server().is_some() && mount.device != identity.device) {
             return false;
         }
         name.is_absolute() && FileIdentity::of(&self.root.path(name)).is_ok_and(|found| found == identity)

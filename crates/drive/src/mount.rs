@@ -51,7 +51,7 @@ pub struct Mount {
 /// The server of a filesystem's files, if it is not this machine's kernel. A call on such a
 /// filesystem may wait forever for the server's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keeper {
+pub(crate) enum FileServer {
     /// NFS, SMB, CephFS...
     AnotherMachine,
     /// FUSE, or the hypervisor.
@@ -60,12 +60,12 @@ pub(crate) enum Keeper {
 
 impl Mount {
     /// `None` if the kernel itself serves the files.
-    pub(crate) fn keeper(&self) -> Option<Keeper> {
+    pub(crate) fn file_server(&self) -> Option<FileServer> {
         match self.fs_type.as_str() {
             "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "glusterfs" | "lustre" | "gpfs" | "beegfs"
-            | "fuse.sshfs" | "fuse.glusterfs" | "fuse.ceph" => Some(Keeper::AnotherMachine),
-            "9p" | "virtiofs" | "vboxsf" | "prl_fs" => Some(Keeper::AnotherProgram),
-            fs_type if fs_type.starts_with("fuse") => Some(Keeper::AnotherProgram),
+            | "fuse.sshfs" | "fuse.glusterfs" | "fuse.ceph" => Some(FileServer::AnotherMachine),
+            "9p" | "virtiofs" | "vboxsf" | "prl_fs" => Some(FileServer::AnotherProgram),
+            fs_type if fs_type.starts_with("fuse") => Some(FileServer::AnotherProgram),
             _ => None,
         }
     }
@@ -229,7 +229,7 @@ mod tests {
         MountTable::parse(text.as_bytes()).unwrap()
     }
 
-    fn held(table: &MountTable, path: &str, device: Option<&str>) -> Option<u64> {
+    fn mount_id(table: &MountTable, path: &str, device: Option<&str>) -> Option<u64> {
         table.holding(path.as_ref(), device.map(|number| number.parse().unwrap())).map(|mount| mount.id)
     }
 
@@ -271,41 +271,41 @@ mod tests {
     #[test]
     fn the_longest_mount_point_holds_the_path() {
         let table = table(TREE);
-        assert_eq!(held(&table, "/srv/db/pg", None), Some(29));
-        assert_eq!(held(&table, "/srv/db", None), Some(29));
-        assert_eq!(held(&table, "/srv/dbx", None), Some(28));
-        assert_eq!(held(&table, "/", None), Some(27));
+        assert_eq!(mount_id(&table, "/srv/db/pg", None), Some(29));
+        assert_eq!(mount_id(&table, "/srv/db", None), Some(29));
+        assert_eq!(mount_id(&table, "/srv/dbx", None), Some(28));
+        assert_eq!(mount_id(&table, "/", None), Some(27));
     }
 
     #[test]
     fn a_later_mount_hides_an_earlier_one_at_the_same_place() {
         let table = table(&format!("{TREE}30 29 0:40 / /srv/db rw - tmpfs none rw\n"));
-        assert_eq!(held(&table, "/srv/db/pg", None), Some(30));
+        assert_eq!(mount_id(&table, "/srv/db/pg", None), Some(30));
     }
 
     #[test]
     fn a_mount_nearer_the_root_hides_those_below() {
         let table = table(&format!("{TREE}30 28 0:40 / /srv rw - tmpfs none rw\n"));
-        assert_eq!(held(&table, "/srv/db/pg", None), Some(30));
+        assert_eq!(mount_id(&table, "/srv/db/pg", None), Some(30));
         // The same when both have one parent, as after a mount through a path that was opened
         // before.
         let siblings = table.mounts.iter().cloned().map(|mount| Mount { parent_id: 27, ..mount }).collect();
-        assert_eq!(held(&MountTable { mounts: siblings }, "/srv/other", None), Some(30));
+        assert_eq!(mount_id(&MountTable { mounts: siblings }, "/srv/other", None), Some(30));
     }
 
     #[test]
     fn the_device_number_settles_what_the_tree_gets_wrong() {
         let table = table(TREE);
-        assert_eq!(held(&table, "/srv/db/pg", Some("254:16")), Some(28));
+        assert_eq!(mount_id(&table, "/srv/db/pg", Some("254:16")), Some(28));
         // A Btrfs subvolume has a number that is on no line.
-        assert_eq!(held(&table, "/srv/db/pg", Some("0:99")), Some(29));
+        assert_eq!(mount_id(&table, "/srv/db/pg", Some("0:99")), Some(29));
     }
 
     #[test]
     fn a_chroot_may_have_no_mount_for_a_path() {
         let table = table("40 28 0:21 / /proc rw - proc proc rw\n");
-        assert_eq!(held(&table, "/proc/self", None), Some(40));
-        assert_eq!(held(&table, "/home", None), None);
+        assert_eq!(mount_id(&table, "/proc/self", None), Some(40));
+        assert_eq!(mount_id(&table, "/home", None), None);
     }
 
     #[test]
@@ -313,7 +313,7 @@ mod tests {
         let table = table(
             "1 3 8:1 / / rw - ext4 a rw\n2 1 8:2 / / rw - ext4 b rw\n3 2 8:3 / / rw - ext4 c rw\n4 4 8:4 / / rw - ext4 d rw\n",
         );
-        assert_eq!(held(&table, "/x", None), Some(4));
+        assert_eq!(mount_id(&table, "/x", None), Some(4));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub enum JournalMode {
 }
 
 /// Options that affect the cost or the guarantee of a sync.
-const THAT_MATTER: &[&str] = &[
+const DURABILITY_OPTIONS: &[&str] = &[
     "ro",
     "sync",
     "dirsync",
@@ -137,7 +137,7 @@ impl Mount {
         let mut found: Vec<&str> = Vec::new();
         for option in self.options.iter().chain(&self.super_options).map(String::as_str) {
             let name = option.split('=').next().unwrap_or(option);
-            if THAT_MATTER.contains(&name) && !found.contains(&option) {
+            if DURABILITY_OPTIONS.contains(&name) && !found.contains(&option) {
                 found.push(option);
             }
         }

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, StatxFlags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mount::Keeper;
+use crate::mount::FileServer;
 use crate::{BlockDevice, DeviceNumber, DriveError, Mount, MountTable, SystemRoot};
 
 /// A path that a workload may write to.
@@ -325,9 +325,9 @@ fn backing_of(root: &SystemRoot, mount: &Mount, device: DeviceNumber) -> Backing
 fn reason(mount: &Mount) -> NoBlockDevice {
     let fs_type = mount.fs_type.clone();
     let source = || mount.source.to_string_lossy().into_owned();
-    match mount.keeper() {
-        Some(Keeper::AnotherMachine) => return NoBlockDevice::Network { fs_type },
-        Some(Keeper::AnotherProgram) => return NoBlockDevice::Served { fs_type },
+    match mount.file_server() {
+        Some(FileServer::AnotherMachine) => return NoBlockDevice::Network { fs_type },
+        Some(FileServer::AnotherProgram) => return NoBlockDevice::Served { fs_type },
         None => {}
     }
     match fs_type.as_str() {

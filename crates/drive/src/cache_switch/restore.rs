@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::cache_switch::state::{Kept, keep_aside};
+use crate::cache_switch::state::{StoredRecord, move_aside};
 use crate::cache_switch::{By, CacheSwitch, Identity, Record, StateDir, StateError, SwitchError};
 use crate::{BlockDevice, CacheReading, SystemRoot, Transport};
 
@@ -55,7 +55,7 @@ pub fn restore(
 fn restore_one(
     root: &SystemRoot,
     state: &StateDir,
-    kept: Kept,
+    kept: StoredRecord,
     only: Option<&BlockDevice>,
 ) -> Result<Restored, SwitchError> {
     let record = match kept.record {
@@ -65,7 +65,7 @@ fn restore_one(
             let drive = kept.path.display().to_string();
             return Err(StateError::Locked { drive, holder: None }.into());
         }
-        Err(what) => return Err(keep_aside(&kept.path, &what)?.into()),
+        Err(what) => return Err(move_aside(&kept.path, &what)?.into()),
     };
     let title = record.drive.title();
     let disk = match only {

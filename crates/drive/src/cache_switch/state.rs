@@ -180,7 +180,7 @@ impl StateDir {
                     return Err(StateError::Foreign { path: record.path, other, drive });
                 }
                 Err(Unread::Io(source)) => return Err(io_error("read", &record.path, source)),
-                Err(Unread::NotARecord(what)) => return Err(keep_aside(&record.path, &what)?),
+                Err(Unread::NotARecord(what)) => return Err(move_aside(&record.path, &what)?),
             }
         }
         Ok(record)
@@ -190,7 +190,7 @@ impl StateDir {
     ///
     /// # Errors
     /// When the directory or a record exists but cannot be read.
-    pub fn records(&self) -> Result<Vec<Kept>, StateError> {
+    pub fn records(&self) -> Result<Vec<StoredRecord>, StateError> {
         let records = self.files(|ending| ending == "json")?.into_iter().filter_map(|path| kept(path).transpose());
         records.collect()
     }
@@ -236,7 +236,7 @@ fn take(lock: &File) -> rustix::io::Result<()> {
 
 /// A record found in the directory.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredRecord {
     /// Path of the file.
     pub path: PathBuf,
     /// The content, or what is wrong with it.
@@ -245,7 +245,7 @@ pub struct Kept {
     pub is_locked: bool,
 }
 
-fn kept(path: PathBuf) -> Result<Option<Kept>, StateError> {
+fn kept(path: PathBuf) -> Result<Option<StoredRecord>, StateError> {
     let record = match read_record(&path) {
         Ok(None) => return Ok(None),
         Ok(Some(record)) => Ok(record),
@@ -257,7 +257,7 @@ fn kept(path: PathBuf) -> Result<Option<Kept>, StateError> {
     let is_locked = lock.is_ok_and(|lock| {
         matches!(rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared), Err(rustix::io::Errno::WOULDBLOCK))
     });
-    Ok(Some(Kept { path, record, is_locked }))
+    Ok(Some(StoredRecord { path, record, is_locked }))
 }
 
 enum Unread {
@@ -283,7 +283,7 @@ fn read_record(path: &Path) -> Result<Option<Record>, Unread> {
 }
 
 /// Moves a damaged record aside without overwriting an earlier one.
-pub(super) fn keep_aside(path: &Path, what: &str) -> Result<StateError, StateError> {
+pub(super) fn move_aside(path: &Path, what: &str) -> Result<StateError, StateError> {
     let free = (0_u32..).map(|number| {
         let ending = if number == 0 { "damaged".to_owned() } else { format!("damaged-{number}") };
         path.with_extension(ending)

@@ -381,7 +381,7 @@ fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
 }
 
 #[test]
-fn a_place_is_told_without_the_numbers_of_this_boot() {
+fn a_place_omits_the_numbers_of_this_boot() {
     let machine = captures::Machine::new();
     let place = "pci0000:00/0000:00:05.0/usb2/2-1/2-1:1.0/host15/target15:0:0/15:0:0:1/block/sdl";
     machine.disk(place, "8:0", &[]);

@@ -1,6 +1,6 @@
 //! Fields of answers, which may be too short.
 
-use super::Nonsense;
+use super::InvalidAnswer;
 
 /// A big-endian number of `bytes` bytes (at most eight) at `at`.
 pub fn big_endian(data: &[u8], at: usize, bytes: usize) -> Option<u64> {
@@ -29,11 +29,11 @@ pub fn padded_text(field: &[u8]) -> Option<String> {
 }
 
 /// Checks that an answer has at least `bytes`.
-pub fn at_least(data: &[u8], bytes: usize) -> Result<(), Nonsense> {
+pub fn at_least(data: &[u8], bytes: usize) -> Result<(), InvalidAnswer> {
     if data.len() >= bytes {
         return Ok(());
     }
-    Err(Nonsense(format!("{} bytes; expected {bytes}", data.len())))
+    Err(InvalidAnswer(format!("{} bytes; expected {bytes}", data.len())))
 }
 
 #[cfg(test)]

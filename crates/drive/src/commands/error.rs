@@ -32,7 +32,7 @@ pub enum CommandError {
     },
     /// The answer is invalid.
     #[error("{} gave an invalid answer to {command}: {what}", .device.display())]
-    Nonsense {
+    InvalidAnswer {
         /// The drive.
         device: PathBuf,
         /// The command's name in its standard.
@@ -60,4 +60,4 @@ pub enum CommandError {
 
 /// An answer that cannot be decoded: what is wrong with it.
 #[derive(Debug)]
-pub(super) struct Nonsense(pub(super) String);
+pub(super) struct InvalidAnswer(pub(super) String);

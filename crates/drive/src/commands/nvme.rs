@@ -2,7 +2,7 @@
 
 use super::bytes::{at_least, little_endian, padded_text};
 use super::carrier::NvmeCommand;
-use super::{CacheReading, DriveIdentity, Nonsense};
+use super::{CacheReading, DriveIdentity, InvalidAnswer};
 use crate::{AfterPowerCycle, Health, ToldBy};
 
 /// Identify, CNS 01h: the controller (5.17.2.1).
@@ -47,7 +47,7 @@ pub struct Controller {
 
 impl Controller {
     /// Decodes an answer.
-    pub fn decode(answer: &[u8]) -> Result<Controller, Nonsense> {
+    pub fn decode(answer: &[u8]) -> Result<Controller, InvalidAnswer> {
         at_least(answer, IDENTIFY_BYTES)?;
         let identity = DriveIdentity {
             serial: padded_text(&answer[4..24]),
@@ -58,7 +58,7 @@ impl Controller {
         };
         // It would be dangerous to read "no volatile cache" from a blank answer.
         if identity.model.is_none() {
-            return Err(Nonsense("the model number is missing".to_owned()));
+            return Err(InvalidAnswer("the model number is missing".to_owned()));
         }
         let optional_commands = u16::from_le_bytes([answer[520], answer[521]]);
         Ok(Controller { identity, selects: optional_commands & 1 << 4 != 0, has_write_cache: answer[525] & 1 != 0 })
@@ -107,7 +107,7 @@ pub fn reading(value: Option<u32>, capabilities: Option<Capabilities>) -> CacheR
 }
 
 /// Decodes the SMART / Health Information log (5.16.1.3).
-pub fn health(answer: &[u8]) -> Result<Health, Nonsense> {
+pub fn health(answer: &[u8]) -> Result<Health, InvalidAnswer> {
     // Spare below its threshold, reliability degraded, read-only, backup of volatile memory (the
     // capacitors of power-loss protection) failed, persistent memory unreliable. Overheating (bit
     // 1) is left out: it passes.
@@ -118,7 +118,7 @@ pub fn health(answer: &[u8]) -> Result<Health, Nonsense> {
     at_least(answer, SMART_BYTES)?;
     let answer = &answer[..SMART_BYTES];
     if answer.iter().all(|byte| *byte == 0) {
-        return Err(Nonsense("it is blank".to_owned()));
+        return Err(InvalidAnswer("it is blank".to_owned()));
     }
     let counter = |at: usize| little_endian(answer, at, 16);
     let kelvin = i32::from(u16::from_le_bytes([answer[1], answer[2]]));

@@ -43,12 +43,12 @@ impl Passthrough {
     }
 }
 
-fn milliseconds(patience: Duration) -> u32 {
-    u32::try_from(patience.as_millis()).unwrap_or(u32::MAX)
+fn milliseconds(timeout: Duration) -> u32 {
+    u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX)
 }
 
 impl Carrier for Passthrough {
-    fn scsi(&mut self, cdb: &[u8], payload: Payload<'_>, patience: Duration) -> Result<ScsiAnswer, Errno> {
+    fn scsi(&mut self, cdb: &[u8], payload: Payload<'_>, timeout: Duration) -> Result<ScsiAnswer, Errno> {
         let mut sense = [0; 64];
         let (direction, data, data_bytes) = match payload {
             Payload::None => (DIRECTION_NONE, std::ptr::null_mut(), 0),
@@ -65,7 +65,7 @@ impl Carrier for Passthrough {
             data,
             cdb: cdb.as_ptr(),
             sense: sense.as_mut_ptr(),
-            timeout_ms: milliseconds(patience),
+            timeout_ms: milliseconds(timeout),
             flags: 0,
             pack_id: 0,
             user: std::ptr::null_mut(),
@@ -101,14 +101,14 @@ impl Carrier for Passthrough {
         })
     }
 
-    fn nvme(&mut self, command: NvmeCommand, data: &mut [u8], patience: Duration) -> Result<NvmeAnswer, Errno> {
+    fn nvme(&mut self, command: NvmeCommand, data: &mut [u8], timeout: Duration) -> Result<NvmeAnswer, Errno> {
         let mut request = NvmeAdmin(NvmePassthrough {
             opcode: command.opcode,
             namespace: command.namespace,
             data: data.as_mut_ptr() as u64,
             data_bytes: u32::try_from(data.len()).map_err(|_| Errno::INVAL)?,
             dwords_10_15: [command.dword10, command.dword11, 0, 0, 0, 0],
-            timeout_ms: milliseconds(patience),
+            timeout_ms: milliseconds(timeout),
             ..NvmePassthrough::default()
         });
         if data.is_empty() {

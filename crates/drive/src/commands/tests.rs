@@ -15,15 +15,15 @@ fn opened(kind: Kind, fault: Fault) -> (OpenDrive, Arc<Mutex<Vec<u8>>>) {
     let simulated = Simulated::new(kind, fault);
     let commands = Arc::clone(&simulated.commands);
     let name = if kind == Kind::Nvme { "/dev/nvme0n1" } else { "/dev/sdx" };
-    let line = Line::new(name.as_ref(), Box::new(simulated));
+    let connection = Connection::new(name.as_ref(), Box::new(simulated));
     let ata = match kind {
         Kind::Sata => Ata::Inside,
         Kind::UsbBridge | Kind::UsbStick => Ata::BehindUsb,
         Kind::Sas | Kind::Nvme => Ata::IfItSaysSo,
     };
     let opened = match kind {
-        Kind::Nvme => Opened::Nvme(line),
-        _ => Opened::Scsi { line, ata, dialect: None },
+        Kind::Nvme => Opened::Nvme(connection),
+        _ => Opened::Scsi { connection, ata, dialect: None },
     };
     (OpenDrive(opened), commands)
 }
@@ -48,21 +48,21 @@ fn a_good_drive_is_switched_off_and_on() {
 
 #[test]
 fn each_kind_reports_its_cache() {
-    let told = |kind, fault| {
+    let told_by = |kind, fault| {
         let reading = drive(kind, fault).write_cache().unwrap();
         (reading.told_by, reading.after_power_cycle)
     };
-    assert_eq!(told(Kind::Sata, Fault::None), (ToldBy::AtaIdentify, AfterPowerCycle::Reverts));
-    assert_eq!(told(Kind::Sas, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
-    assert_eq!(told(Kind::UsbBridge, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
-    assert_eq!(told(Kind::Nvme, Fault::None), (ToldBy::NvmeFeature, AfterPowerCycle::Keeps));
+    assert_eq!(told_by(Kind::Sata, Fault::None), (ToldBy::AtaIdentify, AfterPowerCycle::Reverts));
+    assert_eq!(told_by(Kind::Sas, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
+    assert_eq!(told_by(Kind::UsbBridge, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
+    assert_eq!(told_by(Kind::Nvme, Fault::None), (ToldBy::NvmeFeature, AfterPowerCycle::Keeps));
 }
 
 #[test]
 fn a_sata_drive_behind_a_sas_adapter_is_asked_in_ata() {
     let simulated = Simulated::new(Kind::Sata, Fault::None);
-    let line = Line::new("/dev/sdx".as_ref(), Box::new(simulated));
-    let mut drive = OpenDrive(Opened::Scsi { line, ata: Ata::IfItSaysSo, dialect: None });
+    let connection = Connection::new("/dev/sdx".as_ref(), Box::new(simulated));
+    let mut drive = OpenDrive(Opened::Scsi { connection, ata: Ata::IfItSaysSo, dialect: None });
     assert_eq!(drive.write_cache().unwrap().told_by, ToldBy::AtaIdentify);
 }
 
@@ -157,7 +157,7 @@ fn what_the_kernel_says_in_words() {
 
 #[test]
 fn opening_in_words() {
-    let answer = |errno| Line::not_opened("/dev/sdx".as_ref(), errno).to_string();
+    let answer = |errno| Connection::not_opened("/dev/sdx".as_ref(), errno).to_string();
     insta::assert_snapshot!(answer(Errno::ACCESS), @"/dev/sdx takes commands only from root: run flushmark with sudo");
     insta::assert_snapshot!(answer(Errno::NOENT), @"/dev/sdx does not support that: /dev has no node for it here (are you in a container?); run flushmark on the host");
     insta::assert_snapshot!(answer(Errno::NXIO), @"/dev/sdx is gone: it was unplugged, or its driver gave up on it");
@@ -173,10 +173,10 @@ impl carrier::Carrier for GroupDisk {
         &mut self,
         cdb: &[u8],
         payload: carrier::Payload<'_>,
-        patience: std::time::Duration,
+        timeout: std::time::Duration,
     ) -> Result<carrier::ScsiAnswer, Errno> {
         let allowed = !matches!(cdb[0], 0x85 | 0x55 | 0x15);
-        if allowed { self.0.scsi(cdb, payload, patience) } else { Err(Errno::PERM) }
+        if allowed { self.0.scsi(cdb, payload, timeout) } else { Err(Errno::PERM) }
     }
 
     fn nvme(
@@ -192,8 +192,8 @@ impl carrier::Carrier for GroupDisk {
 #[test]
 fn a_user_who_may_read_the_node_learns_what_scsi_reports() {
     let carrier = GroupDisk(Simulated::new(Kind::Sata, Fault::None));
-    let line = Line::new("/dev/sdx".as_ref(), Box::new(carrier));
-    let mut drive = OpenDrive(Opened::Scsi { line, ata: Ata::Inside, dialect: None });
+    let connection = Connection::new("/dev/sdx".as_ref(), Box::new(carrier));
+    let mut drive = OpenDrive(Opened::Scsi { connection, ata: Ata::Inside, dialect: None });
     assert_eq!(drive.write_cache().unwrap().told_by, ToldBy::ScsiCachingPage);
     assert!(matches!(drive.set_write_cache(false), Err(CommandError::NeedsRoot { .. })));
     // The translation layer has no logs; the error to report is the missing permission.

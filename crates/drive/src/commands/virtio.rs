@@ -33,7 +33,7 @@ impl VirtioConfig {
             "write through" => false,
             other => {
                 let what = format!("`{}`", other.escape_debug());
-                return Err(CommandError::Nonsense { device: self.device.clone(), command: READING, what });
+                return Err(CommandError::InvalidAnswer { device: self.device.clone(), command: READING, what });
             }
         };
         let switchable = mode & OWNER_WRITES != 0;

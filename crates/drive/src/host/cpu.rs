@@ -88,11 +88,11 @@ fn idle_states(cpus: &Attributes, cpu: &str) -> Vec<IdleState> {
 
 fn mitigations(cpus: &Attributes) -> Vec<Mitigation> {
     let names = cpus.entries("vulnerabilities").into_iter();
-    let told = names.filter_map(|name| {
+    let affecting = names.filter_map(|name| {
         let state = cpus.text(format!("vulnerabilities/{name}"))?;
         (!state.starts_with("Not affected")).then_some(Mitigation { name, state })
     });
-    told.collect()
+    affecting.collect()
 }
 
 /// The entries that consist of `word` and a number (`cpu0`, but not `cpuidle`), in numerical order.

@@ -175,7 +175,7 @@ fn records_survive_json() {
 fn contradictions() {
     let machine = built::laptop();
     let sound = Inventory::read(&SystemRoot::new(machine.path())).drives.remove(0).cache;
-    let told = |present, enabled| {
+    let reading = |present, enabled| {
         let reading = CacheReading {
             present,
             enabled,
@@ -187,9 +187,9 @@ fn contradictions() {
     };
     let mut lines = Vec::new();
     for (name, drive) in [
-        ("on", told(true, true)),
-        ("off", told(true, false)),
-        ("none", told(false, false)),
+        ("on", reading(true, true)),
+        ("off", reading(true, false)),
+        ("none", reading(false, false)),
         ("root only", Answer::NeedsRoot),
     ] {
         for belief in [WriteCache::WriteBack, WriteCache::WriteThrough] {

@@ -1,7 +1,7 @@
 //! IDENTIFY DEVICE: what an ATA drive is, and the state of its write cache.
 
 use super::super::bytes::{at_least, padded_text};
-use super::super::{CacheReading, DriveIdentity, Nonsense, Rotation};
+use super::super::{CacheReading, DriveIdentity, InvalidAnswer, Rotation};
 use super::{AtaCommand, BLOCK_BYTES};
 use crate::{AfterPowerCycle, ToldBy};
 
@@ -31,18 +31,18 @@ const INTEGRITY_SIGNATURE: u16 = 0xA5;
 
 impl Identify {
     /// Decodes an answer.
-    pub fn decode(answer: &[u8]) -> Result<Identify, Nonsense> {
+    pub fn decode(answer: &[u8]) -> Result<Identify, InvalidAnswer> {
         at_least(answer, BLOCK_BYTES)?;
         let identify = Identify(answer[..BLOCK_BYTES].to_vec());
         if identify.word(INTEGRITY) & 0xff == INTEGRITY_SIGNATURE
             && identify.0.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) != 0
         {
-            return Err(Nonsense("its checksum is wrong".to_owned()));
+            return Err(InvalidAnswer("its checksum is wrong".to_owned()));
         }
         // Bit 15 is clear for every ATA device; ATAPI devices (15) and CompactFlash (848Ah, which
         // looks like one) set it.
         if identify.0.iter().all(|byte| *byte == 0) || identify.text(MODEL).is_none() {
-            return Err(Nonsense("the model number is missing".to_owned()));
+            return Err(InvalidAnswer("the model number is missing".to_owned()));
         }
         Ok(identify)
     }

@@ -1,6 +1,6 @@
 //! SMART: a drive's verdict on itself, and the attributes that its vendor chose to count.
 
-use super::super::Nonsense;
+use super::super::InvalidAnswer;
 use super::super::bytes::{at_least, little_endian};
 use super::{AtaCommand, BLOCK_BYTES, Registers};
 use crate::Health;
@@ -48,11 +48,11 @@ const ATTRIBUTE_BYTES: usize = 12;
 /// slot), flags, two normalised values and, from byte 5, six bytes of raw value; at the end a byte
 /// that makes the sum of all bytes zero (ATA-7, the last standard to describe the slots; ACS-4
 /// calls them vendor specific).
-pub fn decode(answer: &[u8]) -> Result<Health, Nonsense> {
+pub fn decode(answer: &[u8]) -> Result<Health, InvalidAnswer> {
     at_least(answer, BLOCK_BYTES)?;
     let answer = &answer[..BLOCK_BYTES];
     if answer.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) != 0 {
-        return Err(Nonsense("its checksum is wrong".to_owned()));
+        return Err(InvalidAnswer("its checksum is wrong".to_owned()));
     }
     let slots = || answer[ATTRIBUTES].chunks_exact(ATTRIBUTE_BYTES);
     // Vendors put other values into the upper bytes of the raw value: milliseconds, the lowest and

@@ -1,6 +1,6 @@
 //! Device Statistics: counters whose meaning the standard defines, so no vendor table is needed.
 
-use super::super::Nonsense;
+use super::super::InvalidAnswer;
 use super::super::bytes::{at_least, little_endian};
 use super::BLOCK_BYTES;
 use crate::Health;
@@ -33,12 +33,12 @@ pub fn pages(list: &[u8]) -> Vec<u8> {
 
 /// Adds the statistics of a page. Each takes eight bytes: the value in the low bytes, and in the
 /// highest bits whether it is supported and valid (ACS-4, Device Statistics log).
-pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), Nonsense> {
+pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), InvalidAnswer> {
     const SUPPORTED_AND_VALID: u64 = 0b11;
 
     at_least(answer, BLOCK_BYTES)?;
     if answer[2] != page {
-        return Err(Nonsense(format!("page {:02X}h instead of {page:02X}h", answer[2])));
+        return Err(InvalidAnswer(format!("page {:02X}h instead of {page:02X}h", answer[2])));
     }
     let statistic = |at: usize, bytes: usize| {
         let flags = little_endian(answer, at, 8)? >> 62;

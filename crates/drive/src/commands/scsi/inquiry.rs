@@ -1,7 +1,7 @@
 //! INQUIRY: what a SCSI drive is.
 
 use super::super::bytes::{at_least, big_endian, padded_text};
-use super::super::{DriveIdentity, Nonsense, Rotation};
+use super::super::{DriveIdentity, InvalidAnswer, Rotation};
 
 /// Some USB bridges hang when asked for more than the 36 bytes that every device has (the kernel
 /// also starts with 36: drivers/scsi/scsi_scan.c).
@@ -41,12 +41,12 @@ pub struct Inquiry {
 
 impl Inquiry {
     /// Decodes an answer.
-    pub fn decode(answer: &[u8]) -> Result<Inquiry, Nonsense> {
+    pub fn decode(answer: &[u8]) -> Result<Inquiry, InvalidAnswer> {
         const RESPONSE_FORMAT: u8 = 2;
 
         at_least(answer, STANDARD_BYTES)?;
         if answer[3] & 0x0f != RESPONSE_FORMAT {
-            return Err(Nonsense(format!("its response data format is {}; expected 2", answer[3] & 0x0f)));
+            return Err(InvalidAnswer(format!("its response data format is {}; expected 2", answer[3] & 0x0f)));
         }
         Ok(Inquiry {
             is_disk: matches!(answer[0], 0x00 | 0x14),

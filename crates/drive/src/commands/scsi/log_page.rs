@@ -1,6 +1,6 @@
 //! Log pages: a SCSI drive's health.
 
-use super::super::Nonsense;
+use super::super::InvalidAnswer;
 use super::super::bytes::{at_least, big_endian};
 use crate::Health;
 
@@ -46,10 +46,10 @@ pub fn pages(list: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-fn body(page: u8, answer: &[u8]) -> Result<&[u8], Nonsense> {
+fn body(page: u8, answer: &[u8]) -> Result<&[u8], InvalidAnswer> {
     at_least(answer, 4)?;
     if answer[0] & 0x3f != page {
-        return Err(Nonsense(format!("page {:02X}h instead of {page:02X}h", answer[0] & 0x3f)));
+        return Err(InvalidAnswer(format!("page {:02X}h instead of {page:02X}h", answer[0] & 0x3f)));
     }
     let length = big_endian(answer, 2, 2).unwrap_or(0) as usize;
     Ok(&answer[4..(4 + length).min(answer.len())])
@@ -73,7 +73,7 @@ fn counter(value: &[u8]) -> Option<u64> {
 }
 
 /// Adds the values of a page (SPC-5 and SBC-4, log parameters).
-pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), Nonsense> {
+pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), InvalidAnswer> {
     /// "Not available" in place of a temperature.
     const NO_TEMPERATURE: u8 = 0xFF;
     const TOTAL_UNCORRECTED: u16 = 0x0006;
@@ -90,8 +90,8 @@ pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), Nonsense>
         }
         TEMPERATURE => {
             let degrees = parameter(body, STATUS).and_then(|value| value.get(1));
-            let told = degrees.filter(|degrees| **degrees != NO_TEMPERATURE).map(|degrees| i16::from(*degrees));
-            health.temperature_celsius = told.or(health.temperature_celsius);
+            let reported = degrees.filter(|degrees| **degrees != NO_TEMPERATURE).map(|degrees| i16::from(*degrees));
+            health.temperature_celsius = reported.or(health.temperature_celsius);
         }
         START_STOP_CYCLES => health.power_cycles = parameter(body, ACCUMULATED_CYCLES).and_then(counter),
         SOLID_STATE => {

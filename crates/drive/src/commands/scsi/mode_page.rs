@@ -1,7 +1,7 @@
 //! The caching mode page, with MODE SENSE and MODE SELECT.
 
 use super::super::bytes::{at_least, big_endian};
-use super::super::{CacheReading, Nonsense};
+use super::super::{CacheReading, InvalidAnswer};
 use crate::{AfterPowerCycle, ToldBy};
 
 const CACHING: u8 = 0x08;
@@ -69,7 +69,7 @@ impl CachingPage {
 
     /// Decodes an answer to [`sense`]: header, block descriptors, page (SPC-5, mode parameter list
     /// format; SBC-4, Caching mode page).
-    pub fn decode(form: Form, answer: &[u8]) -> Result<CachingPage, Nonsense> {
+    pub fn decode(form: Form, answer: &[u8]) -> Result<CachingPage, InvalidAnswer> {
         let (header_bytes, descriptors_at, descriptors_width) = match form {
             Form::Long => (8, 6, 2),
             Form::Short => (4, 3, 1),
@@ -78,14 +78,14 @@ impl CachingPage {
         let descriptors_bytes = big_endian(answer, descriptors_at, descriptors_width).unwrap_or(0) as usize;
         // A count that exceeds the answer; some buffers come back whole, with zeros after the
         // answer.
-        let told = match form {
+        let length = match form {
             Form::Long => 2 + big_endian(answer, 0, 2).unwrap_or(0) as usize,
             Form::Short => 1 + usize::from(answer[0]),
         };
-        let answer = &answer[..told.min(answer.len())];
+        let answer = &answer[..length.min(answer.len())];
         let mut pages = answer.get(header_bytes + descriptors_bytes..).unwrap_or_default();
         if pages.len() < 2 {
-            return Err(Nonsense("it ends before the first page".to_owned()));
+            return Err(InvalidAnswer("it ends before the first page".to_owned()));
         }
         let (page, length) = loop {
             // Bit 6 marks a subpage, which has its two-byte length further back; bit 7 only says
@@ -94,12 +94,12 @@ impl CachingPage {
                 [first, length, ..] if first & 0x7f == CACHING => break (pages, length),
                 [first, _, upper, lower, ..] if first & 0x40 != 0 => (4, u16::from_be_bytes([upper, lower])),
                 [_, length, ..] => (2, u16::from(length)),
-                _ => return Err(Nonsense("page 08h is missing".to_owned())),
+                _ => return Err(InvalidAnswer("page 08h is missing".to_owned())),
             };
             pages = pages.get(other + usize::from(length)..).unwrap_or_default();
         };
         let whole = page.get(..2 + usize::from(length)).filter(|whole| whole.len() > 2);
-        let whole = whole.ok_or_else(|| Nonsense(format!("a page of {length} bytes in {} bytes", page.len())))?;
+        let whole = whole.ok_or_else(|| InvalidAnswer(format!("a page of {length} bytes in {} bytes", page.len())))?;
         Ok(CachingPage { bytes: whole.to_vec() })
     }
 

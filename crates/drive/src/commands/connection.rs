@@ -12,11 +12,11 @@ use super::nvme;
 use super::scsi::sense::{self, Sense};
 
 /// Queries are answered from the drive's memory, but may wait behind requests in flight.
-const QUESTION: Duration = Duration::from_secs(15);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Switching a cache off makes the drive write it out first; ATA allows a flush to take more than
 /// 30 s (ACS-4, FLUSH CACHE).
-const SWITCH: Duration = Duration::from_mins(1);
+const SWITCH_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A drive reports a reset, a power cycle or a changed parameter once to each initiator, instead of
 /// an answer. Several may be pending.
@@ -24,20 +24,20 @@ const UNIT_ATTENTIONS_MAX: usize = 5;
 
 /// A drive, its transport, and its name for errors.
 #[derive(Debug)]
-pub struct Line {
+pub struct Connection {
     device: PathBuf,
     carrier: Box<dyn Carrier>,
 }
 
-impl Line {
-    pub fn new(device: &Path, carrier: Box<dyn Carrier>) -> Line {
-        Line { device: device.to_owned(), carrier }
+impl Connection {
+    pub fn new(device: &Path, carrier: Box<dyn Carrier>) -> Connection {
+        Connection { device: device.to_owned(), carrier }
     }
 
     /// Sends a SCSI command that reads up to `length_max` bytes; fewer may come.
     pub fn scsi_in(&mut self, command: &'static str, cdb: &[u8], length_max: usize) -> Result<Vec<u8>, CommandError> {
         let mut data = vec![0; length_max];
-        let answer = self.scsi(command, cdb, &mut Payload::In(&mut data), QUESTION)?;
+        let answer = self.scsi(command, cdb, &mut Payload::In(&mut data), QUERY_TIMEOUT)?;
         self.accepted(command, &answer)?;
         data.truncate(answer.received);
         Ok(data)
@@ -46,13 +46,13 @@ impl Line {
     /// Sends a SCSI command that writes `data`.
     pub fn scsi_out(&mut self, command: &'static str, cdb: &[u8], data: &[u8]) -> Result<(), CommandError> {
         let mut payload = if data.is_empty() { Payload::None } else { Payload::Out(data) };
-        let answer = self.scsi(command, cdb, &mut payload, SWITCH)?;
+        let answer = self.scsi(command, cdb, &mut payload, SWITCH_TIMEOUT)?;
         self.accepted(command, &answer)
     }
 
     /// Sends a SCSI command without data, which is answered by sense data.
     pub fn scsi_sense(&mut self, command: &'static str, cdb: &[u8]) -> Result<Vec<u8>, CommandError> {
-        Ok(self.scsi(command, cdb, &mut Payload::None, QUESTION)?.sense)
+        Ok(self.scsi(command, cdb, &mut Payload::None, QUERY_TIMEOUT)?.sense)
     }
 
     fn scsi(
@@ -60,7 +60,7 @@ impl Line {
         command: &'static str,
         cdb: &[u8],
         payload: &mut Payload<'_>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<ScsiAnswer, CommandError> {
         let mut attentions = 0;
         loop {
@@ -69,7 +69,7 @@ impl Line {
                 Payload::In(data) => Payload::In(data),
                 Payload::Out(data) => Payload::Out(data),
             };
-            let answer = self.carrier.scsi(cdb, again, patience).map_err(|errno| self.not_carried(command, errno))?;
+            let answer = self.carrier.scsi(cdb, again, timeout).map_err(|errno| self.not_carried(command, errno))?;
             let sense = Sense::decode(&answer.sense);
             let attention = answer.status != 0 && sense.is_some_and(|sense| sense.key == sense::UNIT_ATTENTION);
             if !attention || attentions == UNIT_ATTENTIONS_MAX {
@@ -97,8 +97,8 @@ impl Line {
         what: NvmeCommand,
         data: &mut [u8],
     ) -> Result<NvmeAnswer, CommandError> {
-        let patience = if what.opcode == nvme::SET_FEATURES { SWITCH } else { QUESTION };
-        let answer = self.carrier.nvme(what, data, patience).map_err(|errno| self.not_carried(command, errno))?;
+        let timeout = if what.opcode == nvme::SET_FEATURES { SWITCH_TIMEOUT } else { QUERY_TIMEOUT };
+        let answer = self.carrier.nvme(what, data, timeout).map_err(|errno| self.not_carried(command, errno))?;
         if nvme::is_path_lost(answer.status) {
             return Err(self.gone());
         }
@@ -159,7 +159,7 @@ impl Line {
         CommandError::Refused { device: self.device.clone(), command, answer }
     }
 
-    pub fn nonsense(&self, command: &'static str, what: super::Nonsense) -> CommandError {
-        CommandError::Nonsense { device: self.device.clone(), command, what: what.0 }
+    pub fn invalid_answer(&self, command: &'static str, what: super::InvalidAnswer) -> CommandError {
+        CommandError::InvalidAnswer { device: self.device.clone(), command, what: what.0 }
     }
 }

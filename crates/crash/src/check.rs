@@ -14,7 +14,7 @@ use crate::served::QUEUE;
 use crate::state::State;
 
 /// Maximum length of a check's output that is kept, in bytes.
-const WORDS_BYTES_MOST: usize = 4000;
+const WORDS_BYTES_MAX: usize = 4000;
 
 /// The check of a state: a command and its conditions.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -33,7 +33,7 @@ pub struct Check {
 /// The result of checking a state.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// The check succeeded.
     Passed,
     /// The check failed, with its output.
@@ -43,7 +43,7 @@ pub enum Verdict {
 /// Where states are served one after the other: a file, a loop device on it if it is mounted, and a
 /// mount point.
 #[derive(Debug)]
-pub struct Place {
+pub struct CheckSlot {
     file: PathBuf,
     device: Option<LoopDevice>,
     directory: PathBuf,
@@ -51,14 +51,14 @@ pub struct Place {
     printed: PathBuf,
 }
 
-impl Place {
+impl CheckSlot {
     /// Uses a served file. `directory` is empty and used by nothing else.
     ///
     /// # Errors
     /// When no loop device is available.
-    pub fn new(file: PathBuf, directory: PathBuf, printed: PathBuf, mounts: bool) -> Result<Place, ChainError> {
+    pub fn new(file: PathBuf, directory: PathBuf, printed: PathBuf, mounts: bool) -> Result<CheckSlot, ChainError> {
         let device = mounts.then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
-        Ok(Place { file, device, directory, printed })
+        Ok(CheckSlot { file, device, directory, printed })
     }
 
     /// The drive: the loop device, or the file.
@@ -71,7 +71,7 @@ impl Place {
     /// # Errors
     /// When this host cannot mount it, whatever its content; when the check cannot be started; and
     /// when the check leaves a process behind that uses the filesystem.
-    pub fn check(&self, check: &Check, state: &State, printed: &[u8]) -> Result<Verdict, CrashError> {
+    pub fn check(&self, check: &Check, state: &State, printed: &[u8]) -> Result<CheckVerdict, CrashError> {
         let failed = |source| CrashError::Check { state: state.clone(), source };
         std::fs::write(&self.printed, printed).map_err(failed)?;
         let Some(filesystem) = check.filesystem else {
@@ -79,7 +79,9 @@ impl Place {
         };
         let mounted = match Mounted::new(self.drive(), &self.directory, filesystem) {
             Ok(mounted) => mounted,
-            Err(NotMounted::Content(error)) => return Ok(Verdict::Failed(format!("it cannot be mounted: {error}"))),
+            Err(NotMounted::Content(error)) => {
+                return Ok(CheckVerdict::Failed(format!("it cannot be mounted: {error}")));
+            }
             Err(NotMounted::Machine(source)) => return Err(CrashError::CannotMount { state: state.clone(), source }),
         };
         let verdict = self.run(check, state, Some(&self.directory)).map_err(failed)?;
@@ -114,7 +116,7 @@ impl Place {
         Ok(result)
     }
 
-    fn run(&self, check: &Check, state: &State, directory: Option<&Path>) -> std::io::Result<Verdict> {
+    fn run(&self, check: &Check, state: &State, directory: Option<&Path>) -> std::io::Result<CheckVerdict> {
         let mut command = Command::new("/bin/sh");
         command
             .args(["-c", &check.command])
@@ -133,9 +135,9 @@ impl Place {
         let status = group.attend(
             || Instant::now() < until,
             |stream, pipe| {
-                let kept = if stream == Stream::Said { &mut said } else { &mut complained };
+                let kept = if stream == Stream::Stdout { &mut said } else { &mut complained };
                 pipe.drain(|words| {
-                    kept.extend_from_slice(&words[..words.len().min(WORDS_BYTES_MOST - kept.len())]);
+                    kept.extend_from_slice(&words[..words.len().min(WORDS_BYTES_MAX - kept.len())]);
                     Ok(())
                 })
             },
@@ -144,14 +146,14 @@ impl Place {
         drop(group);
         let [said, complained] = [said, complained].map(|words| String::from_utf8_lossy(&words).trim().to_owned());
         Ok(match status {
-            None => Verdict::Failed(format!("it took longer than {} s", check.timeout_s)),
+            None => CheckVerdict::Failed(format!("it took longer than {} s", check.timeout_s)),
             Some(status) if !status.success() => {
                 let words = if complained.is_empty() { said } else { complained };
-                Verdict::Failed(if words.is_empty() { status.to_string() } else { words })
+                CheckVerdict::Failed(if words.is_empty() { status.to_string() } else { words })
             }
             Some(_) => match &check.expect {
-                Some(expected) if said != *expected => Verdict::Failed(format!("unexpected output: {said}")),
-                _ => Verdict::Passed,
+                Some(expected) if said != *expected => CheckVerdict::Failed(format!("unexpected output: {said}")),
+                _ => CheckVerdict::Passed,
             },
         })
     }
@@ -166,15 +168,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         std::fs::write(path("drive"), "content").unwrap();
-        let place = Place::new(path("drive"), path("mounted"), path("printed"), false).unwrap();
+        let slot = CheckSlot::new(path("drive"), path("mounted"), path("printed"), false).unwrap();
         let verdict = |command: &str, expect: Option<&str>, timeout_s| {
             let (command, expect) = (command.to_owned(), expect.map(str::to_owned));
             let check = Check { command, expect, filesystem: None, timeout_s };
-            place.check(&check, &State::whole(3), b"one\ntwo\n").unwrap()
+            slot.check(&check, &State::whole(3), b"one\ntwo\n").unwrap()
         };
-        let failed = |why: &str| Verdict::Failed(why.to_owned());
-        assert_eq!(verdict("echo fine; echo careful >&2", None, 60), Verdict::Passed);
-        assert_eq!(verdict("cat $CRASH_DRIVE", Some("content"), 60), Verdict::Passed);
+        let failed = |why: &str| CheckVerdict::Failed(why.to_owned());
+        assert_eq!(verdict("echo fine; echo careful >&2", None, 60), CheckVerdict::Passed);
+        assert_eq!(verdict("cat $CRASH_DRIVE", Some("content"), 60), CheckVerdict::Passed);
         assert_eq!(verdict("cat $CRASH_DRIVE", Some("contents"), 60), failed("unexpected output: content"));
         assert_eq!(verdict("echo $CRASH_STATE; cat $CRASH_PRINTED; exit 2", None, 60), failed("3\none\ntwo"));
         assert_eq!(verdict("echo fine; echo ' lost ' >&2; exit 2", None, 60), failed("lost"));
@@ -182,7 +184,7 @@ mod tests {
         assert_eq!(verdict("sleep 60", None, 1), failed("it took longer than 1 s"));
         // In pieces, to exceed the limit of a single read.
         let much = "head -c 3000 /dev/zero | tr '\\0' x; sleep 0.3; head -c 3000 /dev/zero | tr '\\0' y; exit 1";
-        assert_eq!(verdict(much, None, 60), failed(&("x".repeat(3000) + &"y".repeat(WORDS_BYTES_MOST - 3000))));
+        assert_eq!(verdict(much, None, 60), failed(&("x".repeat(3000) + &"y".repeat(WORDS_BYTES_MAX - 3000))));
     }
 
     #[test]
@@ -195,8 +197,8 @@ mod tests {
         let check =
             Check { command: "true".to_owned(), expect: None, filesystem: Some(Filesystem::Ext4), timeout_s: 60 };
         for file in ["there", "gone"] {
-            let place = Place::new(path(file), path("mounted"), path("printed"), false).unwrap();
-            let checked = place.check(&check, &State::whole(3), &[]);
+            let slot = CheckSlot::new(path(file), path("mounted"), path("printed"), false).unwrap();
+            let checked = slot.check(&check, &State::whole(3), &[]);
             assert!(matches!(checked, Err(CrashError::CannotMount { .. })), "{checked:?}");
         }
         let error = CrashError::CannotMount { state: State::whole(3), source: rustix::io::Errno::MFILE.into() };

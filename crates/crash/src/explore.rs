@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use emulate::chain::Filesystem;
 
-use crate::check::{Place, Verdict};
+use crate::check::{CheckSlot, CheckVerdict};
 use crate::error::CrashError;
 use crate::minimise::minimise;
 use crate::owners::Owners;
@@ -58,7 +58,7 @@ pub struct Progress {
 pub struct Explorer {
     recording: Arc<Recording>,
     plan: Plan,
-    places: Vec<Place>,
+    slots: Vec<CheckSlot>,
     served: Served,
 }
 
@@ -73,24 +73,24 @@ impl Explorer {
         let mounts = plan.check.filesystem.is_some();
         let opened_by = if mounts { OpenedBy::LoopDevices } else { OpenedBy::Checks };
         let served = Served::of_states(&drives, Arc::clone(&recording), jobs, opened_by)?;
-        let mut places = Vec::new();
+        let mut slots = Vec::new();
         for job in 0..jobs {
             let directory = work.join(format!("mounted-{job}"));
             std::fs::create_dir_all(&directory).map_err(CrashError::call("creating a mount point"))?;
-            places.push(Place::new(
+            slots.push(CheckSlot::new(
                 served.path(&state_name(job)),
                 directory,
                 work.join(format!("printed-{job}")),
                 mounts,
             )?);
         }
-        Ok(Explorer { recording, plan, places, served })
+        Ok(Explorer { recording, plan, slots, served })
     }
 
-    fn check(&self, job: usize, state: &State) -> Result<Verdict, CrashError> {
+    fn check(&self, job: usize, state: &State) -> Result<CheckVerdict, CrashError> {
         self.served.put(job, Some(state));
         let printed = self.recording.printed_by(&self.recording.epochs()[state.epoch]);
-        let checked = self.places[job].check(&self.plan.check, state, &printed);
+        let checked = self.slots[job].check(&self.plan.check, state, &printed);
         self.take_out(job)?;
         checked
     }
@@ -107,7 +107,7 @@ impl Explorer {
     ///
     /// # Errors
     /// When it cannot be checked, or the recording cannot be read.
-    pub fn check_one(&self, state: &State) -> Result<Verdict, CrashError> {
+    pub fn check_one(&self, state: &State) -> Result<CheckVerdict, CrashError> {
         self.check(0, state)
     }
 
@@ -122,29 +122,29 @@ impl Explorer {
         work: impl FnOnce(&Path, Option<&Path>) -> T,
     ) -> Result<T, CrashError> {
         self.served.put(0, Some(state));
-        let place = &self.places[0];
+        let slot = &self.slots[0];
         let result = match filesystem {
-            Some(filesystem) => place.mounted(state, filesystem, |drive, directory| work(drive, Some(directory))),
-            None => Ok(work(place.drive(), None)),
+            Some(filesystem) => slot.mounted(state, filesystem, |drive, directory| work(drive, Some(directory))),
+            None => Ok(work(slot.drive(), None)),
         };
         self.take_out(0)?;
         result
     }
 
-    /// Checks all states that are not among the `known`, with one thread per job. `told` is called
-    /// with the progress; when it returns `false`, or on the first failure if requested, no further
-    /// state is started.
+    /// Checks all states that are not among the `known`, with one thread per job. `report` is
+    /// called with the progress; when it returns `false`, or on the first failure if requested, no
+    /// further state is started.
     ///
     /// # Errors
     /// The first error of any job.
     pub fn run(
         &self,
         states: &[State],
-        known: &BTreeMap<State, Verdict>,
+        known: &BTreeMap<State, CheckVerdict>,
         log: &mut ResultLog,
         stop_at_first: bool,
-        told: &(dyn Fn(Progress) -> bool + Sync),
-    ) -> Result<BTreeMap<State, Verdict>, CrashError> {
+        report: &(dyn Fn(Progress) -> bool + Sync),
+    ) -> Result<BTreeMap<State, CheckVerdict>, CrashError> {
         let next = AtomicUsize::new(0);
         let stop = AtomicBool::new(false);
         let shared = Mutex::new(Shared {
@@ -157,7 +157,7 @@ impl Explorer {
         let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
         lock().progress.of = states.len();
         std::thread::scope(|scope| {
-            for job in 0..self.places.len() {
+            for job in 0..self.slots.len() {
                 let (next, stop, lock) = (&next, &stop, &lock);
                 scope.spawn(move || {
                     while !stop.load(Ordering::Relaxed) {
@@ -167,10 +167,10 @@ impl Explorer {
                         match outcome {
                             Ok(verdict) => {
                                 shared.progress.done += 1;
-                                let failed = matches!(verdict, Verdict::Failed(_));
+                                let failed = matches!(verdict, CheckVerdict::Failed(_));
                                 shared.progress.failed += usize::from(failed);
                                 shared.results.insert(state.clone(), verdict);
-                                if (failed && stop_at_first) || !told(shared.progress) {
+                                if (failed && stop_at_first) || !report(shared.progress) {
                                     stop.store(true, Ordering::Relaxed);
                                 }
                             }
@@ -195,7 +195,7 @@ impl Explorer {
         job: usize,
         state: &State,
         lock: &impl Fn() -> std::sync::MutexGuard<'a, Shared<'b>>,
-    ) -> Result<Verdict, CrashError> {
+    ) -> Result<CheckVerdict, CrashError> {
         if let Some(verdict) = lock().results.get(state) {
             return Ok(verdict.clone());
         }
@@ -222,7 +222,11 @@ impl Explorer {
     /// When a state cannot be checked, and when `stop` returns `true` before the set is found.
     pub fn smallest(&self, failed: &State, stop: &dyn Fn() -> bool) -> Result<State, CrashError> {
         let fails = |state: &State| {
-            if stop() { Err(CrashError::Stopped) } else { Ok(matches!(self.check_one(state)?, Verdict::Failed(_))) }
+            if stop() {
+                Err(CrashError::Stopped)
+            } else {
+                Ok(matches!(self.check_one(state)?, CheckVerdict::Failed(_)))
+            }
         };
         let untorn = State { torn: None, ..failed.clone() };
         let start = if failed.torn.is_some() && fails(&untorn)? { untorn } else { failed.clone() };
@@ -277,9 +281,9 @@ pub struct Lost {
 }
 
 struct Shared<'a> {
-    results: BTreeMap<State, Verdict>,
+    results: BTreeMap<State, CheckVerdict>,
     /// Verdicts by epoch and content.
-    same: HashMap<(usize, u64), Verdict>,
+    same: HashMap<(usize, u64), CheckVerdict>,
     progress: Progress,
     log: &'a mut ResultLog,
     error: Option<CrashError>,
@@ -374,25 +378,25 @@ mod tests {
         let session = Session::create(&directory.path().join("session")).unwrap();
         let mut log = session.log_results().unwrap();
         let states = states(&explorer.recording, &explorer.plan);
-        let told = Mutex::new(Vec::new());
+        let report = Mutex::new(Vec::new());
         let tell = |progress| {
-            told.lock().unwrap().push(progress);
+            report.lock().unwrap().push(progress);
             true
         };
         let results = explorer.run(&states, &BTreeMap::new(), &mut log, false, &tell).unwrap();
-        let failed = results.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Failed(_)));
+        let failed = results.iter().filter(|(_, verdict)| matches!(verdict, CheckVerdict::Failed(_)));
         assert_eq!(failed.map(|(state, _)| state.to_string()).collect::<Vec<_>>(), ["0~0.8", "0-0", "0-0,2"]);
         assert!(results.keys().eq(&states.iter().cloned().collect::<BTreeSet<_>>()));
         // Without the zeros, three states equal others in content.
         assert_eq!(seen(directory.path()), 10 - 3);
         let last = Progress { done: 10, failed: 3, of: 10 };
-        let told_before = std::mem::take(&mut *told.lock().unwrap());
-        assert_eq!((told_before.len(), told_before.last()), (10, Some(&last)));
+        let progress_before = std::mem::take(&mut *report.lock().unwrap());
+        assert_eq!((progress_before.len(), progress_before.last()), (10, Some(&last)));
         let logged = || session.results().unwrap();
         assert_eq!(logged().into_iter().collect::<BTreeMap<_, _>>(), results);
         // Known states are neither checked nor recorded again.
         assert_eq!(explorer.run(&states, &results, &mut log, false, &tell).unwrap(), results);
-        assert_eq!((seen(directory.path()), logged().len(), told.lock().unwrap().last()), (7, 10, Some(&last)));
+        assert_eq!((seen(directory.path()), logged().len(), report.lock().unwrap().last()), (7, 10, Some(&last)));
     }
 
     #[test]
@@ -437,7 +441,7 @@ mod tests {
         let states = states(&explorer.recording, &explorer.plan);
         let mut log = session.log_results().unwrap();
         let results = explorer.run(&states, &BTreeMap::new(), &mut log, false, &|_| true).unwrap();
-        let failed = results.values().filter(|verdict| matches!(verdict, Verdict::Failed(_)));
+        let failed = results.values().filter(|verdict| matches!(verdict, CheckVerdict::Failed(_)));
         assert_eq!((results.len(), failed.count()), (10, 3));
     }
 
@@ -457,11 +461,11 @@ mod tests {
             Err(error) => return eprintln!("skipped: an_unreadable_recording_is_not_a_verdict: {error}"),
         };
         let state = State::whole(0);
-        assert_eq!(explorer.check_one(&state).unwrap(), Verdict::Passed);
+        assert_eq!(explorer.check_one(&state).unwrap(), CheckVerdict::Passed);
         shortened.set_len(4096).unwrap();
         let checked = explorer.check_one(&state);
         assert!(matches!(checked, Err(CrashError::System { what: "reading the recording", .. })), "{checked:?}");
         shortened.set_len(CAPACITY).unwrap();
-        assert_eq!(explorer.check_one(&state).unwrap(), Verdict::Passed, "the slot still works");
+        assert_eq!(explorer.check_one(&state).unwrap(), CheckVerdict::Passed, "the slot still works");
     }
 }

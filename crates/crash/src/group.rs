@@ -21,9 +21,9 @@ const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
-    Said,
+    Stdout,
     /// Standard error.
-    Complained,
+    Stderr,
 }
 
 /// A process that leads a process group. Dropping it kills the rest of the group.
@@ -83,7 +83,7 @@ impl Group {
                 Err(error) => return Err(error.into()),
             }
             let ended = !watched[0].revents().is_empty();
-            let streams = [(Stream::Said, &mut self.said), (Stream::Complained, &mut self.complained)];
+            let streams = [(Stream::Stdout, &mut self.said), (Stream::Stderr, &mut self.complained)];
             for (stream, pipe) in streams {
                 if let Some(open) = pipe
                     && !hear(stream, open)?
@@ -150,7 +150,7 @@ mod tests {
         let status = shell("echo one; echo two >&2; sleep 0.05; echo three; exit 3").attend(
             || true,
             |stream, pipe| {
-                let heard = if stream == Stream::Said { &mut heard.0 } else { &mut heard.1 };
+                let heard = if stream == Stream::Stdout { &mut heard.0 } else { &mut heard.1 };
                 pipe.drain(|words| add(heard, words))
             },
         );

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 /// Maximum number of processes named in a message.
-const NAMED_MOST: usize = 5;
+const NAMED_MAX: usize = 5;
 
 /// Processes that use a filesystem.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,10 +68,10 @@ impl fmt::Display for Holders {
         if self.processes.is_empty() {
             return f.write_str("a process that is not found in /proc");
         }
-        for (index, (pid, name)) in self.processes.iter().take(NAMED_MOST).enumerate() {
+        for (index, (pid, name)) in self.processes.iter().take(NAMED_MAX).enumerate() {
             write!(f, "{}`{name}` (process {pid})", if index > 0 { ", " } else { "" })?;
         }
-        match self.processes.len().saturating_sub(NAMED_MOST) {
+        match self.processes.len().saturating_sub(NAMED_MAX) {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }

@@ -17,7 +17,7 @@
 //! | [`explore`] | checks all states, several at a time |
 //! | [`minimise`], [`owners`] | minimises the first failure, and finds the files of its lost writes |
 //! | [`session`] | a test on disk, which can be resumed |
-//! | [`work`] | the directory for a test's mount points |
+//! | [`work_directory`] | the directory for a test's mount points |
 //! | [`error`] | errors |
 //!
 //! What a volatile cache may lose follows from what a flush promises: everything acknowledged
@@ -43,4 +43,4 @@ pub mod served;
 pub mod session;
 pub mod state;
 pub mod view;
-pub mod work;
+pub mod work_directory;

@@ -61,17 +61,17 @@ impl Entry {
 
 /// Writes a log.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct LogWriter {
     file: BufWriter<Arc<File>>,
     at: u64,
     /// The first error: a part of an entry may be in the file, so nothing can be appended.
     broken: Option<io::Error>,
 }
 
-impl Recorder {
+impl LogWriter {
     /// Writes to an empty file.
-    pub fn new(file: Arc<File>) -> Recorder {
-        Recorder { file: BufWriter::with_capacity(1 << 20, file), at: 0, broken: None }
+    pub fn new(file: Arc<File>) -> LogWriter {
+        LogWriter { file: BufWriter::with_capacity(1 << 20, file), at: 0, broken: None }
     }
 
     /// Returns whether it still records. It stops at its first error.
@@ -205,15 +205,15 @@ mod tests {
     fn reads_what_was_written_and_stops_at_a_cut() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
-        let mut recorder = Recorder::new(Arc::new(File::create(&path).unwrap()));
+        let mut writer = LogWriter::new(Arc::new(File::create(&path).unwrap()));
         let entries = vec![
-            recorder.write(4096, &[7; 1024]).unwrap(),
-            recorder.zeros(0, 8192).unwrap(),
-            recorder.flush().unwrap(),
-            recorder.printed(b"committed 1").unwrap(),
-            recorder.write(512, &[9; 512]).unwrap(),
+            writer.write(4096, &[7; 1024]).unwrap(),
+            writer.zeros(0, 8192).unwrap(),
+            writer.flush().unwrap(),
+            writer.printed(b"committed 1").unwrap(),
+            writer.write(512, &[9; 512]).unwrap(),
         ];
-        recorder.finish().unwrap();
+        writer.finish().unwrap();
         let file = File::options().read(true).write(true).open(&path).unwrap();
         assert_eq!(read(&file).unwrap(), entries);
         assert_eq!(entries.iter().map(Entry::log_bytes).sum::<u64>(), file.metadata().unwrap().len());
@@ -242,16 +242,16 @@ mod tests {
     /// Anything after a partial entry would be read as the rest of it.
     #[test]
     fn nothing_is_recorded_after_the_first_error() {
-        let mut recorder = Recorder::new(Arc::new(File::create("/dev/full").unwrap()));
-        recorder.flush().unwrap();
+        let mut writer = LogWriter::new(Arc::new(File::create("/dev/full").unwrap()));
+        writer.flush().unwrap();
         let full = io::ErrorKind::StorageFull;
-        assert_eq!(recorder.write(0, &[7; 512]).unwrap_err().kind(), full);
-        assert_eq!(recorder.is_whole().unwrap_err().kind(), full);
+        assert_eq!(writer.write(0, &[7; 512]).unwrap_err().kind(), full);
+        assert_eq!(writer.is_whole().unwrap_err().kind(), full);
         // The disk may have free space again by now, but it is too late.
-        recorder.file = BufWriter::new(Arc::new(tempfile::tempfile().unwrap()));
-        assert_eq!(recorder.zeros(0, 512).unwrap_err().kind(), full);
-        assert_eq!(recorder.finish().unwrap_err().kind(), full);
-        assert_eq!(recorder.finish().unwrap_err().kind(), full);
-        assert_eq!(recorder.file.get_ref().metadata().unwrap().len(), 0);
+        writer.file = BufWriter::new(Arc::new(tempfile::tempfile().unwrap()));
+        assert_eq!(writer.zeros(0, 512).unwrap_err().kind(), full);
+        assert_eq!(writer.finish().unwrap_err().kind(), full);
+        assert_eq!(writer.finish().unwrap_err().kind(), full);
+        assert_eq!(writer.file.get_ref().metadata().unwrap().len(), 0);
     }
 }

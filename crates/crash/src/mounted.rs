@@ -15,7 +15,7 @@ use crate::holders::Holders;
 /// A killed process may need a moment to release its files.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A busy host may need longer even if no process uses the filesystem.
-const PATIENCE_WITH_NOBODY: Duration = Duration::from_secs(20);
+const TIMEOUT_WITHOUT_HOLDERS: Duration = Duration::from_secs(20);
 
 /// Errors of filesystems about content that they cannot read. All other errors are the host's:
 /// memory, descriptors, permissions, a busy device.
@@ -98,7 +98,7 @@ impl Mounted<'_> {
         // Mount namespaces that only follow this one do not keep it.
         let _ = unmount(self.directory, UnmountFlags::DETACH);
         let holders = Holders::of(self.device);
-        if holders.are_none() && patiently(PATIENCE_WITH_NOBODY, || is_claimed(self.device)) {
+        if holders.are_none() && patiently(TIMEOUT_WITHOUT_HOLDERS, || is_claimed(self.device)) {
             return Ok(());
         }
         Err(holders)

@@ -12,7 +12,7 @@ use emulate::chain::Filesystem;
 /// Number of files per call of `filefrag`.
 const FILES_AT_ONCE: usize = 200;
 /// With more files than this, owners are not determined.
-const FILES_MOST: usize = 20_000;
+const FILES_MAX: usize = 20_000;
 
 /// The owners of ranges of a drive: start and end in bytes, and a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -108,7 +108,7 @@ fn ext4_block_bytes(device: &Path) -> io::Result<u64> {
 fn walk(directory: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        if files.len() >= FILES_MOST {
+        if files.len() >= FILES_MAX {
             return;
         }
         let Ok(kind) = entry.file_type() else { continue };

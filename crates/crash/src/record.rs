@@ -20,7 +20,7 @@ use crate::view::Recording;
 
 /// A command to record, and the drive to record it on.
 #[derive(Debug, Clone)]
-pub struct Scene {
+pub struct RecordingSetup {
     /// The command and its arguments.
     pub command: Vec<String>,
     /// A shell command that prepares the drive. What it has written when it ends is safe before the
@@ -50,12 +50,17 @@ pub struct Outcome {
 /// # Errors
 /// When the drive cannot be set up, the command cannot be run, or the log cannot be written. A
 /// failure of the command is not an error: its writes can still be checked.
-pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> bool) -> Result<Outcome, CrashError> {
+pub fn record(
+    setup: &RecordingSetup,
+    session: &Session,
+    work: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<Outcome, CrashError> {
     let is_root = rustix::process::geteuid().is_root();
-    if scene.filesystem.is_some() && !is_root {
+    if setup.filesystem.is_some() && !is_root {
         return Err(CrashError::Root);
     }
-    let (base, log) = session.blank(scene.capacity_bytes)?;
+    let (base, log) = session.blank(setup.capacity_bytes)?;
     let drives = work.join("drives");
     let directory = work.join("mounted");
     for directory in [&drives, &directory] {
@@ -66,12 +71,12 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     let watched = said.try_clone().and_then(|said| Pipe::new(said.into())).map_err(&piped)?;
     let said = Pipe::new(said.into()).map_err(&piped)?;
     // The threads that serve the drive cannot see files opened after they have started.
-    let recorded = Recorded::new(base, log, said, scene.capacity_bytes);
+    let recorded = Recorded::new(base, log, said, setup.capacity_bytes);
     let served = Served::of_recorded(&drives, recorded)?;
     let file = served.path(DRIVE);
-    let device = scene.filesystem.is_some().then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
+    let device = setup.filesystem.is_some().then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
     let drive: PathBuf = device.as_ref().map_or(file.clone(), |device| device.path().to_owned());
-    let mut mounted = match (&device, scene.filesystem) {
+    let mut mounted = match (&device, setup.filesystem) {
         (Some(device), Some(filesystem)) => {
             // Data that was not synced is committed after one second, not five.
             let commits = if filesystem == Filesystem::Ext4 { ",commit=1" } else { "" };
@@ -84,7 +89,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     // Processes that it leaves running, such as a server, are available to the command, and end
     // with it.
     let mut prepared = None;
-    if let Some(prepare) = &scene.prepare {
+    if let Some(prepare) = &setup.prepare {
         let words = ["/bin/sh".to_owned(), "-c".to_owned(), prepare.clone()];
         // Its output is not part of the result.
         let mut group = start(&words, place, &drive, io::stderr().into())?;
@@ -106,7 +111,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     served.recorded(Recorded::begin).map_err(broke_off)?;
     let is_whole = || served.recorded(|recorded| recorded.is_whole());
     let go_on = || !stop() && is_whole().is_ok();
-    let mut group = start(&scene.command, place, &drive, printer.into())?;
+    let mut group = start(&setup.command, place, &drive, printer.into())?;
     group.watch(watched);
     let status = group
         .attend(go_on, |_, _| served.recorded(Recorded::note_lines))
@@ -115,7 +120,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     let status = status?.ok_or(CrashError::Stopped)?;
     served.recorded(Recorded::note_last_line).map_err(broke_off)?;
     if place.is_some() {
-        let settled = Instant::now() + scene.settle;
+        let settled = Instant::now() + setup.settle;
         while go_on() && Instant::now() < settled {
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -156,15 +161,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::check::{Check, Verdict};
+    use crate::check::{Check, CheckVerdict};
     use crate::explore::{Explorer, Lost};
     use crate::log::Entry;
     use crate::session::Plan;
     use crate::state::State;
     use crate::view::View;
 
-    fn scene(command: &str, prepare: Option<&str>) -> Scene {
-        Scene {
+    fn setup(command: &str, prepare: Option<&str>) -> RecordingSetup {
+        RecordingSetup {
             command: ["/bin/sh", "-c", command].map(str::to_owned).to_vec(),
             prepare: prepare.map(str::to_owned),
             filesystem: None,
@@ -174,10 +179,10 @@ mod tests {
     }
 
     /// `None` where this host cannot set up the drive.
-    fn recorded(test: &str, scene: &Scene, stop: bool) -> Option<Result<Outcome, CrashError>> {
+    fn recorded(test: &str, setup: &RecordingSetup, stop: bool) -> Option<Result<Outcome, CrashError>> {
         let directory = tempfile::tempdir().unwrap();
         let session = Session::create(&directory.path().join("session")).unwrap();
-        match record(scene, &session, &directory.path().join("work"), &|| stop) {
+        match record(setup, &session, &directory.path().join("work"), &|| stop) {
             Err(error @ (CrashError::Mount(_) | CrashError::Chain(_) | CrashError::Root)) => {
                 eprintln!("skipped: {test}: {error}");
                 None
@@ -195,7 +200,7 @@ mod tests {
         let command = format!("{}; echo one; {}; printf two; exit 3", put("x", 2, ",fsync"), put("y", 4, ""));
         let prepare = format!("{}; echo unheard >&2", put("before", 0, ",fsync"));
         let test = "what_a_command_writes_and_prints_is_recorded_in_its_order";
-        let Some(outcome) = recorded(test, &scene(&command, Some(&prepare)), false) else { return };
+        let Some(outcome) = recorded(test, &setup(&command, Some(&prepare)), false) else { return };
         let Outcome { recording, status } = outcome.unwrap();
         assert_eq!(status.code(), Some(3));
         let entry = |entry: &Entry| match entry {
@@ -217,15 +222,15 @@ mod tests {
     #[test]
     fn a_failed_recording_reports_the_reason() {
         let test = "a_failed_recording_reports_the_reason";
-        let error = |scene: &Scene, stop| recorded(test, scene, stop).map(Result::unwrap_err);
-        let Some(unprepared) = error(&scene("true", Some("exit 3")), false) else { return };
+        let error = |setup: &RecordingSetup, stop| recorded(test, setup, stop).map(Result::unwrap_err);
+        let Some(unprepared) = error(&setup("true", Some("exit 3")), false) else { return };
         insta::assert_snapshot!(unprepared, @"`exit 3` failed (exit status: 3); nothing was recorded");
-        let unknown = Scene { command: vec!["/not/there".to_owned(), "-x".to_owned()], ..scene("", None) };
+        let unknown = RecordingSetup { command: vec!["/not/there".to_owned(), "-x".to_owned()], ..setup("", None) };
         insta::assert_snapshot!(error(&unknown, false).unwrap(), @"cannot run `/not/there -x`");
-        let empty = Scene { command: Vec::new(), ..scene("", None) };
+        let empty = RecordingSetup { command: Vec::new(), ..setup("", None) };
         assert!(matches!(error(&empty, false), Some(CrashError::Command { .. })));
         for prepare in [None, Some("sleep 60")] {
-            assert!(matches!(error(&scene("sleep 60", prepare), true), Some(CrashError::Stopped)), "{prepare:?}");
+            assert!(matches!(error(&setup("sleep 60", prepare), true), Some(CrashError::Stopped)), "{prepare:?}");
         }
     }
 
@@ -234,26 +239,26 @@ mod tests {
         let test = "what_ext4_synced_is_in_each_state_after_its_line_and_what_is_lost_has_owners";
         let filesystem = Some(Filesystem::Ext4);
         let command = "seq 3001 5000 | dd of=file conv=notrunc status=none; mkdir new; sync file; echo kept";
-        let scene = Scene {
+        let setup = RecordingSetup {
             filesystem,
             capacity_bytes: 16 << 20,
             settle: Duration::from_secs(2),
-            ..scene(command, Some("seq 1001 3000 > file"))
+            ..setup(command, Some("seq 1001 3000 > file"))
         };
         let begun = Instant::now();
         let directory = tempfile::tempdir().unwrap();
         let session = Session::create(&directory.path().join("session")).unwrap();
-        let recording = match record(&scene, &session, &directory.path().join("work"), &|| false) {
+        let recording = match record(&setup, &session, &directory.path().join("work"), &|| false) {
             Err(error @ (CrashError::Mount(_) | CrashError::Chain(_) | CrashError::Root)) => {
                 return eprintln!("skipped: {test}: {error}");
             }
             outcome => Arc::new(outcome.unwrap().recording),
         };
-        assert!(begun.elapsed() >= scene.settle, "the kernel needs time to write back");
+        assert!(begun.elapsed() >= setup.settle, "the kernel needs time to write back");
         let rule = "case $(head -n 1 file) in 3001) exit 0;; 1001) test ! -s $CRASH_PRINTED;; *) exit 1;; esac";
         let plan = Plan {
             command: Vec::new(),
-            capacity_bytes: scene.capacity_bytes,
+            capacity_bytes: setup.capacity_bytes,
             filesystem,
             log_bytes: 0,
             log_entries: 0,
@@ -266,7 +271,7 @@ mod tests {
         let mut owners = BTreeSet::new();
         for (number, epoch) in recording.epochs().iter().enumerate() {
             let state = State::boundary(number, epoch.writes.len());
-            assert_eq!(explorer.check_one(&state).unwrap(), Verdict::Passed, "{state}");
+            assert_eq!(explorer.check_one(&state).unwrap(), CheckVerdict::Passed, "{state}");
             let lost: Vec<Lost> = explorer.lost(&state).unwrap();
             owners.extend(lost.into_iter().flat_map(|lost| lost.owners.unwrap_or_default()));
         }

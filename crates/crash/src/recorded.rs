@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use crate::log::Recorder;
+use crate::log::LogWriter;
 use crate::printed::{Lines, Pipe};
 use crate::view::Tape;
 
@@ -29,15 +29,15 @@ enum Stage {
     /// Writes go directly to the base image.
     Preparing { log: Arc<File> },
     /// Writes go to the log.
-    Recording { recorder: Recorder, tape: Tape },
+    Recording { writer: LogWriter, tape: Tape },
     /// Writes are discarded: the recording has ended.
     Over,
 }
 
 impl Stage {
     fn note(&mut self, line: &[u8]) -> io::Result<()> {
-        if let Stage::Recording { recorder, tape } = self {
-            tape.push(recorder.printed(line)?);
+        if let Stage::Recording { writer, tape } = self {
+            tape.push(writer.printed(line)?);
         }
         Ok(())
     }
@@ -69,7 +69,7 @@ impl Recorded {
         self.base.sync_data()?;
         if let Stage::Preparing { log } = std::mem::replace(&mut self.stage, Stage::Over) {
             let tape = Tape::new(Arc::clone(&self.base), Arc::clone(&log), self.capacity_bytes);
-            self.stage = Stage::Recording { recorder: Recorder::new(log), tape };
+            self.stage = Stage::Recording { writer: LogWriter::new(log), tape };
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Recorded {
     /// The first error of the log.
     pub fn is_whole(&self) -> io::Result<()> {
         match &self.stage {
-            Stage::Recording { recorder, .. } => recorder.is_whole(),
+            Stage::Recording { writer, .. } => writer.is_whole(),
             Stage::Preparing { .. } | Stage::Over => Ok(()),
         }
     }
@@ -113,8 +113,8 @@ impl Recorded {
     /// Those of the log.
     pub fn end(&mut self) -> io::Result<Option<Tape>> {
         match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Recording { mut recorder, tape } => {
-                recorder.finish()?;
+            Stage::Recording { mut writer, tape } => {
+                writer.finish()?;
                 Ok(Some(tape))
             }
             _ => Ok(None),
@@ -132,8 +132,8 @@ impl Recorded {
         self.note_lines()?;
         match &mut self.stage {
             Stage::Preparing { .. } => self.base.write_all_at(data, offset),
-            Stage::Recording { recorder, tape } => {
-                let entry = recorder.write(offset, data)?;
+            Stage::Recording { writer, tape } => {
+                let entry = writer.write(offset, data)?;
                 tape.push(entry);
                 Ok(())
             }
@@ -148,8 +148,8 @@ impl Recorded {
                 let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
                 Ok(rustix::fs::fallocate(&*self.base, flags, offset, bytes)?)
             }
-            Stage::Recording { recorder, tape } => {
-                let entry = recorder.zeros(offset, bytes)?;
+            Stage::Recording { writer, tape } => {
+                let entry = writer.zeros(offset, bytes)?;
                 tape.push(entry);
                 Ok(())
             }
@@ -159,8 +159,8 @@ impl Recorded {
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.note_lines()?;
-        if let Stage::Recording { recorder, tape } = &mut self.stage {
-            let entry = recorder.flush()?;
+        if let Stage::Recording { writer, tape } = &mut self.stage {
+            let entry = writer.flush()?;
             tape.push(entry);
         }
         Ok(())

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use emulate::chain::Queue;
-use emulate::fuse::files::{FIRST_FILE, Facts, Files, Next, Wanted, dispatch, whole_sectors};
+use emulate::fuse::files::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, whole_sectors};
 use emulate::fuse::mount::{self, MountError, Mounted};
-use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MOST};
+use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MAX};
 use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -201,7 +201,7 @@ fn own_descriptors() {
 }
 
 fn serve(drives: &Drives, mut kernel: &File) {
-    let mut input = vec![0; REQUEST_BYTES_MOST];
+    let mut input = vec![0; REQUEST_BYTES_MAX];
     let mut data = Vec::new();
     loop {
         let bytes = match kernel.read(&mut input) {
@@ -215,7 +215,7 @@ fn serve(drives: &Drives, mut kernel: &File) {
         let Some(request) = wire::parse(&input[..bytes]) else { continue };
         // A reply that is no longer wanted is not an error.
         let _ = match dispatch(&request, drives) {
-            Next::Silence => continue,
+            Next::NoReply => continue,
             Next::Answer(answer) => kernel.write(&answer),
             Next::Do(wanted) => match drives.carry_out(request.node, request.handle, wanted, &mut data) {
                 Ok(Done::Read) => {
@@ -253,14 +253,14 @@ impl Files for Drives {
         recorded.into_iter().chain(states).collect()
     }
 
-    fn facts(&self, node: u64) -> Option<Facts> {
+    fn facts(&self, node: u64) -> Option<FileFacts> {
         let handle = if node == RECORDED {
             0
         } else {
             let slot = self.states.get(node.checked_sub(FIRST_STATE)? as usize)?;
             lock(slot).handle
         };
-        Some(Facts { bytes: self.capacity_bytes, handle })
+        Some(FileFacts { bytes: self.capacity_bytes, handle })
     }
 }
 
@@ -435,7 +435,7 @@ mod tests {
             assert_eq!(drives.listed(), expected);
             for &(node, name, handle) in listed {
                 assert_eq!(drives.find(name.as_bytes()), Some(node));
-                assert_eq!(drives.facts(node), Some(Facts { bytes: CAPACITY, handle }));
+                assert_eq!(drives.facts(node), Some(FileFacts { bytes: CAPACITY, handle }));
             }
             let unknown = ["drive", "state-0", "state-1", "state-2", "state-", "x"].map(str::as_bytes);
             for name in unknown.into_iter().filter(|name| listed.iter().all(|(_, known, _)| known.as_bytes() != *name))

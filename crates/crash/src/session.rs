@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use emulate::chain::Filesystem;
 
-use crate::check::{Check, Verdict};
+use crate::check::{Check, CheckVerdict};
 use crate::error::SessionError;
 use crate::log;
 use crate::state::State;
@@ -51,7 +51,7 @@ pub struct Checked {
     /// Name of the state.
     pub state: String,
     /// The result of its check.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
 }
 
 /// A session's directory.
@@ -153,7 +153,7 @@ impl Session {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn results(&self) -> Result<Vec<(State, Verdict)>, SessionError> {
+    pub fn results(&self) -> Result<Vec<(State, CheckVerdict)>, SessionError> {
         let file = match File::open(self.directory.join("results.jsonl")) {
             // It ended before its first result.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -198,7 +198,7 @@ impl ResultLog {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn add(&mut self, state: &State, verdict: &Verdict) -> Result<(), SessionError> {
+    pub fn add(&mut self, state: &State, verdict: &CheckVerdict) -> Result<(), SessionError> {
         let checked = Checked { state: state.to_string(), verdict: verdict.clone() };
         let line = serde_json::to_string(&checked).unwrap_or_default() + "\n";
         self.file.write_all(line.as_bytes()).map_err(|source| SessionError::System { path: self.path.clone(), source })
@@ -234,8 +234,8 @@ mod tests {
         assert_eq!(session.results().unwrap(), []);
         session.keep(&plan).unwrap();
         let mut log = session.log_results().unwrap();
-        log.add(&State::whole(3), &Verdict::Passed).unwrap();
-        log.add(&State::boundary(4, 2), &Verdict::Failed("gone".to_owned())).unwrap();
+        log.add(&State::whole(3), &CheckVerdict::Passed).unwrap();
+        log.add(&State::boundary(4, 2), &CheckVerdict::Failed("gone".to_owned())).unwrap();
         // The process was killed in the middle of a line.
         let path = directory.join("results.jsonl");
         let mut text = std::fs::read(&path).unwrap();
@@ -243,7 +243,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let (session, again) = Session::open(&directory).unwrap();
         assert_eq!(again, plan);
-        session.log_results().unwrap().add(&State::whole(6), &Verdict::Passed).unwrap();
+        session.log_results().unwrap().add(&State::whole(6), &CheckVerdict::Passed).unwrap();
         let states: Vec<String> = session.results().unwrap().iter().map(|(state, _)| state.to_string()).collect();
         assert_eq!(states, ["3", "4-0..1", "6"]);
     }

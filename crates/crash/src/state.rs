@@ -60,12 +60,12 @@ impl fmt::Display for State {
 /// An invalid state name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid state `{0}`; expected EPOCH, EPOCH-LOST,LOST..LOST or EPOCH~TORN.SECTORS, as in the report")]
-pub struct BadState(String);
+pub struct InvalidState(String);
 
 impl FromStr for State {
-    type Err = BadState;
+    type Err = InvalidState;
 
-    fn from_str(text: &str) -> Result<State, BadState> {
+    fn from_str(text: &str) -> Result<State, InvalidState> {
         let read = || -> Option<State> {
             let (rest, torn) = match text.split_once('~') {
                 Some((rest, torn)) => {
@@ -87,7 +87,7 @@ impl FromStr for State {
             }
             Some(state)
         };
-        read().ok_or_else(|| BadState(text.to_owned()))
+        read().ok_or_else(|| InvalidState(text.to_owned()))
     }
 }
 

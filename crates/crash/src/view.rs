@@ -301,7 +301,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::log::Recorder;
+    use crate::log::LogWriter;
 
     /// Not a multiple of the block size.
     const CAPACITY: u64 = (64 << 10) + 1536;
@@ -334,16 +334,16 @@ mod tests {
             let base = tempfile::tempfile().unwrap();
             base.write_all_at(&vec![0xbb; CAPACITY as usize], 0).unwrap();
             let log = tempfile::NamedTempFile::new().unwrap();
-            let mut recorder = Recorder::new(Arc::new(log.reopen().unwrap()));
+            let mut writer = LogWriter::new(Arc::new(log.reopen().unwrap()));
             let mut entries = Vec::new();
             for did in &history {
                 entries.push(match *did {
-                    Did::Write(first, count, value) => recorder.write(first * 512, &vec![value; (count * 512) as usize]).unwrap(),
-                    Did::Zeros(first, count) => recorder.zeros(first * 512, count * 512).unwrap(),
-                    Did::Flush => recorder.flush().unwrap(),
+                    Did::Write(first, count, value) => writer.write(first * 512, &vec![value; (count * 512) as usize]).unwrap(),
+                    Did::Zeros(first, count) => writer.zeros(first * 512, count * 512).unwrap(),
+                    Did::Flush => writer.flush().unwrap(),
                 });
             }
-            recorder.finish().unwrap();
+            writer.finish().unwrap();
             let mut tape = Tape::new(Arc::new(base), Arc::new(log.reopen().unwrap()), CAPACITY);
             entries.into_iter().for_each(|entry| tape.push(entry));
             let recording = Arc::new(Recording::new(tape));

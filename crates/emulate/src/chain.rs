@@ -31,7 +31,7 @@ impl Filesystem {
 
     /// The smallest drive that can hold it, in bytes: mke2fs has no room for the smallest journal
     /// below that, and mkfs.xfs refuses (`calculate_initial_geometry`: 300 MB).
-    pub const fn capacity_bytes_least(self) -> u64 {
+    pub const fn capacity_bytes_min(self) -> u64 {
         match self {
             Filesystem::Ext4 => 16 << 20,
             Filesystem::Xfs => 300 << 20,
@@ -68,11 +68,11 @@ pub enum ChainError {
     /// The drive contains another supported filesystem.
     #[error(
         "the drive contains {}, not {}, and is not overwritten: pass --fs {} or another --image",
-        held.name(), wanted.name(), held.name()
+        found.name(), wanted.name(), found.name()
     )]
     OtherFilesystem {
         /// The filesystem on the drive.
-        held: Filesystem,
+        found: Filesystem,
         /// The filesystem requested with `--fs`.
         wanted: Filesystem,
     },
@@ -141,7 +141,7 @@ pub struct Queue {
 }
 
 /// The shortest queue that the kernel allows (`BLKDEV_MIN_RQ`).
-const DEPTH_LEAST: u32 = 4;
+const DEPTH_MIN: u32 = 4;
 
 /// The default queue depth of a loop device.
 fn depth_by_default() -> u32 {
@@ -167,7 +167,7 @@ impl LoopDevice {
         // From here on, a failure detaches it again.
         set(&device.path, "write_cache", if queue.flushes { WRITE_BACK } else { "write through" })?;
         set(&device.path, "rotational", if queue.rotational { "1" } else { "0" })?;
-        let depth = queue.depth.clamp(DEPTH_LEAST, depth_by_default());
+        let depth = queue.depth.clamp(DEPTH_MIN, depth_by_default());
         set(&device.path, "nr_requests", &depth.to_string())?;
         Ok(device)
     }
@@ -235,8 +235,8 @@ impl MountedFilesystem {
         match (Content::of(&drive::read_signatures(device)?), blank) {
             (Content::Nothing, Blank::GetsAFilesystem) => make(device, filesystem)?,
             (Content::Nothing, Blank::IsRefused) => return Err(ChainError::Nothing),
-            (Content::Filesystem(held), _) if held == filesystem => {}
-            (Content::Filesystem(held), _) => return Err(ChainError::OtherFilesystem { held, wanted: filesystem }),
+            (Content::Filesystem(found), _) if found == filesystem => {}
+            (Content::Filesystem(found), _) => return Err(ChainError::OtherFilesystem { found, wanted: filesystem }),
             (Content::Partitions(table), _) => return Err(ChainError::Partitions(table)),
             (Content::Other(content), _) => return Err(ChainError::OtherContent(content)),
         }
@@ -354,13 +354,13 @@ pub fn user_of(directory: &Path, own: Option<&Path>) -> Option<String> {
     }
     // Swap, part of another device, or mounted in another mount namespace: the kernel grants
     // exclusive access to nobody else meanwhile.
-    let held = rustix::fs::open(own, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty());
-    held.is_err_and(|error| error == rustix::io::Errno::BUSY).then(|| own.display().to_string())
+    let opened = rustix::fs::open(own, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty());
+    opened.is_err_and(|error| error == rustix::io::Errno::BUSY).then(|| own.display().to_string())
 }
 
 /// A mount whose process was killed, with the devices and mounts on top of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct LeftMount {
     /// The FUSE directory.
     pub directory: PathBuf,
     /// Loop devices attached to its file.
@@ -371,7 +371,7 @@ pub struct Left {
 
 /// A mount whose process is stopped: it is in use, not left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stopped {
+pub struct StoppedMount {
     /// The FUSE directory.
     pub directory: PathBuf,
     /// Filesystems mounted from the drive.
@@ -384,13 +384,13 @@ pub struct Stopped {
 ///
 /// # Errors
 /// When the list of mounts cannot be read.
-pub fn left_behind() -> Result<Vec<Left>, drive::DriveError> {
+pub fn left_behind() -> Result<Vec<LeftMount>, drive::DriveError> {
     let table = drive::MountTable::read(&drive::SystemRoot::default())?;
     let left = ours(&table).filter(|mount| has_lost_its_process(mount)).map(|mount| {
         let directory = mount.mount_point.clone();
         let loops = loops_on(&directory);
         let mounts = mounts_of(&table, &loops);
-        Left { directory, loops, mounts }
+        LeftMount { directory, loops, mounts }
     });
     Ok(left.collect())
 }
@@ -399,13 +399,13 @@ pub fn left_behind() -> Result<Vec<Left>, drive::DriveError> {
 ///
 /// # Errors
 /// When the list of mounts cannot be read.
-pub fn stopped() -> Result<Vec<Stopped>, drive::DriveError> {
+pub fn stopped() -> Result<Vec<StoppedMount>, drive::DriveError> {
     let table = drive::MountTable::read(&drive::SystemRoot::default())?;
     let stopped = ours(&table).filter_map(|mount| {
         let server = server::of_connection(mount.device).filter(|server| server.is_stopped)?;
         let directory = mount.mount_point.clone();
         let mounts = mounts_of(&table, &loops_on(&directory));
-        Some(Stopped { directory, mounts, process: server.process })
+        Some(StoppedMount { directory, mounts, process: server.process })
     });
     Ok(stopped.collect())
 }
@@ -429,7 +429,7 @@ fn loops_on(directory: &Path) -> Vec<PathBuf> {
     devices.flatten().filter_map(on_it).collect()
 }
 
-impl Left {
+impl LeftMount {
     /// Removes everything, from top to bottom.
     ///
     /// # Errors
@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn what_is_not_overwritten_is_named() {
-        let other = ChainError::OtherFilesystem { held: Filesystem::Xfs, wanted: Filesystem::Ext4 };
+        let other = ChainError::OtherFilesystem { found: Filesystem::Xfs, wanted: Filesystem::Ext4 };
         insta::assert_snapshot!(other, @"the drive contains xfs, not ext4, and is not overwritten: pass --fs xfs or another --image");
         insta::assert_snapshot!(ChainError::Partitions(SignatureKind::Mbr), @"the drive contains an MBR partition table and no filesystem, and is not overwritten: pass another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
         let several = ChainError::OtherContent(vec![SignatureKind::Ext4, SignatureKind::Md10]);

@@ -26,9 +26,9 @@ pub use status::{Cut, Power, Status};
 const FORGET_EVERY_BYTES: u64 = 256 << 10;
 /// With a longer log, no more writes are accepted until the drive has stored something: no drive's
 /// cache is larger.
-const HISTORY_BYTES_MOST: u64 = 512 << 20;
+const HISTORY_BYTES_MAX: u64 = 512 << 20;
 /// A larger range of zeros is written in pieces of this size, one after the other.
-const ZEROS_BYTES_MOST: u64 = 8 << 20;
+const ZEROS_BYTES_MAX: u64 = 8 << 20;
 
 /// A command in progress.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ pub struct Drive {
     history_was: u64,
     keeps_history: bool,
     promises: Promises,
-    request_most: u64,
+    request_bytes_max: u64,
     /// The model's time, which never runs backwards.
     clock: Ns,
     chance: Xoshiro256PlusPlus,
@@ -86,10 +86,10 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// A drive of a model that tracks contents, over an image of the same size. `request_most` is
-    /// the largest command in bytes that it takes in one piece; larger ones are split, as a host's
-    /// block layer would do. `seed` determines all random decisions.
-    pub fn new(device: Box<dyn Device>, image: Image, honesty: Honesty, request_most: u64, seed: u64) -> Drive {
+    /// A drive of a model that tracks contents, over an image of the same size. `request_bytes_max`
+    /// is the largest command in bytes that it takes in one piece; larger ones are split, as a
+    /// host's block layer would do. `seed` determines all random decisions.
+    pub fn new(device: Box<dyn Device>, image: Image, honesty: Honesty, request_bytes_max: u64, seed: u64) -> Drive {
         let faults = Faults::new(&honesty, seed);
         let promises = Promises::new(honesty.ack_early.map(|early| early.as_nanos() as Ns));
         Drive {
@@ -102,7 +102,7 @@ impl Drive {
             history_was: 0,
             keeps_history: true,
             promises,
-            request_most,
+            request_bytes_max,
             clock: 0,
             // A separate random sequence: adding a fault must not change what the cache loses.
             chance: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x0c07_5eed),
@@ -158,7 +158,7 @@ impl Drive {
     /// Returns whether its log is so long that a host should wait before it sends more.
     pub fn is_crowded(&self) -> bool {
         // Waiting would not help if nothing is ever stored without a flush.
-        self.history.bytes() >= HISTORY_BYTES_MOST && self.device.next_event().is_some()
+        self.history.bytes() >= HISTORY_BYTES_MAX && self.device.next_event().is_some()
     }
 
     /// Number of commands in progress.
@@ -195,7 +195,7 @@ impl Drive {
             }
             Command::Zero { offset, bytes, fua, keeps_space } => {
                 self.check_write(offset, bytes)?;
-                let zeros = Zeros { offset, bytes: bytes.min(ZEROS_BYTES_MOST), keeps_space };
+                let zeros = Zeros { offset, bytes: bytes.min(ZEROS_BYTES_MAX), keeps_space };
                 let first = self.store_zeros(zeros)?;
                 let (offset, bytes) = (offset + zeros.bytes, bytes - zeros.bytes);
                 let rest = (bytes > 0).then_some(Zeros { offset, bytes, keeps_space });
@@ -315,7 +315,7 @@ impl Drive {
             self.image.restore(restored.offset, &restored.data)?;
         }
         self.history_was = 0;
-        self.promises.start_anew();
+        self.promises.reset();
         cut.injected = self.faults.strike(&mut self.image)?;
         Ok(cut)
     }
@@ -326,7 +326,7 @@ impl Drive {
         if !self.promises.are_early() {
             return sectors.keys().map(|&sector| (sector, by_model(sector))).collect();
         }
-        let kept = self.history.newest_of(|stamp| self.promises.came_true(stamp));
+        let kept = self.history.newest_of(|stamp| self.promises.fulfilled(stamp));
         let left = |sector: u64| {
             let kept = kept.get(&sector).copied().unwrap_or_default();
             // In a drive without a volatile cache, every acknowledgement is a promise, and the
@@ -538,7 +538,7 @@ impl Drive {
 
     /// Splits a range into parts that the drive takes as one command.
     fn parts(&self, offset: u64, bytes: u64) -> impl ExactSizeIterator<Item = (u64, u64)> + use<> {
-        let most = self.request_most;
+        let most = self.request_bytes_max;
         (0..bytes.div_ceil(most) as u32).map(move |part| {
             let from = u64::from(part) * most;
             (offset + from, most.min(bytes - from))
@@ -587,7 +587,7 @@ impl Drive {
     }
 
     fn go_on_with_zeros(&mut self, id: u32, at: Ns, rest: Zeros) -> Result<(), io::ErrorKind> {
-        let now = Zeros { bytes: rest.bytes.min(ZEROS_BYTES_MOST), ..rest };
+        let now = Zeros { bytes: rest.bytes.min(ZEROS_BYTES_MAX), ..rest };
         let first = self.store_zeros(now).map_err(|refused| match refused {
             Refused::Image(error) => error.kind(),
             _ => io::ErrorKind::Other,
@@ -608,7 +608,7 @@ impl Drive {
         self.promises.go_on(now);
         self.forget_safe(now);
         // Applies even to very early promises: no cache is larger.
-        while self.history.bytes() >= HISTORY_BYTES_MOST && self.promises.come_true() {
+        while self.history.bytes() >= HISTORY_BYTES_MAX && self.promises.fulfil_oldest() {
             self.forget_safe(now);
         }
         self.history_was = self.history.bytes();
@@ -621,7 +621,7 @@ impl Drive {
         let at_risk = if knows { self.device.at_risk_from(now).unwrap_or(Stamp::MAX) } else { 0 };
         let open = self.promises.oldest_open().unwrap_or(self.next_stamp);
         let promises = &self.promises;
-        self.history.forget_while(|stamp| stamp < open && (stamp < at_risk || promises.came_true(stamp)));
+        self.history.forget_while(|stamp| stamp < open && (stamp < at_risk || promises.fulfilled(stamp)));
         self.promises.forget_before(self.history.oldest().unwrap_or(self.next_stamp).min(open));
     }
 }

@@ -14,21 +14,21 @@ use simdrive::run::Machine;
 
 use crate::address::{Address, AddressError, listen_unix};
 use crate::chain::{self, Blank, ChainError, Filesystem, LoopDevice, MountedFilesystem, Queue};
-use crate::container::{self, ContainerError, Note};
+use crate::container::{self, ContainerError, ImageMetadata};
+use crate::cut_trigger::{CutAfter, CutTrigger};
 use crate::drive::Drive;
 use crate::fixed::{self, Fixed};
 use crate::fuse::mount::{self, MountError, Mounted};
 use crate::honesty::Honesty;
 use crate::image::Image;
 use crate::nominal::Nominal;
-use crate::plug::{After, Plug};
 use crate::runtime;
 use crate::serve::control::Order;
 use crate::serve::directory::{DRIVE, Directory, PROBE};
-use crate::serve::floor::Floor;
 use crate::serve::handle::{Event, Handle};
 use crate::serve::socket::Socket;
-use crate::serve::{Server, Ways, probe};
+use crate::serve::transport_cost::TransportCost;
+use crate::serve::{Endpoints, Server, probe};
 
 /// The drive to emulate.
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl Model {
     }
 
     /// The largest command of a host, in bytes.
-    fn request_bytes_most(&self) -> u64 {
+    fn request_bytes_max(&self) -> u64 {
         match self {
             Model::Modelled(machine) => machine.model.host.request_most.0,
             Model::Ideal { .. } => 32 << 20,
@@ -83,7 +83,7 @@ impl Model {
     }
 }
 
-/// Ways to access the drive other than NBD.
+/// Endpoints to access the drive other than NBD.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Files {
     /// None.
@@ -99,7 +99,7 @@ pub enum Files {
 
 /// Configuration of an emulation.
 #[derive(Debug, Clone)]
-pub struct Wishes {
+pub struct EmulationConfig {
     /// The drive to emulate.
     pub model: Model,
     /// The file that stores its data; `None`: memory.
@@ -111,7 +111,7 @@ pub struct Wishes {
     /// Determines all random decisions.
     pub seed: u64,
     /// When to cut the power automatically.
-    pub after: Option<After>,
+    pub after: Option<CutAfter>,
     /// Percentage of the drive to precondition at the start.
     pub fill_percent: f64,
     /// Address of the NBD server.
@@ -144,7 +144,7 @@ pub enum EmulateError {
     #[error("`{}` is not empty, and its files would be hidden: choose an empty directory", .0.display())]
     NotEmpty(PathBuf),
     /// The filesystem does not fit on the drive.
-    #[error("{} needs a drive of at least {} MiB, and this one has {}: choose a larger one, such as `,capacity=1GiB`", filesystem.name(), filesystem.capacity_bytes_least() >> 20, capacity_bytes >> 20)]
+    #[error("{} needs a drive of at least {} MiB, and this one has {}: choose a larger one, such as `,capacity=1GiB`", filesystem.name(), filesystem.capacity_bytes_min() >> 20, capacity_bytes >> 20)]
     TooSmall {
         /// The requested filesystem.
         filesystem: Filesystem,
@@ -205,7 +205,7 @@ impl EmulateError {
 
 /// A notification from an emulated drive.
 #[derive(Debug)]
-pub enum News {
+pub enum Notification {
     /// An event of the drive.
     Drive(Event),
     /// Nothing happened in time.
@@ -264,30 +264,30 @@ pub struct Facts {
     /// Latencies of the model.
     pub nominal: Nominal,
     /// Cost of NBD as a transport.
-    pub nbd_floor: Option<Floor>,
+    pub nbd_floor: Option<TransportCost>,
     /// Cost of the file as a transport, including the loop device on it.
-    pub file_floor: Option<Floor>,
+    pub file_floor: Option<TransportCost>,
 }
 
 impl Facts {
     /// The facts known before anything is set up.
-    fn of(wishes: &Wishes, drive: &Drive, nominal: Nominal) -> Facts {
+    fn of(config: &EmulationConfig, drive: &Drive, nominal: Nominal) -> Facts {
         let identity = drive.identity();
         Facts {
-            model: wishes.model.name().to_owned(),
-            label: wishes.model.label().to_owned(),
+            model: config.model.name().to_owned(),
+            label: config.model.label().to_owned(),
             capacity_bytes: identity.capacity_bytes,
             wants_flushes: drive.wants_flushes(),
             takes_fua: drive.takes_fua(),
             rotational: identity.rotational,
             queue_depth: identity.queue_depth,
-            honesty: wishes.honesty.to_string(),
-            image: wishes.image.clone(),
-            nbd: wishes.nbd.as_ref().map(Address::uri),
+            honesty: config.honesty.to_string(),
+            image: config.image.clone(),
+            nbd: config.nbd.as_ref().map(Address::uri),
             file: None,
             device: None,
             mounted: None,
-            control: wishes.control.clone(),
+            control: config.control.clone(),
             nominal,
             nbd_floor: None,
             file_floor: None,
@@ -296,56 +296,56 @@ impl Facts {
 }
 
 impl Emulation {
-    /// Sets everything up. `told` is called with a description of slow steps.
+    /// Sets everything up. `progress` is called with a description of slow steps.
     ///
     /// # Errors
     /// When any step fails; everything set up before is taken down again.
-    pub fn start(wishes: &Wishes, told: &dyn Fn(&str)) -> Result<Emulation, EmulateError> {
+    pub fn start(config: &EmulationConfig, progress: &dyn Fn(&str)) -> Result<Emulation, EmulateError> {
         let system = |what| move |source| EmulateError::System { what, source };
         let is_root = rustix::process::geteuid().is_root();
-        match &wishes.files {
+        match &config.files {
             Files::Device(_) if !is_root => return Err(EmulateError::Root("a loop device")),
             Files::Mounted(..) if !is_root => return Err(EmulateError::Root("mounting a filesystem")),
             Files::Mounted(directory, _) => check_empty(directory)?,
             _ => {}
         }
-        let device = wishes.model.device()?;
-        let nominal = Nominal::of(wishes.model.device()?);
+        let device = config.model.device()?;
+        let nominal = Nominal::of(config.model.device()?);
         let identity = device.identity();
-        check_lies(&wishes.honesty, &identity, wishes.model.name())?;
+        check_lies(&config.honesty, &identity, config.model.name())?;
         let capacity_bytes = identity.capacity_bytes;
-        let (image, is_blank) = match &wishes.image {
+        let (image, is_blank) = match &config.image {
             None => (Image::in_memory(capacity_bytes), true),
             Some(path) => {
-                let note = Note { model: wishes.model.name().to_owned(), capacity_bytes };
-                container::open(path, &note, wishes.destroy_data)?
+                let metadata = ImageMetadata { model: config.model.name().to_owned(), capacity_bytes };
+                container::open(path, &metadata, config.destroy_data)?
             }
         };
         let blank = if is_blank { Blank::GetsAFilesystem } else { Blank::IsRefused };
-        if let (Files::Mounted(_, filesystem), true) = (&wishes.files, is_blank)
-            && capacity_bytes < filesystem.capacity_bytes_least()
+        if let (Files::Mounted(_, filesystem), true) = (&config.files, is_blank)
+            && capacity_bytes < filesystem.capacity_bytes_min()
         {
             return Err(EmulateError::TooSmall { filesystem: *filesystem, capacity_bytes });
         }
         let mut drive =
-            Drive::new(device, image, wishes.honesty.clone(), wishes.model.request_bytes_most(), wishes.seed);
-        if matches!(wishes.model, Model::Ideal { .. }) && wishes.honesty.ack_early.is_none() {
+            Drive::new(device, image, config.honesty.clone(), config.model.request_bytes_max(), config.seed);
+        if matches!(config.model, Model::Ideal { .. }) && config.honesty.ack_early.is_none() {
             drive = drive.without_history();
         }
-        if wishes.fill_percent > 0.0 {
-            let filled = drive.fill(wishes.fill_percent);
+        if config.fill_percent > 0.0 {
+            let filled = drive.fill(config.fill_percent);
             debug_assert!(filled.is_ok(), "a new drive is on");
         }
-        let mut facts = Facts::of(wishes, &drive, nominal);
+        let mut facts = Facts::of(config, &drive, nominal);
         let mut sockets = Sockets(Vec::new());
-        let nbd = wishes.nbd.as_ref().map(Address::listen).transpose()?;
-        sockets.0.extend(wishes.nbd.iter().filter_map(|address| match address {
+        let nbd = config.nbd.as_ref().map(Address::listen).transpose()?;
+        sockets.0.extend(config.nbd.iter().filter_map(|address| match address {
             Address::Unix(path) => Some(path.clone()),
             Address::Tcp(..) => None,
         }));
-        let control = wishes.control.as_deref().map(listen_unix).transpose()?;
-        sockets.0.extend(wishes.control.clone());
-        let (private, directory) = match &wishes.files {
+        let control = config.control.as_deref().map(listen_unix).transpose()?;
+        sockets.0.extend(config.control.clone());
+        let (private, directory) = match &config.files {
             Files::None => (None, None),
             Files::File(directory) | Files::Device(directory) => (None, Some(directory.clone())),
             Files::Mounted(..) => {
@@ -361,7 +361,7 @@ impl Emulation {
             let _ = std::fs::remove_dir(private);
         }
         let (kernel, directory) = attached?.unzip();
-        let ways = Ways {
+        let endpoints = Endpoints {
             nbd,
             directory: kernel
                 .map(|kernel| Directory::new(kernel, is_blank))
@@ -369,9 +369,10 @@ impl Emulation {
                 .map_err(system("cannot set up the kernel's FUSE file"))?,
             control,
         };
-        let plug = Plug::new(wishes.after, wishes.seed);
-        let (server, handle, events) = Server::new(drive, wishes.model.name(), wishes.model.label(), ways, plug)
-            .map_err(system("cannot set up the server"))?;
+        let trigger = CutTrigger::new(config.after, config.seed);
+        let (server, handle, events) =
+            Server::new(drive, config.model.name(), config.model.label(), endpoints, trigger)
+                .map_err(system("cannot set up the server"))?;
         let server = std::thread::Builder::new()
             .name("drive".to_owned())
             .spawn(move || server.run())
@@ -388,25 +389,25 @@ impl Emulation {
             directory,
             private,
         };
-        told("measuring the cost of the transport");
-        emulation.measure(wishes).map_err(system("cannot measure the cost of the transport"))?;
-        emulation.build(&wishes.files, blank, told)?;
+        progress("measuring the cost of the transport");
+        emulation.measure(config).map_err(system("cannot measure the cost of the transport"))?;
+        emulation.build(&config.files, blank, progress)?;
         emulation.handle.ready(0, Ok(()));
         Ok(emulation)
     }
 
     /// Measures the transports that clients will use.
-    fn measure(&mut self, wishes: &Wishes) -> io::Result<()> {
+    fn measure(&mut self, config: &EmulationConfig) -> io::Result<()> {
         let flushes = self.facts.wants_flushes;
-        if let Some(address) = &wishes.nbd {
+        if let Some(address) = &config.nbd {
             let ours = self.connect(address)?;
             let floors = probe::of_socket(&self.handle, ours, flushes)?;
             self.handle.nbd_floor(floors);
-            self.facts.nbd_floor = Some(floors.most);
+            self.facts.nbd_floor = Some(floors.max);
         }
         if let Some(file) = &self.facts.file {
             let probe = file.with_file_name(PROBE);
-            let floors = match &wishes.files {
+            let floors = match &config.files {
                 Files::Device(_) | Files::Mounted(..) => {
                     let device = LoopDevice::attach(&probe, Queue { flushes, rotational: false, depth: u32::MAX })
                         .map_err(io::Error::other)?;
@@ -415,7 +416,7 @@ impl Emulation {
                 _ => probe::of_file(&self.handle, &probe, flushes)?,
             };
             self.handle.directory_floor(floors);
-            self.facts.file_floor = Some(floors.most);
+            self.facts.file_floor = Some(floors.max);
         }
         Ok(())
     }
@@ -437,14 +438,14 @@ impl Emulation {
         }
     }
 
-    fn build(&mut self, files: &Files, blank: Blank, told: &dyn Fn(&str)) -> Result<(), EmulateError> {
+    fn build(&mut self, files: &Files, blank: Blank, progress: &dyn Fn(&str)) -> Result<(), EmulateError> {
         let (Files::Device(_) | Files::Mounted(..), Some(file)) = (files, &self.facts.file) else { return Ok(()) };
         let Facts { wants_flushes: flushes, rotational, queue_depth: depth, .. } = self.facts;
         let device = LoopDevice::attach(file, Queue { flushes, rotational, depth })?;
         self.facts.device = Some(device.path().to_owned());
         let device = self.device.insert(device);
         if let Files::Mounted(directory, filesystem) = files {
-            told(&format!("creating and mounting {}", filesystem.name()));
+            progress(&format!("creating and mounting {}", filesystem.name()));
             let mounted =
                 MountedFilesystem::mount(device.path(), directory, *filesystem, filesystem.mount_options(), blank)?;
             self.filesystem = Some(mounted);
@@ -459,16 +460,16 @@ impl Emulation {
     }
 
     /// Waits up to this long for a notification.
-    pub fn news(&mut self, within: Duration) -> News {
+    pub fn news(&mut self, within: Duration) -> Notification {
         match self.events.recv_timeout(within) {
             Ok(Event::Unmounted) => {
                 // Whatever is mounted there from now on is not ours.
                 self.directory.take().into_iter().for_each(Mounted::forget);
-                News::Drive(Event::Unmounted)
+                Notification::Drive(Event::Unmounted)
             }
-            Ok(event) => News::Drive(event),
-            Err(RecvTimeoutError::Timeout) => News::Nothing,
-            Err(RecvTimeoutError::Disconnected) => News::Ended,
+            Ok(event) => Notification::Drive(event),
+            Err(RecvTimeoutError::Timeout) => Notification::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Notification::Ended,
         }
     }
 

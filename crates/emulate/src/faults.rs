@@ -3,7 +3,7 @@
 //!
 //! A write is selected when it is made, because the previous content has to be known. It is damaged
 //! only if its data is still there: writes that were overwritten since, lost anyway, or made long
-//! ago are left alone. So everything in [`Injected`] is visible to a reader of the drive.
+//! ago are left alone. So everything in [`InjectedFault`] is visible to a reader of the drive.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -20,13 +20,13 @@ const RANGE_BYTES: u64 = 1 << 20;
 /// A tear within a sector falls on a multiple of this.
 const SHARD_BYTES: usize = 64;
 /// Data of selected writes that is kept at most: a power cut damages recent writes.
-const CHOSEN_BYTES_MOST: usize = 256 << 20;
+const CHOSEN_BYTES_MAX: usize = 256 << 20;
 /// Positions of recent writes, where a misdirected write may land.
 const PLACES: usize = 1024;
 
 /// An injected fault.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Injected {
+pub struct InjectedFault {
     /// Class of the fault.
     pub fault: Fault,
     /// Intended offset of the damaged write, in bytes; 0 for the whole drive.
@@ -123,7 +123,7 @@ impl Faults {
                 image.read(offset, &mut before)?;
                 self.chosen_bytes += data.len();
                 self.chosen.push_back(Chosen { fault, offset, before, data: data.to_vec() });
-                while self.chosen_bytes > CHOSEN_BYTES_MOST
+                while self.chosen_bytes > CHOSEN_BYTES_MAX
                     && let Some(oldest) = self.chosen.pop_front()
                 {
                     self.chosen_bytes -= oldest.data.len();
@@ -144,7 +144,7 @@ impl Faults {
     ///
     /// # Errors
     /// Those of the image.
-    pub fn strike(&mut self, image: &mut Image) -> io::Result<Vec<Injected>> {
+    pub fn strike(&mut self, image: &mut Image) -> io::Result<Vec<InjectedFault>> {
         let mut injected = Vec::new();
         for (range, doomed) in std::mem::take(&mut self.doomed) {
             let mut wrong_bytes = 0;
@@ -158,7 +158,7 @@ impl Faults {
             }
             if wrong_bytes > 0 {
                 let offset = range * RANGE_BYTES;
-                injected.push(Injected { fault: Fault::Metadata, offset, bytes: wrong_bytes, landed_at: None });
+                injected.push(InjectedFault { fault: Fault::Metadata, offset, bytes: wrong_bytes, landed_at: None });
             }
         }
         self.chosen_bytes = 0;
@@ -171,16 +171,16 @@ impl Faults {
         }
         for (fault, chance) in self.chances.clone() {
             if fault.is_of_the_whole_drive() && self.happens(chance) {
-                injected.push(Injected { fault, offset: 0, bytes: 0, landed_at: None });
+                injected.push(InjectedFault { fault, offset: 0, bytes: 0, landed_at: None });
             }
         }
         Ok(injected)
     }
 
-    fn strike_one(&mut self, image: &mut Image, chosen: &Chosen) -> io::Result<Option<Injected>> {
+    fn strike_one(&mut self, image: &mut Image, chosen: &Chosen) -> io::Result<Option<InjectedFault>> {
         let Chosen { fault, offset, ref before, ref data } = *chosen;
         let bytes = data.len() as u64;
-        let told = |bytes| Some(Injected { fault, offset, bytes, landed_at: None });
+        let told = |bytes| Some(InjectedFault { fault, offset, bytes, landed_at: None });
         match fault {
             Fault::Unserializable => {
                 image.write(offset, before)?;
@@ -217,7 +217,7 @@ impl Faults {
                 let Some(&place) = places.get(self.below(places.len() as u64) as usize) else { return Ok(None) };
                 image.write(offset, before)?;
                 image.write(place, data)?;
-                Ok(Some(Injected { fault, offset, bytes, landed_at: Some(place) }))
+                Ok(Some(InjectedFault { fault, offset, bytes, landed_at: Some(place) }))
             }
             Fault::Metadata | Fault::Dead | Fault::ReadOnly => Ok(None),
         }
@@ -232,7 +232,7 @@ mod tests {
     const RECORD: usize = 4096;
 
     /// 100 records written twice; each write is damaged with this probability.
-    fn struck(fault: Fault, chance: f64, seed: u64) -> (Vec<Injected>, Image) {
+    fn struck(fault: Fault, chance: f64, seed: u64) -> (Vec<InjectedFault>, Image) {
         let mut image = Image::in_memory(4 << 20);
         let mut faults = Faults::new(&Honesty::of(&[Lie::Fault(fault, chance)]), seed);
         for version in 1..=2u8 {

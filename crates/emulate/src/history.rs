@@ -127,7 +127,7 @@ impl History {
         self.bytes = 0;
         // From the newest write to the oldest: the content of each unresolved sector before the
         // lost writes.
-        let mut held: BTreeMap<u64, &[u8]> = BTreeMap::new();
+        let mut restored: BTreeMap<u64, &[u8]> = BTreeMap::new();
         let mut resolved: BTreeSet<u64> = BTreeSet::new();
         for change in changes.iter().rev() {
             for (sector, index) in change.sectors().zip(0..) {
@@ -137,12 +137,12 @@ impl History {
                 if left.get(&sector) == Some(&change.stamp) {
                     resolved.insert(sector);
                 } else {
-                    held.insert(sector, change.before.sector(index));
+                    restored.insert(sector, change.before.sector(index));
                 }
             }
         }
         let mut runs: Vec<Restored> = Vec::new();
-        for (sector, data) in held {
+        for (sector, data) in restored {
             let offset = sector * SECTOR_BYTES;
             match runs.last_mut() {
                 Some(run) if run.offset + run.data.len() as u64 == offset => run.data.extend_from_slice(data),

@@ -80,7 +80,7 @@ pub enum Lie {
 
 /// An invalid lie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadLie {
+pub enum InvalidLie {
     /// Unknown name.
     #[error("unknown lie `{0}`; expected ignore-flush, ignore-fua, ack-early=TIME, or a fault: with a probability per write {writes}, or per cut {cuts}", writes = names(false), cuts = names(true))]
     Name(String),
@@ -101,20 +101,20 @@ fn names(whole: bool) -> String {
 }
 
 impl FromStr for Lie {
-    type Err = BadLie;
+    type Err = InvalidLie;
 
-    fn from_str(text: &str) -> Result<Lie, BadLie> {
+    fn from_str(text: &str) -> Result<Lie, InvalidLie> {
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        let plain = |lie, name| if value.is_some() { Err(BadLie::Plain(name)) } else { Ok(lie) };
+        let plain = |lie, name| if value.is_some() { Err(InvalidLie::Plain(name)) } else { Ok(lie) };
         match name {
             "ignore-flush" => plain(Lie::IgnoreFlush, "ignore-flush"),
             "ignore-fua" => plain(Lie::IgnoreFua, "ignore-fua"),
-            "ack-early" => value.and_then(time).map(Lie::AckEarly).ok_or(BadLie::Time),
+            "ack-early" => value.and_then(time).map(Lie::AckEarly).ok_or(InvalidLie::Time),
             _ => {
                 let fault = Fault::ALL.into_iter().find(|fault| fault.name() == name);
-                let fault = fault.ok_or_else(|| BadLie::Name(text.to_owned()))?;
+                let fault = fault.ok_or_else(|| InvalidLie::Name(text.to_owned()))?;
                 let chance = value.and_then(|value| value.parse().ok()).filter(|chance| (0.0..=1.0).contains(chance));
-                chance.map(|chance| Lie::Fault(fault, chance)).ok_or(BadLie::Chance(fault.name()))
+                chance.map(|chance| Lie::Fault(fault, chance)).ok_or(InvalidLie::Chance(fault.name()))
             }
         }
     }

@@ -52,7 +52,7 @@ impl Image {
                 for (piece, within, length) in split(offset, rest.len()) {
                     let (part, behind) = rest.split_at_mut(length);
                     match &pieces[piece] {
-                        Some(held) => part.copy_from_slice(&held[within..within + length]),
+                        Some(content) => part.copy_from_slice(&content[within..within + length]),
                         None => part.fill(0),
                     }
                     rest = behind;
@@ -75,7 +75,7 @@ impl Image {
             Medium::Memory(pieces) => {
                 for (piece, within, length) in split(offset, bytes) {
                     match &pieces[piece] {
-                        Some(held) => out.extend_from_slice(&held[within..within + length]),
+                        Some(content) => out.extend_from_slice(&content[within..within + length]),
                         None => out.resize(out.len() + length, 0),
                     }
                 }
@@ -98,8 +98,8 @@ impl Image {
                 let mut rest = data;
                 for (piece, within, length) in split(offset, rest.len()) {
                     let (part, behind) = rest.split_at(length);
-                    let held = pieces[piece].get_or_insert_with(|| vec![0; PIECE_BYTES as usize].into_boxed_slice());
-                    held[within..within + length].copy_from_slice(part);
+                    let content = pieces[piece].get_or_insert_with(|| vec![0; PIECE_BYTES as usize].into_boxed_slice());
+                    content[within..within + length].copy_from_slice(part);
                     rest = behind;
                 }
                 Ok(())
@@ -154,8 +154,8 @@ impl Image {
                 for (piece, within, length) in split(offset, bytes as usize) {
                     if length == PIECE_BYTES as usize {
                         pieces[piece] = None;
-                    } else if let Some(held) = &mut pieces[piece] {
-                        held[within..within + length].fill(0);
+                    } else if let Some(content) = &mut pieces[piece] {
+                        content[within..within + length].fill(0);
                     }
                 }
                 Ok(())

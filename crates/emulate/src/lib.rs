@@ -7,7 +7,7 @@
 //! | [`history`] | undo log of all writes that could still be lost |
 //! | [`promises`] | the writes that the drive has called safe |
 //! | [`honesty`], [`faults`] | the drive's lies, and faults at a power cut |
-//! | [`plug`] | automatic power cuts |
+//! | [`cut_trigger`] | automatic power cuts |
 //! | [`fixed`] | a drive with zero or constant latency |
 //! | [`nominal`] | a model's latencies of single commands |
 //! | [`nbd`], [`fuse`] | encoding of the two protocols |
@@ -43,6 +43,7 @@
 pub mod address;
 pub mod chain;
 pub mod container;
+pub mod cut_trigger;
 pub mod drive;
 pub mod emulation;
 pub mod faults;
@@ -53,7 +54,6 @@ pub mod honesty;
 pub mod image;
 pub mod nbd;
 pub mod nominal;
-pub mod plug;
 pub mod promises;
 pub mod runtime;
 pub mod serve;

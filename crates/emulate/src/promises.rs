@@ -70,7 +70,7 @@ pub struct Promises {
     flushing: BTreeMap<u32, Covers>,
     made: Safe,
     /// Fulfilled early promises; the outstanding ones follow in order.
-    came_true: Safe,
+    fulfilled: Safe,
     outstanding: VecDeque<Promise>,
 }
 
@@ -152,21 +152,21 @@ impl Promises {
     /// Fulfils the promises that are due.
     pub fn go_on(&mut self, now: Ns) {
         while self.outstanding.front().is_some_and(|promise| promise.true_at <= now) {
-            self.come_true();
+            self.fulfil_oldest();
         }
     }
 
     /// Fulfils the oldest promise; returns whether there was one.
-    pub fn come_true(&mut self) -> bool {
+    pub fn fulfil_oldest(&mut self) -> bool {
         let promise = self.outstanding.pop_front();
         let was_one = promise.is_some();
-        promise.into_iter().for_each(|promise| self.came_true.add(promise));
+        promise.into_iter().for_each(|promise| self.fulfilled.add(promise));
         was_one
     }
 
     /// With early promises: whether the promise for this write was fulfilled.
-    pub fn came_true(&self, stamp: Stamp) -> bool {
-        self.came_true.contains(stamp)
+    pub fn fulfilled(&self, stamp: Stamp) -> bool {
+        self.fulfilled.contains(stamp)
     }
 
     /// The oldest unacknowledged write.
@@ -176,7 +176,7 @@ impl Promises {
 
     /// Forgets writes before this one.
     pub fn forget_before(&mut self, stamp: Stamp) {
-        for safe in [&mut self.made, &mut self.came_true] {
+        for safe in [&mut self.made, &mut self.fulfilled] {
             safe.single = safe.single.split_off(&stamp);
         }
     }
@@ -187,7 +187,7 @@ impl Promises {
     }
 
     /// Resets after a power cut, when nothing is in progress.
-    pub fn start_anew(&mut self) {
+    pub fn reset(&mut self) {
         *self = Promises::new(self.early);
     }
 }
@@ -229,13 +229,13 @@ mod tests {
         promises.write_done(1..=2, false, 0);
         promises.go_on(1_000_000);
         // It is old, but no flush covered it.
-        assert!(!promises.came_true(1));
+        assert!(!promises.fulfilled(1));
         promises.flush_waved_through(3, 1_000_000);
-        assert!(promises.is_made(1) && !promises.came_true(1));
+        assert!(promises.is_made(1) && !promises.fulfilled(1));
         promises.go_on(1_000_999);
-        assert!(!promises.came_true(1));
+        assert!(!promises.fulfilled(1));
         promises.go_on(1_001_010);
-        assert!(promises.came_true(1) && promises.came_true(2) && !promises.came_true(3));
+        assert!(promises.fulfilled(1) && promises.fulfilled(2) && !promises.fulfilled(3));
     }
 
     #[test]
@@ -247,6 +247,6 @@ mod tests {
         }
         assert!(promises.outstanding.len() <= EARLY_STEPS as usize + 1, "{}", promises.outstanding.len());
         // A million nanoseconds contain a hundred thousand of them, and a 256th of that.
-        assert!(promises.came_true(99_500) && !promises.came_true(100_100));
+        assert!(promises.fulfilled(99_500) && !promises.fulfilled(100_100));
     }
 }

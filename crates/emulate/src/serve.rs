@@ -7,7 +7,7 @@
 //! | [`connection`] | requests and replies of an NBD client |
 //! | [`directory`] | the FUSE side |
 //! | [`control`] | the user's orders: status, cut, power-on |
-//! | [`floor`] | the cost of the transport |
+//! | [`transport_cost`] | the cost of the transport |
 //! | [`probe`] | measures that cost |
 //! | [`pace`] | compensates for that cost, per client |
 //! | [`handle`] | controls a running server |
@@ -18,20 +18,20 @@
 //! order of events.
 //!
 //! Each request carries its time of arrival, minus the cost of the way here and back
-//! ([`floor::Floor`]); a reply is sent when its time in the model has come. So a client sees the
-//! model's latency, as long as that is above the floor. If a single command is below the floor, the
-//! rest is taken off the client's next command ([`pace::Pace`]): the write of a commit may be
-//! slower than the model's, but the commit is not.
+//! ([`transport_cost::TransportCost`]); a reply is sent when its time in the model has come. So a
+//! client sees the model's latency, as long as that is above the floor. If a single command is
+//! below the floor, the rest is taken off the client's next command ([`pace::Pace`]): the write of
+//! a commit may be slower than the model's, but the commit is not.
 
 pub mod clock;
 pub mod connection;
 pub mod control;
 pub mod directory;
-pub mod floor;
 pub mod handle;
 pub mod pace;
 pub mod probe;
 pub mod socket;
+pub mod transport_cost;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
@@ -44,22 +44,22 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use simdrive::time::Ns;
 
+use crate::cut_trigger::CutTrigger;
 use crate::drive::{Done, Drive, Power, Refused};
 use crate::fixed::Fixed;
 use crate::nbd::session::Export;
-use crate::plug::Plug;
 use clock::Clock;
-use connection::{Connection, Stands};
+use connection::{Connection, ConnectionState};
 use control::Order;
 use directory::Directory;
-use floor::Floors;
-use handle::{Event, Handle, Note};
+use handle::{Event, Handle, Message};
 use socket::{Listener, Socket};
+use transport_cost::TransportCosts;
 
 /// Maximum number of clients; more are turned away.
-const CLIENTS_MOST: usize = 512;
+const CLIENTS_MAX: usize = 512;
 /// Maximum length of an order.
-const ORDER_BYTES_MOST: usize = 256;
+const ORDER_BYTES_MAX: usize = 256;
 /// Interval for checking a drive whose log is too long.
 const CROWDED_WAIT_NS: Ns = 200_000;
 /// A client that sends one request at a time comes back within this time. Going to sleep and waking
@@ -93,11 +93,11 @@ enum Client {
 
 /// State of the loop device or filesystem on top of the drive.
 #[derive(Debug)]
-enum Above {
+enum StackState {
     /// Being set up, at the start or after a cut.
-    Coming,
+    SettingUp,
     /// Ready.
-    There,
+    Ready,
     /// Setting up failed.
     Failed(String),
 }
@@ -106,16 +106,16 @@ enum Above {
 pub struct Server {
     epoll: OwnedFd,
     wake: OwnedFd,
-    notes: Receiver<Note>,
+    messages: Receiver<Message>,
     events: Sender<Event>,
     clock: Clock,
     drives: [Drive; 2],
     export: Export,
     nbd: Option<Listener>,
-    nbd_floor: Floors,
+    nbd_floor: TransportCosts,
     control: Option<UnixListener>,
     directory: Option<Directory>,
-    directory_floor: Floors,
+    directory_floor: TransportCosts,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
     /// Clients with replies that were not sent yet.
@@ -124,14 +124,14 @@ pub struct Server {
     full: BTreeSet<u64>,
     /// True if the directory is watched: not while the drive's log is too long.
     directory_watched: bool,
-    plug: Plug,
-    above: Above,
+    cut_trigger: CutTrigger,
+    stack: StackState,
     done: Vec<Done>,
 }
 
 /// Endpoints through which a drive is served.
 #[derive(Debug, Default)]
-pub struct Ways {
+pub struct Endpoints {
     /// Listener of the NBD server.
     pub nbd: Option<Listener>,
     /// A mounted FUSE directory.
@@ -150,8 +150,8 @@ impl Server {
         drive: Drive,
         name: &str,
         description: &str,
-        ways: Ways,
-        plug: Plug,
+        endpoints: Endpoints,
+        cut_trigger: CutTrigger,
     ) -> io::Result<(Server, Handle, Receiver<Event>)> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -159,15 +159,15 @@ impl Server {
             Ok(epoll::add(&epoll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
         };
         watch(wake.as_fd(), WAKE)?;
-        if let Some(listener) = &ways.nbd {
+        if let Some(listener) = &endpoints.nbd {
             listener.prepare()?;
             watch(listener.as_fd(), NBD)?;
         }
-        if let Some(listener) = &ways.control {
+        if let Some(listener) = &endpoints.control {
             listener.set_nonblocking(true)?;
             watch(listener.as_fd(), CONTROL)?;
         }
-        if let Some(directory) = &ways.directory {
+        if let Some(directory) = &endpoints.directory {
             watch(directory.kernel.as_fd(), DIRECTORY)?;
         }
         let identity = *drive.identity();
@@ -185,29 +185,29 @@ impl Server {
         let image = crate::image::Image::in_memory(probe::PROBE_BYTES);
         let honest = crate::honesty::Honesty::default();
         let probe = Drive::new(Box::new(probe), image, honest, 1 << 20, 0).without_history();
-        let (notes_in, notes) = channel();
+        let (messages_in, messages) = channel();
         let (events, events_out) = channel();
-        let handle = Handle { notes: notes_in, wake: wake.try_clone()? };
+        let handle = Handle { messages: messages_in, wake: wake.try_clone()? };
         let server = Server {
             epoll,
             wake,
-            notes,
+            messages,
             events,
             clock: Clock::start(),
             drives: [drive, probe],
             export,
-            nbd: ways.nbd,
-            nbd_floor: Floors::default(),
-            control: ways.control,
-            directory: ways.directory,
-            directory_floor: Floors::default(),
+            nbd: endpoints.nbd,
+            nbd_floor: TransportCosts::default(),
+            control: endpoints.control,
+            directory: endpoints.directory,
+            directory_floor: TransportCosts::default(),
             clients: BTreeMap::new(),
             next_client: FIRST_CLIENT,
             talking: BTreeSet::new(),
             full: BTreeSet::new(),
             directory_watched: true,
-            plug,
-            above: Above::Coming,
+            cut_trigger,
+            stack: StackState::SettingUp,
             done: Vec::new(),
         };
         Ok((server, handle, events_out))
@@ -225,7 +225,7 @@ impl Server {
         let mut events = Vec::with_capacity(64);
         loop {
             self.deliver();
-            self.pull_plug_if_due();
+            self.cut_if_due();
             self.send_all();
             // Before the first wait: input that has already arrived causes no event.
             if self.serve_those_with_room() {
@@ -236,7 +236,7 @@ impl Server {
             for event in &events {
                 match event.data.u64() {
                     WAKE => {
-                        if !self.take_notes() {
+                        if !self.take_messages() {
                             let [drive, _] = self.drives;
                             return Ok(drive);
                         }
@@ -244,7 +244,7 @@ impl Server {
                     NBD => self.admit(),
                     CONTROL => self.admit_control(),
                     DIRECTORY => {
-                        if self.serve_directory()? == Stands::Closed {
+                        if self.serve_directory()? == ConnectionState::Closed {
                             self.directory = None;
                             let _ = self.events.send(Event::Unmounted);
                         }
@@ -301,7 +301,7 @@ impl Server {
     fn send_all(&mut self) {
         while let Some(token) = self.talking.pop_first() {
             let Some(Client::Nbd { connection, drive, .. }) = self.clients.get_mut(&token) else { continue };
-            if connection.send(&self.drives[*drive]) == Stands::Closed {
+            if connection.send(&self.drives[*drive]) == ConnectionState::Closed {
                 self.dismiss(token);
             } else {
                 self.watch_client(token);
@@ -355,7 +355,8 @@ impl Server {
             served.forget(now);
         }
         let look_again = served.is_crowded().then_some(now + CROWDED_WAIT_NS);
-        let next = self.drives.iter().filter_map(Drive::next_event).chain(self.plug.at()).chain(look_again).min();
+        let next =
+            self.drives.iter().filter_map(Drive::next_event).chain(self.cut_trigger.at()).chain(look_again).min();
         let Some(next) = next else {
             let begun = Instant::now();
             while events.is_empty() && begun.elapsed() < LINGER {
@@ -386,41 +387,41 @@ impl Server {
     }
 
     /// Handles pending messages. Returns whether to continue.
-    fn take_notes(&mut self) -> bool {
+    fn take_messages(&mut self) -> bool {
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.wake, &mut count);
-        while let Ok(note) = self.notes.try_recv() {
-            match note {
-                Note::Admit(socket) => self.admit_one(socket),
-                Note::Measure(socket) => self.welcome(socket, PROBE),
-                Note::NbdFloor(floor) => self.nbd_floor = floor,
-                Note::DirectoryFloor(floor) => self.directory_floor = floor,
-                Note::RunOn(cpus, done) => {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Message::Admit(socket) => self.admit_one(socket),
+                Message::Measure(socket) => self.welcome(socket, PROBE),
+                Message::NbdFloor(floor) => self.nbd_floor = floor,
+                Message::DirectoryFloor(floor) => self.directory_floor = floor,
+                Message::RunOn(cpus, done) => {
                     // If that is not allowed, it keeps its processors.
                     let _ = rustix::thread::sched_setaffinity(None, &cpus);
                     let _ = done.send(());
                 }
-                Note::Ready { cuts, stands } => self.stands_above(cuts, stands),
-                Note::Order(order, answer) => drop(answer.send(self.obey(order))),
-                Note::Stop => return false,
+                Message::Ready { cuts, outcome } => self.set_stack_state(cuts, outcome),
+                Message::Order(order, answer) => drop(answer.send(self.obey(order))),
+                Message::Stop => return false,
             }
         }
         true
     }
 
-    fn stands_above(&mut self, cuts: u64, stands: Result<(), String>) {
+    fn set_stack_state(&mut self, cuts: u64, outcome: Result<(), String>) {
         // Set up for a drive that has lost its power since: gone.
         if self.drives[SERVED].power() != Power::On || self.drives[SERVED].cuts() != cuts {
             return;
         }
-        self.above = match stands {
+        self.stack = match outcome {
             Ok(()) => {
                 // A cut during the setup would not hit any user data.
                 let drive = &self.drives[SERVED];
-                self.plug.arm(self.clock.now(), drive.writes(), drive.flushes());
-                Above::There
+                self.cut_trigger.arm(self.clock.now(), drive.writes(), drive.flushes());
+                StackState::Ready
             }
-            Err(because) => Above::Failed(because),
+            Err(because) => StackState::Failed(because),
         };
     }
 
@@ -432,7 +433,7 @@ impl Server {
 
     fn admit_one(&mut self, socket: Socket) {
         // A drive without power has no clients.
-        if self.drives[SERVED].power() == Power::On && self.clients.len() < CLIENTS_MOST {
+        if self.drives[SERVED].power() == Power::On && self.clients.len() < CLIENTS_MAX {
             self.welcome(socket, SERVED);
         }
     }
@@ -457,7 +458,7 @@ impl Server {
     fn admit_control(&mut self) {
         while let Some(Ok((stream, _))) = self.control.as_ref().map(UnixListener::accept) {
             let token = self.next_client;
-            let watched = self.clients.len() < CLIENTS_MOST
+            let watched = self.clients.len() < CLIENTS_MAX
                 && stream.set_nonblocking(true).is_ok()
                 && epoll::add(&self.epoll, &stream, epoll::EventData::new_u64(token), epoll::EventFlags::IN).is_ok();
             if watched {
@@ -481,9 +482,10 @@ impl Server {
                     return;
                 }
                 // The probe is used to measure the floor.
-                let floor = if *drive == PROBE { Floors::default() } else { self.nbd_floor };
+                let floor = if *drive == PROBE { TransportCosts::default() } else { self.nbd_floor };
                 let drive = &mut self.drives[*drive];
-                if connection.receive(drive, now, |kind| floor.of(kind), |number| tag(token, number)) == Stands::Closed
+                if connection.receive(drive, now, |kind| floor.of(kind), |number| tag(token, number))
+                    == ConnectionState::Closed
                 {
                     self.dismiss(token);
                     return;
@@ -499,22 +501,22 @@ impl Server {
         }
     }
 
-    fn serve_directory(&mut self) -> io::Result<Stands> {
-        let Some(directory) = &mut self.directory else { return Ok(Stands::Closed) };
+    fn serve_directory(&mut self) -> io::Result<ConnectionState> {
+        let Some(directory) = &mut self.directory else { return Ok(ConnectionState::Closed) };
         let (now, floor) = (self.clock.now(), self.directory_floor);
         directory.receive(&mut self.drives, now, |kind| floor.of(kind), |number| tag(DIRECTORY, number))
     }
 
     fn serve_control(&mut self, token: u64) {
         let Some(Client::Control { stream, line }) = self.clients.get_mut(&token) else { return };
-        let mut buffer = [0; ORDER_BYTES_MOST];
+        let mut buffer = [0; ORDER_BYTES_MAX];
         let came = match stream.read(&mut buffer) {
             Ok(bytes) if bytes > 0 => &buffer[..bytes],
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return,
             _ => return self.dismiss(token),
         };
         line.extend_from_slice(came);
-        if line.len() > ORDER_BYTES_MOST {
+        if line.len() > ORDER_BYTES_MAX {
             return self.dismiss(token);
         }
         while let Some(Client::Control { line, .. }) = self.clients.get_mut(&token) {
@@ -546,13 +548,13 @@ impl Server {
             Ok(()) => {
                 let status = self.drives[SERVED].status(self.clock.now());
                 let floors =
-                    serde_json::json!({ "nbd_floor": self.nbd_floor.most, "fuse_floor": self.directory_floor.most });
+                    serde_json::json!({ "nbd_floor": self.nbd_floor.max, "fuse_floor": self.directory_floor.max });
                 let mut answer = serde_json::to_value(status).unwrap_or_default();
                 if let (Some(answer), serde_json::Value::Object(floors)) = (answer.as_object_mut(), floors) {
                     answer.extend(floors);
                     answer.insert("clients".to_owned(), self.clients.len().into());
-                    answer.insert("ready".to_owned(), matches!(self.above, Above::There).into());
-                    if let Above::Failed(because) = &self.above {
+                    answer.insert("ready".to_owned(), matches!(self.stack, StackState::Ready).into());
+                    if let StackState::Failed(because) = &self.stack {
                         answer.insert("trouble".to_owned(), because.as_str().into());
                     }
                 }
@@ -563,9 +565,9 @@ impl Server {
     }
 
     #[inline]
-    fn pull_plug_if_due(&mut self) {
+    fn cut_if_due(&mut self) {
         let drive = &self.drives[SERVED];
-        if self.plug.is_due(self.clock.now(), drive.writes(), drive.flushes()) {
+        if self.cut_trigger.is_due(self.clock.now(), drive.writes(), drive.flushes()) {
             // The image's failure has been reported.
             let _ = self.cut(self.clock.now());
         }
@@ -585,8 +587,8 @@ impl Server {
             directory.fail_all();
         }
         let drive = &self.drives[SERVED];
-        self.plug.disarm();
-        self.above = Above::Coming;
+        self.cut_trigger.disarm();
+        self.stack = StackState::SettingUp;
         match cut {
             Ok(cut) => {
                 let _ = self.events.send(Event::Cut(cut));

@@ -1,6 +1,6 @@
 //! A drive's state and the report on its last power cut.
 
-use crate::faults::Injected;
+use crate::faults::InjectedFault;
 
 /// Power state of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -24,8 +24,8 @@ pub struct Cut {
     pub lost_unflushed: u64,
     /// Number of writes with lost data that the drive had called safe: lies.
     pub lost_promised: u64,
-    /// Injected faults.
-    pub injected: Vec<Injected>,
+    /// InjectedFault faults.
+    pub injected: Vec<InjectedFault>,
 }
 
 /// A drive's state and counters.

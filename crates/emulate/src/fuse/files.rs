@@ -12,9 +12,9 @@ use super::wire::{
 /// The node of the first file; the directory's node is the one before.
 pub const FIRST_FILE: u64 = ROOT + 1;
 
-/// Facts about a file.
+/// FileFacts about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
+pub struct FileFacts {
     /// Size of the file.
     pub bytes: u64,
     /// The handle for new opens. Requests with an older handle are refused: the content that they
@@ -28,8 +28,8 @@ pub trait Files {
     fn find(&self, name: &[u8]) -> Option<u64>;
     /// Node and name of the listed files.
     fn listed(&self) -> Vec<(u64, String)>;
-    /// Facts about the file with this node, if there is one.
-    fn facts(&self, node: u64) -> Option<Facts>;
+    /// FileFacts about the file with this node, if there is one.
+    fn facts(&self, node: u64) -> Option<FileFacts>;
 }
 
 /// A request for a file's content.
@@ -73,7 +73,7 @@ pub enum Next<'a> {
     /// Send this reply.
     Answer(Vec<u8>),
     /// Send no reply.
-    Silence,
+    NoReply,
     /// The server has to execute this and reply.
     Do(Wanted<'a>),
 }
@@ -84,7 +84,7 @@ pub fn dispatch<'a>(request: &Request<'a>, files: &impl Files) -> Next<'a> {
     let unique = request.unique;
     let attributes = |node| attributes(node, files).ok_or(Error::NoEntry);
     let answer = match request.op {
-        Op::Silence => return Next::Silence,
+        Op::NoReply => return Next::NoReply,
         Op::Read { .. } | Op::Write { .. } | Op::Fsync | Op::Fallocate { .. } => match wanted(request, files) {
             // Reading beyond the end returns nothing.
             Ok(Wanted::Read { bytes: 0, .. }) => Ok(wire::answer(unique, |_| ())),
@@ -92,7 +92,7 @@ pub fn dispatch<'a>(request: &Request<'a>, files: &impl Files) -> Next<'a> {
             Err(error) => Err(error),
         },
         Op::Init { flags, .. } => Ok(wire::init(unique, flags)),
-        Op::Nod => Ok(wire::answer(unique, |_| ())),
+        Op::Acknowledge => Ok(wire::answer(unique, |_| ())),
         Op::OpenDirectory => Ok(wire::opened_directory(unique)),
         Op::Open => files.facts(request.node).map(|facts| wire::opened(unique, facts.handle)).ok_or(Error::NoEntry),
         Op::StatFs => Ok(wire::stat_fs(unique, files.facts(FIRST_FILE).map_or(0, |facts| facts.bytes))),
@@ -193,8 +193,8 @@ mod tests {
             vec![(FIRST_FILE, "one".to_owned())]
         }
 
-        fn facts(&self, node: u64) -> Option<Facts> {
-            (node == FIRST_FILE).then_some(Facts { bytes: 8192, handle: 7 })
+        fn facts(&self, node: u64) -> Option<FileFacts> {
+            (node == FIRST_FILE).then_some(FileFacts { bytes: 8192, handle: 7 })
         }
     }
 

@@ -16,11 +16,11 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::wire::PAYLOAD_BYTES_MOST;
+use super::wire::PAYLOAD_BYTES_MAX;
 use super::{FILESYSTEM, server};
 
 /// Timeout of a serving process for answering `statvfs`.
-const ANSWER_MOST: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A mounted directory, unmounted on drop.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     let connection = if rustix::process::geteuid().is_root() {
         let connection = File::options().read(true).write(true).open("/dev/fuse").map_err(MountError::NoFuse)?;
         let options =
-            format!("fd={},rootmode=40000,user_id=0,group_id=0,max_read={PAYLOAD_BYTES_MOST}", connection.as_raw_fd());
+            format!("fd={},rootmode=40000,user_id=0,group_id=0,max_read={PAYLOAD_BYTES_MAX}", connection.as_raw_fd());
         let options = std::ffi::CString::new(options).map_err(|error| failed(error.to_string()))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("flushmark", &directory, FILESYSTEM, flags, options.as_c_str())
@@ -100,7 +100,7 @@ fn by_helper(directory: &Path) -> Result<File, String> {
     let (ours, theirs) = UnixStream::pair().map_err(|error| said(&error))?;
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(|error| said(&error))?;
     let helper = Command::new("fusermount3")
-        .args(["-o", &format!("fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read={PAYLOAD_BYTES_MOST}"), "--"])
+        .args(["-o", &format!("fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read={PAYLOAD_BYTES_MAX}"), "--"])
         .arg(directory)
         .env("_FUSE_COMMFD", theirs.as_raw_fd().to_string())
         .output();
@@ -186,7 +186,7 @@ fn does_not_lead_to_a_process(directory: &Path) -> bool {
         let _ = tell.send(is_lost);
     };
     std::thread::Builder::new().name("left behind".to_owned()).spawn(asks).is_ok()
-        && told.recv_timeout(ANSWER_MOST).unwrap_or(false)
+        && told.recv_timeout(ANSWER_TIMEOUT).unwrap_or(false)
 }
 
 /// Unmounts a directory; with `lazily`, even if it is in use.

@@ -3,9 +3,9 @@
 /// Size of a request's header.
 pub const HEADER_BYTES: usize = 40;
 /// Largest data of one request: 256 pages, the kernel's limit.
-pub const PAYLOAD_BYTES_MOST: u32 = 1 << 20;
+pub const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
 /// Buffer size for reading from the kernel's file: a write with its data and both headers.
-pub const REQUEST_BYTES_MOST: usize = PAYLOAD_BYTES_MOST as usize + 4096;
+pub const REQUEST_BYTES_MAX: usize = PAYLOAD_BYTES_MAX as usize + 4096;
 /// Node of the directory.
 pub const ROOT: u64 = 1;
 
@@ -104,9 +104,9 @@ pub enum Op<'a> {
     /// Get the size of the filesystem.
     StatFs,
     /// Requests with an empty reply: close, access checks.
-    Nod,
+    Acknowledge,
     /// Requests without a reply: forgotten nodes, interruptions.
-    Silence,
+    NoReply,
     /// All other requests.
     Unknown,
 }
@@ -140,9 +140,9 @@ pub fn parse(bytes: &[u8]) -> Option<Request<'_>> {
         28 => Op::ReadDirectory { offset: u64_at(body, 8)?, bytes: u32_at(body, 16)? },
         43 => Op::Fallocate { offset: u64_at(body, 8)?, bytes: u64_at(body, 16)?, mode: u32_at(body, 24)? },
         // RELEASE, FLUSH, RELEASEDIR, ACCESS.
-        18 | 25 | 29 | 34 => Op::Nod,
+        18 | 25 | 29 | 34 => Op::Acknowledge,
         // FORGET, INTERRUPT, BATCH_FORGET.
-        2 | 36 | 42 => Op::Silence,
+        2 | 36 | 42 => Op::NoReply,
         _ => Op::Unknown,
     };
     // READ, WRITE, FSYNC and FALLOCATE start with the handle.
@@ -214,8 +214,8 @@ pub fn init(unique: u64, kernel_flags: u32) -> Vec<u8> {
         // The default of 12 would limit the drive's queue depth.
         out.extend([1024u16, 768].into_iter().flat_map(u16::to_ne_bytes));
         // Largest write, and granularity of timestamps.
-        out.extend([PAYLOAD_BYTES_MOST, 1].into_iter().flat_map(u32::to_ne_bytes));
-        out.extend([(PAYLOAD_BYTES_MOST / 4096) as u16, 0].into_iter().flat_map(u16::to_ne_bytes));
+        out.extend([PAYLOAD_BYTES_MAX, 1].into_iter().flat_map(u32::to_ne_bytes));
+        out.extend([(PAYLOAD_BYTES_MAX / 4096) as u16, 0].into_iter().flat_map(u16::to_ne_bytes));
         out.extend([0; 32]);
     })
 }

@@ -2,7 +2,7 @@
 //! feed it anything.
 
 use super::wire::{
-    Error, MAGIC, OPTION_BYTES, OPTION_BYTES_MOST, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_BYTES_MOST, REQUEST_BYTES,
+    Error, MAGIC, OPTION_BYTES, OPTION_BYTES_MAX, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_BYTES_MAX, REQUEST_BYTES,
     REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, answer, chunk, command, command_flag, handshake, info,
     option, transmission,
 };
@@ -148,7 +148,7 @@ impl Session {
         let (Some(magic), Some(name), Some(bytes)) = (be_u64(input, 0), be_u32(input, 8), be_u32(input, 12)) else {
             return (0, Step::Needs(OPTION_BYTES));
         };
-        if magic != OPTION_MAGIC || bytes > OPTION_BYTES_MOST {
+        if magic != OPTION_MAGIC || bytes > OPTION_BYTES_MAX {
             return self.over(input.len());
         }
         let end = OPTION_BYTES + bytes as usize;
@@ -208,7 +208,7 @@ impl Session {
                 info::NAME => tell(kind, export.name.as_bytes()),
                 info::DESCRIPTION => tell(kind, export.description.as_bytes()),
                 info::BLOCK_SIZE => {
-                    let sizes = [export.sector_bytes, 4096, PAYLOAD_BYTES_MOST].map(u32::to_be_bytes);
+                    let sizes = [export.sector_bytes, 4096, PAYLOAD_BYTES_MAX].map(u32::to_be_bytes);
                     tell(kind, sizes.as_flattened());
                 }
                 _ => {}
@@ -235,7 +235,7 @@ impl Session {
         let bytes = be_u32(header, 24).unwrap_or_default();
         // After invalid data, or a write too large to be skipped, the start of the next request is
         // unknown.
-        if magic != REQUEST_MAGIC || (code == command::WRITE && bytes > PAYLOAD_BYTES_MOST) {
+        if magic != REQUEST_MAGIC || (code == command::WRITE && bytes > PAYLOAD_BYTES_MAX) {
             return self.over(input.len());
         }
         let end = REQUEST_BYTES + if code == command::WRITE { bytes as usize } else { 0 };
@@ -256,7 +256,7 @@ impl Session {
         let failed =
             if flags & !allowed != 0 || (fua && !self.export.fua) || (kind == Kind::Flush && !self.export.flush) {
                 Some(Error::Invalid)
-            } else if kind == Kind::Read && bytes > PAYLOAD_BYTES_MOST {
+            } else if kind == Kind::Read && bytes > PAYLOAD_BYTES_MAX {
                 Some(Error::Overflow)
             } else {
                 None

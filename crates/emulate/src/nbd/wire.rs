@@ -19,9 +19,9 @@ pub const REQUEST_BYTES: usize = 28;
 pub const OPTION_BYTES: usize = 16;
 /// Largest data of a write or read: the specification requires at least this much for clients that
 /// did not ask.
-pub const PAYLOAD_BYTES_MOST: u32 = 32 << 20;
+pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
 /// Largest data of an option: names have at most 4096 bytes.
-pub const OPTION_BYTES_MOST: u32 = 16 << 10;
+pub const OPTION_BYTES_MAX: u32 = 16 << 10;
 
 /// Flags of the handshake.
 pub mod handshake {

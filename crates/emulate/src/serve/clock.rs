@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use simdrive::time::Ns;
 
 /// Longest time to poll the clock: on a host that wakes up later than this, latencies are too long.
-const WATCH_NS_MOST: Ns = 120_000;
+const WATCH_NS_MAX: Ns = 120_000;
 /// Length of the trial sleeps.
 const TRIAL: Duration = Duration::from_micros(200);
 
@@ -35,7 +35,7 @@ impl Clock {
             .collect();
         late_ns.sort_unstable();
         // The 90th percentile: nine in ten wake-ups are in time.
-        let watch_ns = late_ns[late_ns.len() * 9 / 10].min(WATCH_NS_MOST);
+        let watch_ns = late_ns[late_ns.len() * 9 / 10].min(WATCH_NS_MAX);
         Clock { start: Instant::now(), watch_ns }
     }
 

@@ -10,9 +10,9 @@ use simdrive::time::Ns;
 use crate::drive::{Command, Drive, Refused};
 use crate::nbd::session::{Export, Kind, Request, Session, Step};
 use crate::nbd::wire::Error;
-use crate::serve::floor;
 use crate::serve::pace::Pace;
 use crate::serve::socket::Socket;
+use crate::serve::transport_cost;
 
 /// Bytes to read at once, except for a larger write.
 const INPUT_BYTES: usize = 64 << 10;
@@ -21,30 +21,30 @@ const OUTPUT_BYTES: usize = 128 << 10;
 /// Reply memory to keep for reuse.
 const OUTPUT_BYTES_KEPT: usize = 4 << 20;
 /// Longest wait for the client in the middle of a large transfer.
-const PATIENCE_MOST: Duration = Duration::from_micros(50);
+const SPIN_MAX: Duration = Duration::from_micros(50);
 /// With more reply bytes pending, no requests are read: a client that does not read its replies
 /// must wait.
-const OWED_BYTES_MOST: u64 = 64 << 20;
+const OWED_BYTES_MAX: u64 = 64 << 20;
 /// With more requests in progress, no more are read.
-const UNDER_WAY_MOST: usize = 4096;
+const UNDER_WAY_MAX: usize = 4096;
 
 /// Waits for the client in the middle of a large transfer, while it is working on it: sleeping and
 /// waking up for each part that fits into a socket's buffer would take longer.
 #[derive(Debug, Default)]
-struct Patience {
+struct SpinWait {
     since: Option<Instant>,
 }
 
-impl Patience {
+impl SpinWait {
     fn is_over(&mut self) -> bool {
         std::thread::yield_now();
-        self.since.get_or_insert_with(Instant::now).elapsed() > PATIENCE_MOST
+        self.since.get_or_insert_with(Instant::now).elapsed() > SPIN_MAX
     }
 }
 
 /// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stands {
+pub enum ConnectionState {
     /// The connection is open.
     Open,
     /// The client is gone or sent garbage; no more replies are possible.
@@ -99,7 +99,7 @@ impl Connection {
 
     /// Returns whether more requests may be read.
     pub fn has_room(&self, drive: &Drive) -> bool {
-        !self.leaving && self.owed_bytes < OWED_BYTES_MOST && self.asked.count() < UNDER_WAY_MOST && !drive.is_crowded()
+        !self.leaving && self.owed_bytes < OWED_BYTES_MAX && self.asked.count() < UNDER_WAY_MAX && !drive.is_crowded()
     }
 
     /// Returns whether output is waiting to be sent.
@@ -114,21 +114,21 @@ impl Connection {
         &mut self,
         drive: &mut Drive,
         now: Ns,
-        floor: impl Fn(floor::Kind) -> floor::Cost,
+        floor: impl Fn(transport_cost::Kind) -> transport_cost::CostRange,
         tag: impl Fn(u32) -> u64,
-    ) -> Stands {
+    ) -> ConnectionState {
         if !self.has_room(drive) {
-            return Stands::Open;
+            return ConnectionState::Open;
         }
-        let mut patience = Patience::default();
+        let mut patience = SpinWait::default();
         loop {
             let had = self.end - self.begin;
             if had >= self.needs {
-                if self.use_up(drive, now, &floor, &tag) == Stands::Closed {
-                    return Stands::Closed;
+                if self.use_up(drive, now, &floor, &tag) == ConnectionState::Closed {
+                    return ConnectionState::Closed;
                 }
                 if !self.has_room(drive) {
-                    return Stands::Open;
+                    return ConnectionState::Open;
                 }
                 continue;
             }
@@ -136,25 +136,25 @@ impl Connection {
             // Read only the rest of a large write, so nothing after it has to be moved.
             let until = if self.needs > INPUT_BYTES { self.begin + self.needs } else { self.input.len() };
             match self.socket.read(&mut self.input[self.end..until]) {
-                Ok(0) => return Stands::Closed,
+                Ok(0) => return ConnectionState::Closed,
                 Ok(bytes) => {
                     self.end += bytes;
-                    patience = Patience::default();
+                    patience = SpinWait::default();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let within_large_write = self.needs > INPUT_BYTES && self.end > self.begin;
                     if !within_large_write || patience.is_over() {
-                        return Stands::Open;
+                        return ConnectionState::Open;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Stands::Closed,
+                Err(_) => return ConnectionState::Closed,
             }
             // Execute requests before reading more: one system call less per request at depth 1.
             if self.end - self.begin >= self.needs {
-                let stands = self.use_up(drive, now, &floor, &tag);
-                if stands == Stands::Closed || self.begin == self.end || !self.has_room(drive) {
-                    return stands;
+                let state = self.use_up(drive, now, &floor, &tag);
+                if state == ConnectionState::Closed || self.begin == self.end || !self.has_room(drive) {
+                    return state;
                 }
             }
         }
@@ -182,22 +182,26 @@ impl Connection {
         &mut self,
         drive: &mut Drive,
         now: Ns,
-        floor: &impl Fn(floor::Kind) -> floor::Cost,
+        floor: &impl Fn(transport_cost::Kind) -> transport_cost::CostRange,
         tag: &impl Fn(u32) -> u64,
-    ) -> Stands {
+    ) -> ConnectionState {
         while self.has_room(drive) {
             let (used, step) = self.session.step(&self.input[self.begin..self.end], &mut self.output);
             self.begin += used;
             match step {
                 Step::Needs(bytes) => {
                     self.needs = bytes;
-                    return Stands::Open;
+                    return ConnectionState::Open;
                 }
                 Step::Went => {}
                 Step::Over => {
                     self.leaving = true;
                     // Options and requests may still need a reply.
-                    return if self.asked.count() > 0 || self.has_output() { Stands::Open } else { Stands::Closed };
+                    return if self.asked.count() > 0 || self.has_output() {
+                        ConnectionState::Open
+                    } else {
+                        ConnectionState::Closed
+                    };
                 }
                 Step::Asked(request, data) => {
                     let (offset, bytes, fua) = (request.offset, u64::from(request.bytes), request.fua);
@@ -223,7 +227,7 @@ impl Connection {
         }
         // Remaining input may be used as soon as there is room again.
         self.needs = 1;
-        Stands::Open
+        ConnectionState::Open
     }
 
     /// Records that a request has finished or failed.
@@ -234,24 +238,24 @@ impl Connection {
 
     /// Sends pending output, as far as the socket accepts it.
     #[inline]
-    pub fn send(&mut self, drive: &Drive) -> Stands {
-        let mut patience = Patience::default();
+    pub fn send(&mut self, drive: &Drive) -> ConnectionState {
+        let mut patience = SpinWait::default();
         while self.has_output() {
             self.write_answers(drive);
             match self.socket.write(&self.output[self.sent..]) {
-                Ok(0) => return Stands::Closed,
+                Ok(0) => return ConnectionState::Closed,
                 Ok(bytes) => {
                     self.sent += bytes;
-                    patience = Patience::default();
+                    patience = SpinWait::default();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let within_large_answer = self.output.len() - self.sent > INPUT_BYTES;
                     if !within_large_answer || patience.is_over() {
-                        return Stands::Open;
+                        return ConnectionState::Open;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Stands::Closed,
+                Err(_) => return ConnectionState::Closed,
             }
             if self.sent == self.output.len() {
                 self.output.clear();
@@ -259,7 +263,7 @@ impl Connection {
                 self.output.shrink_to(OUTPUT_BYTES_KEPT);
             }
         }
-        if self.leaving && self.asked.count() == 0 { Stands::Closed } else { Stands::Open }
+        if self.leaving && self.asked.count() == 0 { ConnectionState::Closed } else { ConnectionState::Open }
     }
 
     /// Fills the output until there is enough to send at once. Not all of it, because a dozen large
@@ -288,11 +292,11 @@ fn owed(request: &Request) -> u64 {
     if request.kind == Kind::Read { u64::from(request.bytes) } else { 0 }
 }
 
-const fn way_of(kind: Kind) -> floor::Kind {
+const fn way_of(kind: Kind) -> transport_cost::Kind {
     match kind {
-        Kind::Read => floor::Kind::Read,
-        Kind::Write | Kind::WriteZeroes | Kind::Trim => floor::Kind::Write,
-        Kind::Flush => floor::Kind::Flush,
+        Kind::Read => transport_cost::Kind::Read,
+        Kind::Write | Kind::WriteZeroes | Kind::Trim => transport_cost::Kind::Write,
+        Kind::Flush => transport_cost::Kind::Flush,
     }
 }
 

@@ -27,13 +27,13 @@ pub enum Order {
 #[error(
     "unknown order `{0}`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)"
 )]
-pub struct BadOrder(String);
+pub struct InvalidOrder(String);
 
 impl FromStr for Order {
-    type Err = BadOrder;
+    type Err = InvalidOrder;
 
-    fn from_str(line: &str) -> Result<Order, BadOrder> {
-        let bad = || BadOrder(line.trim().to_owned());
+    fn from_str(line: &str) -> Result<Order, InvalidOrder> {
+        let bad = || InvalidOrder(line.trim().to_owned());
         let words: Vec<&str> = line.split_whitespace().collect();
         let number =
             |text: &str, most: f64| text.parse().ok().filter(|number| (0.0..=most).contains(number)).ok_or_else(bad);

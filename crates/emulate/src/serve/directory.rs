@@ -8,11 +8,11 @@ use rustix::io::Errno;
 use simdrive::time::Ns;
 
 use crate::drive::{Command, Drive, Power, Refused};
-use crate::fuse::files::{FIRST_FILE, Facts, Files, Next, Wanted, dispatch, sectors_of, whole_sectors};
-use crate::fuse::wire::{self, Error, REQUEST_BYTES_MOST, Request};
-use crate::serve::connection::Stands;
-use crate::serve::floor::{Cost, Kind};
+use crate::fuse::files::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, sectors_of, whole_sectors};
+use crate::fuse::wire::{self, Error, REQUEST_BYTES_MAX, Request};
+use crate::serve::connection::ConnectionState;
 use crate::serve::pace::Pace;
+use crate::serve::transport_cost::{CostRange, Kind};
 
 /// The file that is the drive.
 pub const DRIVE: &str = "drive";
@@ -78,7 +78,7 @@ impl Directory {
             kernel,
             pace: Pace::default(),
             counts_cuts,
-            input: vec![0; REQUEST_BYTES_MOST],
+            input: vec![0; REQUEST_BYTES_MAX],
             data: Vec::new(),
             under_way: BTreeMap::new(),
             next_number: 0,
@@ -97,21 +97,21 @@ impl Directory {
         &mut self,
         drives: &mut [Drive],
         now: Ns,
-        floor: impl Fn(Kind) -> Cost,
+        floor: impl Fn(Kind) -> CostRange,
         tag: impl Fn(u32) -> u64,
-    ) -> io::Result<Stands> {
+    ) -> io::Result<ConnectionState> {
         for _ in 0..REQUESTS_AT_ONCE {
             if drives[0].is_crowded() {
-                return Ok(Stands::Open);
+                return Ok(ConnectionState::Open);
             }
             let bytes = match self.kernel.read(&mut self.input) {
                 Ok(bytes) => bytes,
                 Err(error) => match Errno::from_io_error(&error) {
-                    Some(Errno::AGAIN) => return Ok(Stands::Open),
+                    Some(Errno::AGAIN) => return Ok(ConnectionState::Open),
                     // A request that was cancelled before it was read.
                     Some(Errno::INTR | Errno::NOENT) => continue,
                     // Unmounted.
-                    Some(Errno::NODEV) => return Ok(Stands::Closed),
+                    Some(Errno::NODEV) => return Ok(ConnectionState::Closed),
                     _ => return Err(error),
                 },
             };
@@ -121,7 +121,7 @@ impl Directory {
             }
             self.input = input;
         }
-        Ok(Stands::Open)
+        Ok(ConnectionState::Open)
     }
 
     fn carry_out(
@@ -129,11 +129,11 @@ impl Directory {
         request: &Request<'_>,
         drives: &mut [Drive],
         now: Ns,
-        floor: &impl Fn(Kind) -> Cost,
+        floor: &impl Fn(Kind) -> CostRange,
         tag: &impl Fn(u32) -> u64,
     ) {
         let answer = match dispatch(request, &Drives { drives, counts_cuts: self.counts_cuts }) {
-            Next::Silence => return,
+            Next::NoReply => return,
             Next::Answer(answer) => answer,
             Next::Do(wanted) if request.node == COUNT_NODE => count_of(&drives[0], wanted).map_or_else(
                 |error| wire::refusal(request.unique, error),
@@ -157,7 +157,7 @@ impl Directory {
         wanted: Wanted<'_>,
         drive: &mut Drive,
         now: Ns,
-        floor: &impl Fn(Kind) -> Cost,
+        floor: &impl Fn(Kind) -> CostRange,
         tag: &impl Fn(u32) -> u64,
     ) -> Result<(), Error> {
         let wider;
@@ -170,9 +170,9 @@ impl Directory {
             Wanted::Write { offset, data } => {
                 let answer = Answer::Written { bytes: data.len() as u32 };
                 let (offset, data) = whole_sectors(offset, data, drive.identity().capacity_bytes, |first, length| {
-                    let mut held = Vec::new();
-                    drive.fetch(first, length as usize, &mut held).map_err(|refused| error_of(&refused))?;
-                    Ok(held)
+                    let mut data = Vec::new();
+                    drive.fetch(first, length as usize, &mut data).map_err(|refused| error_of(&refused))?;
+                    Ok(data)
                 })?;
                 wider = data;
                 (Kind::Write, Command::Write { offset, data: &wider, fua: false }, answer)
@@ -263,15 +263,15 @@ impl Files for Drives<'_> {
         vec![(FIRST_FILE, DRIVE.to_owned())]
     }
 
-    fn facts(&self, node: u64) -> Option<Facts> {
+    fn facts(&self, node: u64) -> Option<FileFacts> {
         if node == COUNT_NODE {
-            return Some(Facts { bytes: COUNT_BYTES as u64, handle: 0 });
+            return Some(FileFacts { bytes: COUNT_BYTES as u64, handle: 0 });
         }
         let drive = self.drives.get(node.checked_sub(FIRST_FILE)? as usize)?;
         // A handle from before a power cut belongs to a kernel whose memory would be gone with it.
         // Loop devices and filesystems on top of the drive still have unwritten data from that
         // time, and would write it now, into what a new mount believes to be its own.
-        Some(Facts { bytes: drive.identity().capacity_bytes, handle: drive.cuts() })
+        Some(FileFacts { bytes: drive.identity().capacity_bytes, handle: drive.cuts() })
     }
 }
 

@@ -6,26 +6,26 @@ use std::sync::mpsc::{Sender, channel};
 use rustix::thread::CpuSet;
 
 use super::control::Order;
-use super::floor::Floors;
 use super::socket::Socket;
+use super::transport_cost::TransportCosts;
 use crate::drive::Cut;
 
 /// A message to a server.
 #[derive(Debug)]
-pub(super) enum Note {
+pub(super) enum Message {
     /// Serve this client.
     Admit(Socket),
     /// Serve this client with the probe drive.
     Measure(Socket),
     /// Set the cost of NBD.
-    NbdFloor(Floors),
+    NbdFloor(TransportCosts),
     /// Set the cost of FUSE.
-    DirectoryFloor(Floors),
+    DirectoryFloor(TransportCosts),
     /// Run on these processors.
     RunOn(CpuSet, Sender<()>),
     /// What is on top of the drive is ready, or failed, for the drive as switched on after this
     /// many cuts.
-    Ready { cuts: u64, stands: Result<(), String> },
+    Ready { cuts: u64, outcome: Result<(), String> },
     /// Execute this order.
     Order(Order, Sender<serde_json::Value>),
     /// Stop serving.
@@ -51,59 +51,59 @@ pub enum Event {
 /// A handle to a running server.
 #[derive(Debug)]
 pub struct Handle {
-    pub(super) notes: Sender<Note>,
+    pub(super) messages: Sender<Message>,
     pub(super) wake: OwnedFd,
 }
 
 impl Handle {
-    fn tell(&self, note: Note) {
+    fn tell(&self, message: Message) {
         // A server that has ended receives nothing more.
-        let _ = self.notes.send(note);
+        let _ = self.messages.send(message);
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
     /// Serves a client as if it had connected by itself. Without power, it is turned away.
     pub fn admit(&self, socket: Socket) {
-        self.tell(Note::Admit(socket));
+        self.tell(Message::Admit(socket));
     }
 
     /// Serves a client with a drive that takes [`super::probe::PROBE_NS`] for every command.
     pub fn measure(&self, socket: Socket) {
-        self.tell(Note::Measure(socket));
+        self.tell(Message::Measure(socket));
     }
 
     /// Restricts the server to these processors; returns when that is done.
     pub fn run_on(&self, cpus: CpuSet) {
         let (done, is_done) = channel();
-        self.tell(Note::RunOn(cpus, done));
+        self.tell(Message::RunOn(cpus, done));
         let _ = is_done.recv();
     }
 
     /// Subtracts this cost of NBD from the model's time from now on.
-    pub fn nbd_floor(&self, floors: Floors) {
-        self.tell(Note::NbdFloor(floors));
+    pub fn nbd_floor(&self, floors: TransportCosts) {
+        self.tell(Message::NbdFloor(floors));
     }
 
     /// Subtracts this cost of FUSE from the model's time from now on.
-    pub fn directory_floor(&self, floors: Floors) {
-        self.tell(Note::DirectoryFloor(floors));
+    pub fn directory_floor(&self, floors: TransportCosts) {
+        self.tell(Message::DirectoryFloor(floors));
     }
 
     /// Reports that everything on top of the drive is ready, as it was switched on after this many
     /// cuts (0 at the start), or why that failed. From then on, automatic power cuts may happen.
-    pub fn ready(&self, cuts: u64, stands: Result<(), String>) {
-        self.tell(Note::Ready { cuts, stands });
+    pub fn ready(&self, cuts: u64, outcome: Result<(), String>) {
+        self.tell(Message::Ready { cuts, outcome });
     }
 
     /// Executes an order; `None` when the server has ended.
     pub fn order(&self, order: Order) -> Option<serde_json::Value> {
         let (answer, answered) = channel();
-        self.tell(Note::Order(order, answer));
+        self.tell(Message::Order(order, answer));
         answered.recv().ok()
     }
 
     /// Stops the server.
     pub fn stop(&self) {
-        self.tell(Note::Stop);
+        self.tell(Message::Stop);
     }
 }

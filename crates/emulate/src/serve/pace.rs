@@ -3,10 +3,10 @@
 
 use simdrive::time::Ns;
 
-use super::floor::Cost;
+use super::transport_cost::CostRange;
 
 /// Longer delays are not compensated: the transport did not cause them.
-const LATE_NS_MOST: Ns = 200_000;
+const LATE_NS_MAX: Ns = 200_000;
 /// The share of gaps that are below the estimate.
 const QUANTILE: f64 = 0.4;
 /// The time that a client needs at least between a reply and its next request.
@@ -33,7 +33,7 @@ impl Pace {
     /// Records a reply sent at `now`, whose time in the model was `at`.
     #[inline]
     pub fn answered(&mut self, now: Ns, at: Ns) {
-        self.late_ns = now.saturating_sub(at).min(LATE_NS_MOST);
+        self.late_ns = now.saturating_sub(at).min(LATE_NS_MAX);
         self.answered_at = Some(now);
     }
 
@@ -41,15 +41,15 @@ impl Pace {
     /// the client had no other request in progress and waited for the latest reply, so that reply's
     /// lateness has delayed the request, too.
     #[inline]
-    pub fn sent_at(&mut self, now: Ns, Cost { least_ns, most_ns }: Cost, is_idle: bool) -> Ns {
+    pub fn sent_at(&mut self, now: Ns, CostRange { min_ns, max_ns }: CostRange, is_idle: bool) -> Ns {
         let late_ns = if is_idle { self.late_ns } else { 0 };
         if let (true, Some(answered_at)) = (is_idle, self.answered_at.take()) {
             let gap_ns = (now - answered_at) as f64;
-            let estimate = self.gap_ns.get_or_insert(most_ns as f64);
+            let estimate = self.gap_ns.get_or_insert(max_ns as f64);
             *estimate += if gap_ns < *estimate { -STEP_NS * (1.0 - QUANTILE) } else { STEP_NS * QUANTILE };
-            *estimate = estimate.clamp(0.0, most_ns as f64 * 1.5 + THOUGHT_NS);
+            *estimate = estimate.clamp(0.0, max_ns as f64 * 1.5 + THOUGHT_NS);
         }
-        let cost_ns = self.gap_ns.map_or(most_ns, |gap_ns| ((gap_ns - THOUGHT_NS) as Ns).clamp(least_ns, most_ns));
+        let cost_ns = self.gap_ns.map_or(max_ns, |gap_ns| ((gap_ns - THOUGHT_NS) as Ns).clamp(min_ns, max_ns));
         now.saturating_sub(cost_ns + late_ns)
     }
 }
@@ -58,7 +58,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const COST: Cost = Cost { least_ns: 10_000, most_ns: 50_000 };
+    const COST: CostRange = CostRange { min_ns: 10_000, max_ns: 50_000 };
 
     /// By how much the last of many requests is dated back, if each comes this long after the
     /// previous reply.
@@ -86,7 +86,7 @@ mod tests {
     fn lateness_is_taken_off_the_next_request_of_a_waiting_client() {
         let mut pace = Pace::default();
         pace.answered(130_000, 100_000);
-        let free = Cost { least_ns: 0, most_ns: 0 };
+        let free = CostRange { min_ns: 0, max_ns: 0 };
         assert_eq!(Pace::sent_at(&mut pace.clone(), 1_000_000, free, true), 970_000);
         assert_eq!(pace.sent_at(1_000_000, free, false), 1_000_000);
     }

@@ -11,9 +11,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::thread::CpuSet;
 use simdrive::time::Ns;
 
-use super::floor::{Floor, Floors};
 use super::handle::Handle;
 use super::socket::Socket;
+use super::transport_cost::{TransportCost, TransportCosts};
 use crate::nbd::client::Client;
 
 /// Latency of the probe drive: long enough for both sides to fall asleep, as with a real drive.
@@ -27,7 +27,10 @@ const BLOCK_BYTES: usize = 4096;
 
 /// Measures with client and server on the same processor and on different ones.
 /// [`crate::serve::pace::Pace`] estimates the actual cost later.
-fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> io::Result<Floors> {
+fn on_one_and_two_processors(
+    server: &Handle,
+    mut measure: impl FnMut() -> io::Result<TransportCost>,
+) -> io::Result<TransportCosts> {
     let allowed = rustix::thread::sched_getaffinity(None)?;
     let only = |cpu| {
         let mut set = CpuSet::new();
@@ -36,7 +39,7 @@ fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> 
     };
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
     let here = cpus.next().unwrap_or_default();
-    let mut floors: Option<Floors> = None;
+    let mut floors: Option<TransportCosts> = None;
     for there in [Some(here), cpus.next()].into_iter().flatten() {
         server.run_on(only(there));
         rustix::thread::sched_setaffinity(None, &only(here))?;
@@ -44,14 +47,14 @@ fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> 
         rustix::thread::sched_setaffinity(None, &allowed)?;
         server.run_on(allowed);
         let floor = measured?;
-        let of = |one: fn(Ns, Ns) -> Ns, other: Floor| Floor {
+        let of = |one: fn(Ns, Ns) -> Ns, other: TransportCost| TransportCost {
             read_ns: one(other.read_ns, floor.read_ns),
             write_ns: one(other.write_ns, floor.write_ns),
             flush_ns: one(other.flush_ns, floor.flush_ns),
         };
         floors = Some(match floors {
-            None => Floors { least: floor, most: floor },
-            Some(Floors { least, most }) => Floors { least: of(Ns::min, least), most: of(Ns::max, most) },
+            None => TransportCosts { min: floor, max: floor },
+            Some(TransportCosts { min, max }) => TransportCosts { min: of(Ns::min, min), max: of(Ns::max, max) },
         });
     }
     Ok(floors.unwrap_or_default())
@@ -74,7 +77,7 @@ fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
 ///
 /// # Errors
 /// Those of the file.
-pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floors> {
+pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<TransportCosts> {
     let file = rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())?;
     let file = File::from(file);
     // Direct I/O needs memory aligned to the sector size.
@@ -82,8 +85,8 @@ pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floors
     let start = memory.as_ptr().align_offset(BLOCK_BYTES);
     let block = &mut memory[start..start + BLOCK_BYTES];
     let place = |round: usize| (round * BLOCK_BYTES) as u64 % PROBE_BYTES;
-    wherever(server, || {
-        Ok(Floor {
+    on_one_and_two_processors(server, || {
+        Ok(TransportCost {
             read_ns: floor_of(|round| file.read_exact_at(block, place(round)))?,
             write_ns: floor_of(|round| file.write_all_at(block, place(round)))?,
             flush_ns: if flushes { floor_of(|_| file.sync_data())? } else { 0 },
@@ -95,7 +98,7 @@ pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floors
 ///
 /// # Errors
 /// Those of the socket.
-pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<Floors> {
+pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<TransportCosts> {
     match socket {
         Socket::Unix(stream) => of_stream(server, stream, flushes),
         Socket::Tcp(stream) => {
@@ -105,12 +108,12 @@ pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<F
     }
 }
 
-fn of_stream(server: &Handle, stream: impl io::Read + io::Write, flushes: bool) -> io::Result<Floors> {
+fn of_stream(server: &Handle, stream: impl io::Read + io::Write, flushes: bool) -> io::Result<TransportCosts> {
     let mut client = Client::connect(stream)?;
     let place = |round: usize| (round * BLOCK_BYTES) as u64 % PROBE_BYTES;
     let mut block = [0; BLOCK_BYTES];
-    wherever(server, || {
-        Ok(Floor {
+    on_one_and_two_processors(server, || {
+        Ok(TransportCost {
             read_ns: floor_of(|round| client.read(place(round), &mut block))?,
             write_ns: floor_of(|round| client.write(place(round), &[0; BLOCK_BYTES], false))?,
             flush_ns: if flushes { floor_of(|_| client.flush())? } else { 0 },

@@ -15,7 +15,7 @@ pub enum Kind {
 
 /// The cost of the way to the drive and back for each kind of command, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Floor {
+pub struct TransportCost {
     /// Cost of a 4 KiB read.
     pub read_ns: Ns,
     /// Cost of a 4 KiB write.
@@ -26,30 +26,30 @@ pub struct Floor {
 
 /// The range of a cost, which depends on where both sides run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cost {
+pub struct CostRange {
     /// Best case.
-    pub least_ns: Ns,
+    pub min_ns: Ns,
     /// Worst case.
-    pub most_ns: Ns,
+    pub max_ns: Ns,
 }
 
 /// The range of costs for each kind of command. Waking up another processor costs a multiple of
 /// waking up the same one, and the scheduler decides where both sides run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Floors {
+pub struct TransportCosts {
     /// Best case.
-    pub least: Floor,
+    pub min: TransportCost,
     /// Worst case.
-    pub most: Floor,
+    pub max: TransportCost,
 }
 
-impl Floors {
+impl TransportCosts {
     /// The cost of a command of this kind.
-    pub const fn of(&self, kind: Kind) -> Cost {
+    pub const fn of(&self, kind: Kind) -> CostRange {
         match kind {
-            Kind::Read => Cost { least_ns: self.least.read_ns, most_ns: self.most.read_ns },
-            Kind::Write => Cost { least_ns: self.least.write_ns, most_ns: self.most.write_ns },
-            Kind::Flush => Cost { least_ns: self.least.flush_ns, most_ns: self.most.flush_ns },
+            Kind::Read => CostRange { min_ns: self.min.read_ns, max_ns: self.max.read_ns },
+            Kind::Write => CostRange { min_ns: self.min.write_ns, max_ns: self.max.write_ns },
+            Kind::Flush => CostRange { min_ns: self.min.flush_ns, max_ns: self.max.flush_ns },
         }
     }
 }

@@ -10,7 +10,7 @@ use simdrive::time::Ns;
 
 /// When to cut the power, counted from when the drive is on and everything on top of it is set up.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum After {
+pub enum CutAfter {
     /// After this many acknowledged writes.
     Writes(u64),
     /// After this many acknowledged flushes.
@@ -26,21 +26,21 @@ pub enum After {
 #[error(
     "invalid moment for a power cut `{0}`; expected writes=N, flushes=N, time=T or random=T (random, with mean T), where T is a time such as 30s or 250ms"
 )]
-pub struct BadAfter(String);
+pub struct InvalidCutAfter(String);
 
-impl FromStr for After {
-    type Err = BadAfter;
+impl FromStr for CutAfter {
+    type Err = InvalidCutAfter;
 
-    fn from_str(text: &str) -> Result<After, BadAfter> {
-        let bad = || BadAfter(text.to_owned());
+    fn from_str(text: &str) -> Result<CutAfter, InvalidCutAfter> {
+        let bad = || InvalidCutAfter(text.to_owned());
         let (name, value) = text.split_once('=').ok_or_else(bad)?;
         let count = || value.parse().ok().filter(|count| *count > 0).ok_or_else(bad);
         let time = || crate::honesty::time(value).filter(|time| !time.is_zero()).ok_or_else(bad);
         match name {
-            "writes" => count().map(After::Writes),
-            "flushes" => count().map(After::Flushes),
-            "time" => time().map(After::Time),
-            "random" => time().map(After::Random),
+            "writes" => count().map(CutAfter::Writes),
+            "flushes" => count().map(CutAfter::Flushes),
+            "time" => time().map(CutAfter::Time),
+            "random" => time().map(CutAfter::Random),
             _ => Err(bad()),
         }
     }
@@ -48,8 +48,8 @@ impl FromStr for After {
 
 /// Watches for the moment of the power cut.
 #[derive(Debug)]
-pub struct Plug {
-    after: Option<After>,
+pub struct CutTrigger {
+    after: Option<CutAfter>,
     chance: Xoshiro256PlusPlus,
     /// Number of writes when it was armed.
     writes: u64,
@@ -58,19 +58,19 @@ pub struct Plug {
     armed: bool,
 }
 
-impl Plug {
+impl CutTrigger {
     /// Creates an unarmed trigger.
-    pub fn new(after: Option<After>, seed: u64) -> Plug {
+    pub fn new(after: Option<CutAfter>, seed: u64) -> CutTrigger {
         let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Plug { after, chance, writes: 0, flushes: 0, at: None, armed: false }
+        CutTrigger { after, chance, writes: 0, flushes: 0, at: None, armed: false }
     }
 
     /// Arms it when the drive comes into use, after this many writes and flushes in total.
     pub fn arm(&mut self, now: Ns, writes: u64, flushes: u64) {
         (self.writes, self.flushes, self.armed) = (writes, flushes, true);
         self.at = match self.after {
-            Some(After::Time(time)) => Some(now + time.as_nanos() as Ns),
-            Some(After::Random(mean)) => {
+            Some(CutAfter::Time(time)) => Some(now + time.as_nanos() as Ns),
+            Some(CutAfter::Random(mean)) => {
                 let share = ((self.chance.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
                 Some(now + (-share.ln() * mean.as_nanos() as f64) as Ns)
             }
@@ -93,9 +93,9 @@ impl Plug {
     pub fn is_due(&self, now: Ns, writes: u64, flushes: u64) -> bool {
         match self.after.filter(|_| self.armed) {
             None => false,
-            Some(After::Writes(count)) => writes - self.writes >= count,
-            Some(After::Flushes(count)) => flushes - self.flushes >= count,
-            Some(After::Time(_) | After::Random(_)) => self.at.is_some_and(|at| at <= now),
+            Some(CutAfter::Writes(count)) => writes - self.writes >= count,
+            Some(CutAfter::Flushes(count)) => flushes - self.flushes >= count,
+            Some(CutAfter::Time(_) | CutAfter::Random(_)) => self.at.is_some_and(|at| at <= now),
         }
     }
 }
@@ -104,26 +104,26 @@ impl Plug {
 mod tests {
     use super::*;
 
-    fn armed(after: &str, seed: u64) -> Plug {
-        let mut plug = Plug::new(Some(after.parse().unwrap()), seed);
-        assert!(!plug.is_due(Ns::MAX, u64::MAX, u64::MAX));
-        plug.arm(0, 0, 0);
-        plug
+    fn armed(after: &str, seed: u64) -> CutTrigger {
+        let mut trigger = CutTrigger::new(Some(after.parse().unwrap()), seed);
+        assert!(!trigger.is_due(Ns::MAX, u64::MAX, u64::MAX));
+        trigger.arm(0, 0, 0);
+        trigger
     }
 
     #[test]
     fn counts_from_the_last_start() {
-        let mut plug = armed("flushes=3", 0);
-        assert!(!plug.is_due(0, 100, 2) && plug.is_due(0, 0, 3));
-        plug.arm(0, 0, 3);
-        assert!(!plug.is_due(0, 100, 5) && plug.is_due(0, 0, 6));
-        plug.disarm();
-        assert!(!plug.is_due(0, 0, 6));
-        let plug = armed("time=2ms", 0);
-        assert!(!plug.is_due(1_999_999, 0, 0) && plug.is_due(2_000_000, 0, 0));
-        let mut plug = Plug::new(None, 0);
-        plug.arm(0, 0, 0);
-        assert!(!plug.is_due(Ns::MAX, u64::MAX, u64::MAX));
+        let mut trigger = armed("flushes=3", 0);
+        assert!(!trigger.is_due(0, 100, 2) && trigger.is_due(0, 0, 3));
+        trigger.arm(0, 0, 3);
+        assert!(!trigger.is_due(0, 100, 5) && trigger.is_due(0, 0, 6));
+        trigger.disarm();
+        assert!(!trigger.is_due(0, 0, 6));
+        let trigger = armed("time=2ms", 0);
+        assert!(!trigger.is_due(1_999_999, 0, 0) && trigger.is_due(2_000_000, 0, 0));
+        let mut trigger = CutTrigger::new(None, 0);
+        trigger.arm(0, 0, 0);
+        assert!(!trigger.is_due(Ns::MAX, u64::MAX, u64::MAX));
     }
 
     #[test]
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn invalid_moments_are_refused() {
         for wrong in ["", "writes", "writes=0", "writes=-1", "time=5", "random=0s", "reads=7"] {
-            assert!(wrong.parse::<After>().is_err(), "{wrong}");
+            assert!(wrong.parse::<CutAfter>().is_err(), "{wrong}");
         }
-        insta::assert_snapshot!("soon".parse::<After>().unwrap_err(), @"invalid moment for a power cut `soon`; expected writes=N, flushes=N, time=T or random=T (random, with mean T), where T is a time such as 30s or 250ms");
+        insta::assert_snapshot!("soon".parse::<CutAfter>().unwrap_err(), @"invalid moment for a power cut `soon`; expected writes=N, flushes=N, time=T or random=T (random, with mean T), where T is a time such as 30s or 250ms");
     }
 }

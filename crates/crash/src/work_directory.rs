@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The prefix of all names; the process ID and a number follow.
 const OURS: &str = "flushmark-crash-";
 /// A killed process with the same ID may have left mounts behind, but hardly this often.
-const NUMBERS_MOST: u32 = 100;
+const NUMBERS_MAX: u32 = 100;
 
 /// A directory for this process only. Dropping it removes everything that is not mounted there.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl WorkDirectory {
             remove(&left);
         }
         let own = |number: u32| parent.join(format!("{OURS}{}-{number}", std::process::id()));
-        for path in (0..NUMBERS_MOST).map(own) {
+        for path in (0..NUMBERS_MAX).map(own) {
             match DirBuilder::new().mode(0o700).create(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => return made.map(|()| WorkDirectory { path }),

@@ -1,17 +1,19 @@
-//! The log cut at its flushes. Whatever stands between two flushes may be lost in any combination; whatever stands before the first of them is there.
+//! Splits the log at its flushes. Writes between two flushes may be lost in any combination; writes
+//! before the first of the two are safe.
 
 use crate::log::Entry;
 
-/// What was written between two flushes.
+/// The writes between two flushes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Epoch {
-    /// The writes, as places in the log.
+    /// The writes, as indices into the log.
     pub writes: Vec<usize>,
-    /// The first entry that a cut in this epoch knows nothing of: the next flush, or the log's end.
+    /// The index of the first entry after the epoch: the next flush, or the end of the log.
     pub end: usize,
 }
 
-/// Cuts a log. The last epoch ends with the log and no flush; flushes with nothing between them make no epoch of their own.
+/// Splits a log. The last epoch ends with the log, without a flush; flushes with nothing between
+/// them do not make an epoch.
 pub fn epochs(entries: &[Entry]) -> Vec<Epoch> {
     let mut epochs = Vec::new();
     let mut current = Epoch::default();

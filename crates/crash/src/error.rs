@@ -1,4 +1,4 @@
-//! What stops a crash test.
+//! Errors of crash tests.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,96 +10,97 @@ use emulate::fuse::mount::MountError;
 use crate::holders::Holders;
 use crate::state::State;
 
-/// Why a command cannot be recorded, or its states not be checked.
+/// Why a command cannot be recorded, or its states cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CrashError {
-    /// FUSE.
+    /// FUSE cannot be mounted.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// Loop device, filesystem, mount.
+    /// Loop device, filesystem or mount failed.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The session's files.
+    /// The session's files cannot be used.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// Root is needed.
-    #[error("mounting a filesystem needs root; without it, --fs none gives the command the drive itself")]
+    #[error("mounting a filesystem needs root; without root, use --fs none to give the command the drive itself")]
     Root,
-    /// The command cannot be run.
-    #[error("`{command}` cannot be run")]
+    /// The command cannot be started.
+    #[error("cannot run `{command}`")]
     Command {
-        /// The command.
+        /// The command line.
         command: String,
-        /// What the system said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// What it needs could not be laid out.
-    #[error("`{command}` ended with {status}; nothing was recorded")]
+    /// The preparation failed.
+    #[error("`{command}` failed ({status}); nothing was recorded")]
     Prepare {
-        /// The command.
+        /// The command line.
         command: String,
-        /// How it ended.
+        /// Exit status of the command.
         status: ExitStatus,
     },
-    /// A check could not be run.
-    #[error("the state {state} could not be checked")]
+    /// The check of a state cannot be run.
+    #[error("cannot check state {state}")]
     Check {
-        /// The state.
+        /// The state to check.
         state: State,
-        /// What the system said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A state's filesystem cannot be mounted.
-    #[error("the state {state} does not mount")]
+    #[error("cannot mount state {state}")]
     DoesNotMount {
-        /// The state.
+        /// The state to mount.
         state: State,
-        /// What the system said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The machine cannot mount a state's filesystem, whatever it holds.
+    /// This host cannot mount the filesystem of any state.
     #[error(
-        "the state {state} cannot be mounted for a reason that is not in its content, so nothing is said of it; --resume goes on when that is mended"
+        "state {state} cannot be mounted for a reason unrelated to its content, so it has no verdict; fix the cause and continue with --resume"
     )]
     CannotMount {
-        /// The state.
+        /// The state to mount.
         state: State,
-        /// What the system said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Somebody keeps a filesystem that has to go: the next state would be mounted on what is left of it.
+    /// A process keeps a filesystem in use that has to be unmounted: otherwise the next state would
+    /// be mounted on its remains.
     #[error(
-        "{who} has left its filesystem in use by {holders}; whatever it starts has to have ended with it, daemons as well"
+        "{who} left its filesystem in use by {holders}; all processes that it starts must end with it, including daemons"
     )]
     Held {
-        /// Who began what uses it.
+        /// The check, command or inspection that started the process.
         who: String,
-        /// Who uses it.
+        /// The processes that use it.
         holders: Holders,
     },
-    /// The log is not whole: what was to be recorded could not be written down.
-    #[error("the recording in `{}` broke off, and is of no use; is the disk full? --session names another place", directory.display())]
+    /// The log is incomplete, because a write to it failed.
+    #[error("the recording in `{}` is incomplete and cannot be used; is the disk full? Use --session to choose another directory", directory.display())]
     Recording {
-        /// The session.
+        /// Directory of the session.
         directory: PathBuf,
-        /// What the system said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A person wished the end.
+    /// The user interrupted the test.
     #[error("interrupted")]
     Stopped,
-    /// A call failed.
+    /// A system call failed.
     #[error("{what} failed")]
     System {
-        /// What was done.
+        /// The operation that failed.
         what: &'static str,
-        /// What the system said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl CrashError {
-    /// Makes one of a failed call.
+    /// Returns a function that turns a failed call into [`CrashError::System`].
     pub fn call(what: &'static str) -> impl Fn(io::Error) -> CrashError {
         move |source| CrashError::System { what, source }
     }
@@ -108,31 +109,31 @@ impl CrashError {
 /// Why a session's files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// There is one already.
-    #[error("`{}` exists; go on with it by `flushmark crash --resume {}`, or name another directory", .0.display(), .0.display())]
+    /// The directory already exists.
+    #[error("`{}` exists: continue it with `flushmark crash --resume {}`, or choose another directory", .0.display(), .0.display())]
     Exists(PathBuf),
-    /// There is none.
-    #[error("`{}` holds no crash test ({because})", directory.display())]
+    /// The directory does not contain a session.
+    #[error("no crash test found in `{}` ({because})", directory.display())]
     None {
-        /// The directory.
+        /// Directory of the session.
         directory: PathBuf,
-        /// Why.
+        /// The kernel's error.
         because: io::Error,
     },
-    /// What was recorded is not there any more.
-    #[error("`{}` is not as it was recorded: {what}; record the command once more", path.display())]
+    /// The recording is damaged or incomplete.
+    #[error("`{}` is damaged: {what}; record the command again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage, as half a sentence.
         what: String,
     },
-    /// The system said no.
-    #[error("`{}` cannot be used", path.display())]
+    /// A system call failed.
+    #[error("cannot use `{}`", path.display())]
     System {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The kernel's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! A filesystem in a session's file: by its name, or `none`.
+//! Serialises a filesystem as its name, or `none`.
 
 use emulate::chain::Filesystem;
 use serde::{Deserialize as _, Deserializer, Serializer};
@@ -13,7 +13,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
         "none" => Ok(None),
         "ext4" => Ok(Some(Filesystem::Ext4)),
         "xfs" => Ok(Some(Filesystem::Xfs)),
-        other => Err(serde::de::Error::custom(format!("`{other}` is no filesystem"))),
+        other => Err(serde::de::Error::custom(format!("unknown filesystem `{other}`; expected ext4, xfs or none"))),
     }
 }
 
@@ -35,6 +35,6 @@ mod tests {
             assert_eq!(serde_json::from_str::<On>(text).unwrap(), on);
         }
         let unknown = serde_json::from_str::<On>(r#""zfs""#).unwrap_err().to_string();
-        assert!(unknown.starts_with("`zfs` is no filesystem"), "{unknown}");
+        assert!(unknown.starts_with("unknown filesystem `zfs`"), "{unknown}");
     }
 }

@@ -1,4 +1,5 @@
-//! A process with everything that it starts: heard until it ends, and ended whole.
+//! A process with all of its descendants: its output is read until it ends, and the whole group is
+//! killed.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -13,21 +14,22 @@ use rustix::process::{
 
 use crate::printed::Pipe;
 
-/// How often it is asked whether to go on.
+/// The interval for asking whether to continue.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Where a process writes to.
+/// The output streams of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Its output.
-    Said,
-    /// Its complaints.
-    Complained,
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
 }
 
-/// A process that leads a process group. Dropping it kills what is left of the group.
+/// A process that leads a process group. Dropping it kills the rest of the group.
 ///
-/// The leader is not reaped before: as long as it is not, nobody else is given its number, and so nobody else is killed.
+/// The leader is reaped last: until then, its ID is not reused, so no unrelated process can be
+/// killed.
 #[derive(Debug)]
 pub struct Group {
     child: Child,
@@ -37,7 +39,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Starts it. What is piped of its output is handed over by [`Group::attend`].
+    /// Starts the process. Its piped output is delivered by [`Group::attend`].
     ///
     /// # Errors
     /// When it cannot be started.
@@ -51,16 +53,17 @@ impl Group {
         Ok(group)
     }
 
-    /// Watches another pipe instead of the process's own output.
+    /// Reads another pipe instead of the process's standard output.
     pub fn watch(&mut self, said: Pipe) {
         self.said = Some(said);
     }
 
-    /// Waits until the process ends, and returns how; `None` if `go_on`, which is asked ten times a second, returns
-    /// `false` before. `hear` reads a pipe that holds something, and returns what [`Pipe::drain`] returns.
+    /// Waits until the process ends, and returns its status; `None` if `go_on`, which is called ten
+    /// times a second, returns `false` before. `hear` reads a pipe that has data, and returns what
+    /// [`Pipe::drain`] returns.
     ///
-    /// A pipe may outlive the process, if something that it started keeps it open. What the process printed has been
-    /// read all the same.
+    /// A pipe may outlive the process if a descendant keeps it open. Everything that the process
+    /// printed has been read even then.
     ///
     /// # Errors
     /// Those of the system, and those of `hear`.
@@ -74,13 +77,13 @@ impl Group {
             watched.extend(self.said.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
             watched.extend(self.complained.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
             match poll(&mut watched, Some(&TICK)) {
-                // A signal that somebody else looks at.
+                // A signal that is handled elsewhere.
                 Ok(0) | Err(Errno::INTR) => continue,
                 Ok(_) => {}
                 Err(error) => return Err(error.into()),
             }
             let ended = !watched[0].revents().is_empty();
-            let streams = [(Stream::Said, &mut self.said), (Stream::Complained, &mut self.complained)];
+            let streams = [(Stream::Stdout, &mut self.said), (Stream::Stderr, &mut self.complained)];
             for (stream, pipe) in streams {
                 if let Some(open) = pipe
                     && !hear(stream, open)?
@@ -95,14 +98,14 @@ impl Group {
         Ok(None)
     }
 
-    /// How the process ended, if it did. It is left unreaped.
+    /// The status of the process, if it has ended. It is not reaped.
     fn status(&self) -> io::Result<Option<ExitStatus>> {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         Ok(waitid(WaitId::PidFd(self.end.as_fd()), look)?.map(|ended| exit_status(&ended)))
     }
 }
 
-/// As `wait` encodes it.
+/// Encoded like the status of `wait`.
 fn exit_status(ended: &WaitIdStatus) -> ExitStatus {
     let dumped = if ended.dumped() { 0x80 } else { 0 };
     let signalled = ended.terminating_signal().map(|signal| signal | dumped);
@@ -127,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// Long enough for a busy machine.
+    /// Long enough for a busy host.
     const PATIENCE: Duration = Duration::from_mins(1);
 
     fn shell(script: &str) -> Group {
@@ -147,7 +150,7 @@ mod tests {
         let status = shell("echo one; echo two >&2; sleep 0.05; echo three; exit 3").attend(
             || true,
             |stream, pipe| {
-                let heard = if stream == Stream::Said { &mut heard.0 } else { &mut heard.1 };
+                let heard = if stream == Stream::Stdout { &mut heard.0 } else { &mut heard.1 };
                 pipe.drain(|words| add(heard, words))
             },
         );
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_is_told() {
+    fn each_exit_status_is_reported() {
         let told = |script: &str| {
             let status = shell(script).attend(|| true, |_, pipe| pipe.drain(|_| Ok(()))).unwrap().unwrap();
             (status.code(), status.signal())
@@ -182,7 +185,7 @@ mod tests {
         let mut group = shell("sleep 0.1; head -c 300000 /dev/zero");
         fcntl_setpipe_size(group.said.as_ref().unwrap(), 1 << 20).unwrap();
         let mut heard = 0;
-        // Nothing is read before the process has ended.
+        // Nothing is read before the process ends.
         while group.status().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -195,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_pipe_that_somebody_else_keeps() {
+    fn a_pipe_kept_open_elsewhere_is_not_waited_for() {
         let begun = Instant::now();
         let mut group = shell("setsid sleep 600 & echo $!");
         let mut pid = String::new();
         let status = group.attend(|| begun.elapsed() < PATIENCE, |_, pipe| pipe.drain(|words| add(&mut pid, words)));
         assert!(status.unwrap().unwrap().success());
-        assert!(group.said.is_some(), "its end has not come");
+        assert!(group.said.is_some(), "it is still open");
         let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
     }
@@ -218,7 +221,7 @@ mod tests {
         assert!(status.unwrap().is_none());
         drop(group);
         let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.borrow().trim())).unwrap_or_default();
-        // It is gone, or has not been reaped yet by whoever inherited it.
+        // It is gone, or its new parent has not reaped it yet.
         while !stat().is_empty() && !stat().contains(") Z ") {
             assert!(begun.elapsed() < 2 * PATIENCE, "{}", stat());
             std::thread::sleep(Duration::from_millis(5));

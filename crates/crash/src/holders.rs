@@ -1,4 +1,4 @@
-//! Who still uses a filesystem that cannot be taken away.
+//! Finds the processes that keep a filesystem in use.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
-/// Named in a sentence, at most.
-const NAMED_MOST: usize = 5;
+/// Maximum number of processes named in a message.
+const NAMED_MAX: usize = 5;
 
 /// Processes that use a filesystem.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,12 +16,13 @@ pub struct Holders {
 }
 
 impl Holders {
-    /// Whether nobody was found.
+    /// Returns whether no process was found.
     pub const fn are_none(&self) -> bool {
         self.processes.is_empty()
     }
 
-    /// Of the filesystem on a device: by an open or mapped file, by their directory, or by a mount of their own.
+    /// The users of the filesystem on a device: by an open or mapped file, by their directory, or
+    /// by a mount in another namespace.
     pub fn of(device: &Path) -> Holders {
         let Ok(device) = std::fs::metadata(device).map(|metadata| metadata.rdev()) else { return Holders::default() };
         let Ok(entries) = std::fs::read_dir("/proc") else { return Holders::default() };
@@ -42,7 +43,7 @@ impl Holders {
 
 fn uses(process: &Path, device: u64, own_mounts: Option<&Path>) -> bool {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    // Without asking whoever serves a file of a network or of a process: that may never answer.
+    // Without asking the server of a network or FUSE file, which may never answer.
     let on_it = |path: PathBuf| {
         statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::empty())
             .is_ok_and(|found| (found.stx_dev_major, found.stx_dev_minor) == (major, minor))
@@ -54,7 +55,7 @@ fn uses(process: &Path, device: u64, own_mounts: Option<&Path>) -> bool {
     if ["cwd", "root", "exe"].iter().any(|link| on_it(process.join(link))) || any_of("fd") || any_of("map_files") {
         return true;
     }
-    // A copy of the mount in a namespace of its own.
+    // A copy of the mount in another mount namespace.
     let mounts = std::fs::read_link(process.join("ns/mnt")).ok();
     mounts.as_deref() != own_mounts && {
         let number = format!(" {major}:{minor} ");
@@ -67,10 +68,10 @@ impl fmt::Display for Holders {
         if self.processes.is_empty() {
             return f.write_str("a process that is not found in /proc");
         }
-        for (index, (pid, name)) in self.processes.iter().take(NAMED_MOST).enumerate() {
+        for (index, (pid, name)) in self.processes.iter().take(NAMED_MAX).enumerate() {
             write!(f, "{}`{name}` (process {pid})", if index > 0 { ", " } else { "" })?;
         }
-        match self.processes.len().saturating_sub(NAMED_MOST) {
+        match self.processes.len().saturating_sub(NAMED_MAX) {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }

@@ -1,26 +1,28 @@
-//! Every power cut at once: what a command writes is recorded, each state that a cut could leave is put up without a copy, and checked.
+//! Every power cut at once: records what a command writes, then serves each state that a power cut
+//! could leave, without copying it, and checks it.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`record`], [`recorded`] | running the command on a drive whose writes and flushes are logged |
-//! | [`printed`] | what the command prints, in the order of its writes and flushes |
+//! | [`record`], [`recorded`] | runs the command on a drive that logs writes and flushes |
+//! | [`printed`] | the command's output, in order with its writes and flushes |
 //! | [`log`] | the log's file |
-//! | [`epochs`] | the log cut at its flushes |
+//! | [`epochs`] | the log split at its flushes |
 //! | [`state`] | one state, and its name |
-//! | [`sampling`] | which states are tried |
+//! | [`sampling`] | the selection of states to check |
 //! | [`view`] | a state as bytes |
 //! | [`served`] | states as files (FUSE) |
-//! | [`check`] | a person's check of one state |
-//! | [`group`] | a process with all that it starts |
-//! | [`mounted`], [`holders`] | a state's filesystem, and who keeps it from going |
-//! | [`explore`] | all of them, several at a time |
-//! | [`minimise`], [`owners`] | the first failure made small, and whose the lost writes were |
-//! | [`session`] | a test on disk, that can be gone on with |
-//! | [`work`] | the directory in which a test mounts |
-//! | [`error`] | what keeps it from going on |
+//! | [`check`] | the user's check of one state |
+//! | [`group`] | a process with all of its descendants |
+//! | [`mounted`], [`holders`] | a state's filesystem, and the processes that keep it mounted |
+//! | [`explore`] | checks all states, several at a time |
+//! | [`minimise`], [`owners`] | minimises the first failure, and finds the files of its lost writes |
+//! | [`session`] | a test on disk, which can be resumed |
+//! | [`work_directory`] | the directory for a test's mount points |
+//! | [`error`] | errors |
 //!
-//! What a volatile cache may lose follows from what a flush promises: everything that was acknowledged before it came is safe, and of what came after any part may be there. A write is torn only
-//! where the drive does not write whole.
+//! What a volatile cache may lose follows from what a flush promises: everything acknowledged
+//! before the flush arrived is safe, and of everything after it, any part may survive. A write is
+//! torn only where the drive does not write atomically.
 
 pub mod check;
 pub mod epochs;
@@ -41,4 +43,4 @@ pub mod served;
 pub mod session;
 pub mod state;
 pub mod view;
-pub mod work;
+pub mod work_directory;

@@ -1,8 +1,9 @@
-//! What a command wrote to the drive, in order: one file, so that states can be made of it again tomorrow.
+//! The log of what a command wrote to the drive, in order: one file, from which states can be
+//! rebuilt at any time.
 //!
 //! ```text
-//! entry   kind u8   offset u64   bytes u64   data (of a write: bytes)      numbers with the lowest byte first
-//! kind    1 write, 2 zeros, 3 flush, 4 a line that the command printed (bytes of it as data)
+//! entry   kind u8   offset u64   bytes u64   data (for a write: bytes)     little-endian numbers
+//! kind    1 write, 2 zeros, 3 flush, 4 a line that the command printed (its bytes as data)
 //! ```
 
 use std::fs::File;
@@ -10,36 +11,36 @@ use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-/// Bytes before an entry's data.
+/// Size of an entry without its data.
 const HEADER_BYTES: u64 = 17;
 
-/// One thing that happened.
+/// One entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// Data was written.
     Write {
-        /// Where on the drive, in bytes.
+        /// Offset on the drive, in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
-        /// Where in the log's file the data lies.
+        /// Position of the data in the log file.
         data_at: u64,
     },
     /// Zeros were written, or a range was trimmed.
     Zeros {
-        /// Where on the drive, in bytes.
+        /// Offset on the drive, in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
     },
     /// A flush: everything before it is safe from here on.
     Flush,
-    /// The command printed a line: whatever it acknowledges was acknowledged by now.
+    /// The command printed a line: whatever the line acknowledges had been acknowledged by now.
     Printed(Vec<u8>),
 }
 
 impl Entry {
-    /// Of a write or zeros: where, and how much.
+    /// Offset and length of a write or of zeros.
     pub const fn range(&self) -> Option<(u64, u64)> {
         match self {
             Entry::Write { offset, bytes, .. } | Entry::Zeros { offset, bytes } => Some((*offset, *bytes)),
@@ -47,7 +48,7 @@ impl Entry {
         }
     }
 
-    /// What it takes in the log's file.
+    /// Size of the entry in the log file.
     pub const fn log_bytes(&self) -> u64 {
         HEADER_BYTES
             + match self {
@@ -60,20 +61,20 @@ impl Entry {
 
 /// Writes a log.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct LogWriter {
     file: BufWriter<Arc<File>>,
     at: u64,
-    /// What went wrong: a part of an entry may be in the file, and nothing can be put behind it.
+    /// The first error: a part of an entry may be in the file, so nothing can be appended.
     broken: Option<io::Error>,
 }
 
-impl Recorder {
-    /// Into an empty file.
-    pub fn new(file: Arc<File>) -> Recorder {
-        Recorder { file: BufWriter::with_capacity(1 << 20, file), at: 0, broken: None }
+impl LogWriter {
+    /// Writes to an empty file.
+    pub fn new(file: Arc<File>) -> LogWriter {
+        LogWriter { file: BufWriter::with_capacity(1 << 20, file), at: 0, broken: None }
     }
 
-    /// Whether it still records. It does not after its first error.
+    /// Returns whether it still records. It stops at its first error.
     ///
     /// # Errors
     /// That error.
@@ -105,19 +106,19 @@ impl Recorder {
         Ok(data_at)
     }
 
-    /// A write.
+    /// Records a write.
     ///
     /// # Errors
     /// Those of the file.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<Entry> {
         let bytes = data.len() as u64;
         let data_at = self.put(1, offset, bytes, data)?;
-        // It is read back through the file.
+        // Flushed because it is read back through the file.
         self.guarded(BufWriter::flush)?;
         Ok(Entry::Write { offset, bytes, data_at })
     }
 
-    /// Zeros.
+    /// Records zeros.
     ///
     /// # Errors
     /// Those of the file.
@@ -126,7 +127,7 @@ impl Recorder {
         Ok(Entry::Zeros { offset, bytes })
     }
 
-    /// A flush.
+    /// Records a flush.
     ///
     /// # Errors
     /// Those of the file.
@@ -135,7 +136,7 @@ impl Recorder {
         Ok(Entry::Flush)
     }
 
-    /// A line that was printed.
+    /// Records a printed line.
     ///
     /// # Errors
     /// Those of the file.
@@ -144,7 +145,7 @@ impl Recorder {
         Ok(Entry::Printed(line.to_vec()))
     }
 
-    /// Makes it durable.
+    /// Makes the log durable.
     ///
     /// # Errors
     /// Those of the file.
@@ -156,15 +157,15 @@ impl Recorder {
     }
 }
 
-/// The same error, for one more person.
+/// A copy of the error for another caller.
 fn again(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
-/// Reads a log. What was cut off in the middle of an entry ends before it.
+/// Reads a log. An incomplete entry at the end is dropped.
 ///
 /// # Errors
-/// Those of the file, and when it is no log.
+/// Those of the file, and when it is not a log.
 pub fn read(file: &File) -> io::Result<Vec<Entry>> {
     let length = file.metadata()?.len();
     let mut entries = Vec::new();
@@ -187,7 +188,7 @@ pub fn read(file: &File) -> io::Result<Vec<Entry>> {
                 Entry::Printed(line)
             }
             kind => {
-                let what = format!("the log has an entry of the kind {kind} at byte {at}, which does not exist");
+                let what = format!("the log has an entry of unknown kind {kind} at byte {at}");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));
             }
         });
@@ -204,15 +205,15 @@ mod tests {
     fn reads_what_was_written_and_stops_at_a_cut() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
-        let mut recorder = Recorder::new(Arc::new(File::create(&path).unwrap()));
+        let mut writer = LogWriter::new(Arc::new(File::create(&path).unwrap()));
         let entries = vec![
-            recorder.write(4096, &[7; 1024]).unwrap(),
-            recorder.zeros(0, 8192).unwrap(),
-            recorder.flush().unwrap(),
-            recorder.printed(b"committed 1").unwrap(),
-            recorder.write(512, &[9; 512]).unwrap(),
+            writer.write(4096, &[7; 1024]).unwrap(),
+            writer.zeros(0, 8192).unwrap(),
+            writer.flush().unwrap(),
+            writer.printed(b"committed 1").unwrap(),
+            writer.write(512, &[9; 512]).unwrap(),
         ];
-        recorder.finish().unwrap();
+        writer.finish().unwrap();
         let file = File::options().read(true).write(true).open(&path).unwrap();
         assert_eq!(read(&file).unwrap(), entries);
         assert_eq!(entries.iter().map(Entry::log_bytes).sum::<u64>(), file.metadata().unwrap().len());
@@ -220,7 +221,7 @@ mod tests {
         let mut data = [0; 512];
         file.read_exact_at(&mut data, data_at).unwrap();
         assert_eq!((data, bytes), ([9; 512], 512));
-        // Wherever it is cut off, the entries that end before are there.
+        // Wherever the file is cut off, the complete entries are read.
         let whole = std::fs::read(&path).unwrap();
         let ends = entries.iter().scan(0, |end, entry| {
             *end += entry.log_bytes();
@@ -235,22 +236,22 @@ mod tests {
         file.write_all_at(&whole, 0).unwrap();
         file.write_all_at(&[99], ends[1]).unwrap();
         let error = read(&file).unwrap_err().to_string();
-        assert_eq!(error, "the log has an entry of the kind 99 at byte 1058, which does not exist");
+        assert_eq!(error, "the log has an entry of unknown kind 99 at byte 1058");
     }
 
-    /// What stands behind a part of an entry would be taken for its rest.
+    /// Anything after a partial entry would be read as the rest of it.
     #[test]
     fn nothing_is_recorded_after_the_first_error() {
-        let mut recorder = Recorder::new(Arc::new(File::create("/dev/full").unwrap()));
-        recorder.flush().unwrap();
+        let mut writer = LogWriter::new(Arc::new(File::create("/dev/full").unwrap()));
+        writer.flush().unwrap();
         let full = io::ErrorKind::StorageFull;
-        assert_eq!(recorder.write(0, &[7; 512]).unwrap_err().kind(), full);
-        assert_eq!(recorder.is_whole().unwrap_err().kind(), full);
-        // The disk may have room again by now: too late.
-        recorder.file = BufWriter::new(Arc::new(tempfile::tempfile().unwrap()));
-        assert_eq!(recorder.zeros(0, 512).unwrap_err().kind(), full);
-        assert_eq!(recorder.finish().unwrap_err().kind(), full);
-        assert_eq!(recorder.finish().unwrap_err().kind(), full);
-        assert_eq!(recorder.file.get_ref().metadata().unwrap().len(), 0);
+        assert_eq!(writer.write(0, &[7; 512]).unwrap_err().kind(), full);
+        assert_eq!(writer.is_whole().unwrap_err().kind(), full);
+        // The disk may have free space again by now, but it is too late.
+        writer.file = BufWriter::new(Arc::new(tempfile::tempfile().unwrap()));
+        assert_eq!(writer.zeros(0, 512).unwrap_err().kind(), full);
+        assert_eq!(writer.finish().unwrap_err().kind(), full);
+        assert_eq!(writer.finish().unwrap_err().kind(), full);
+        assert_eq!(writer.file.get_ref().metadata().unwrap().len(), 0);
     }
 }

@@ -1,8 +1,10 @@
-//! The smallest set of lost writes that still fails: delta debugging (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, IEEE TSE 2002).
+//! Finds the smallest set of lost writes that still fails, by delta debugging (Zeller and
+//! Hildebrandt, Simplifying and Isolating Failure-Inducing Input, IEEE TSE 2002).
 
 use std::collections::BTreeSet;
 
-/// Makes a set smaller as long as `fails` says that the rest still fails. What remains needs each of its members. `lost` itself has to fail.
+/// Reduces a set as long as `fails` confirms that the rest still fails. Every member of the result
+/// is needed for the failure. `lost` itself must fail.
 ///
 /// # Errors
 /// Those of `fails`.
@@ -53,7 +55,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever has to be missing for it to fail is what remains.
+        /// The result is exactly the set that the failure needs.
         #[test]
         fn what_is_needed_remains(culprits in prop::collection::btree_set(0usize..100, 0..5)) {
             let lost: BTreeSet<usize> = (0..100).collect();
@@ -66,7 +68,7 @@ mod tests {
             prop_assert!(tries < 400, "{}", tries);
         }
 
-        /// Whatever fails besides: without any one of what remains, it does not fail.
+        /// For any kind of failure: without any one member of the result, it does not fail.
         #[test]
         fn what_remains_needs_each_of_its_members(
             count in 1usize..9,

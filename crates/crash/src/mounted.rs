@@ -1,4 +1,5 @@
-//! A state's filesystem, mounted and taken away for good. By the kernel's own calls: each program that is started for it costs as much as the mount.
+//! Mounts a state's filesystem, and unmounts it for good. Uses system calls: starting a program
+//! would cost as much as the mount itself.
 
 use std::io;
 use std::path::Path;
@@ -11,15 +12,18 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use crate::holders::Holders;
 
-/// What was killed may need a moment to let go.
+/// A killed process may need a moment to release its files.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A busy machine may need longer; nobody is to blame then.
-const PATIENCE_WITH_NOBODY: Duration = Duration::from_secs(20);
+/// A busy host may need longer even if no process uses the filesystem.
+const TIMEOUT_WITHOUT_HOLDERS: Duration = Duration::from_secs(20);
 
-/// What filesystems say of content that they cannot read. Whatever else keeps them from being mounted is the machine's: memory, descriptors, rights, a device that is busy.
+/// Errors of filesystems about content that they cannot read. All other errors are the host's:
+/// memory, descriptors, permissions, a busy device.
 ///
-/// EUCLEAN and EBADMSG are damage that a structure or its checksum shows; EINVAL no magic number, or fields that contradict each other; EIO a tree or journal that leads nowhere, and ENODATA a block
-/// that the drive does not have; ESTALE an inode that was deleted; EFBIG, EOVERFLOW, ENOSYS and EOPNOTSUPP sizes and features that nobody made.
+/// EUCLEAN and EBADMSG are damage shown by a structure or its checksum; EINVAL a missing magic
+/// number, or contradictory fields; EIO a broken tree or journal, and ENODATA a block that the
+/// drive does not have; ESTALE a deleted inode; EFBIG, EOVERFLOW, ENOSYS and EOPNOTSUPP impossible
+/// sizes and features.
 const OF_CONTENT: [Errno; 10] = [
     Errno::UCLEAN,
     Errno::BADMSG,
@@ -33,17 +37,17 @@ const OF_CONTENT: [Errno; 10] = [
     Errno::OPNOTSUPP,
 ];
 
-/// Why a filesystem is not mounted.
+/// Why a filesystem cannot be mounted.
 #[derive(Debug)]
 pub enum NotMounted {
-    /// The kernel finds none that it can read.
+    /// The kernel finds no valid filesystem.
     Content(io::Error),
-    /// The machine cannot, whatever there is.
+    /// This host cannot mount it, whatever the content.
     Machine(io::Error),
 }
 
 impl NotMounted {
-    /// What the kernel's answer to `mount` means.
+    /// Interprets the kernel's answer to `mount`.
     fn by(errno: Errno) -> NotMounted {
         if OF_CONTENT.contains(&errno) { NotMounted::Content(errno.into()) } else { NotMounted::Machine(errno.into()) }
     }
@@ -58,19 +62,20 @@ pub struct Mounted<'a> {
 }
 
 impl Mounted<'_> {
-    /// Mounts what the device holds now.
+    /// Mounts the current content of the device.
     ///
     /// # Errors
-    /// The kernel's, told apart.
+    /// The kernel's, classified.
     pub fn new<'a>(device: &'a Path, directory: &'a Path, filesystem: Filesystem) -> Result<Mounted<'a>, NotMounted> {
-        // Whoever has the device open, as udev for a moment, keeps its page cache: with blocks of the state before.
+        // A process that has the device open, such as udev for a moment, keeps its page cache, with
+        // blocks of the previous state.
         open(device, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .and_then(|opened| fadvise(&opened, 0, None, Advice::DontNeed))
             .map_err(|error| NotMounted::Machine(error.into()))?;
         let options =
             std::ffi::CString::new(filesystem.mount_options()).map_err(|error| NotMounted::Machine(error.into()))?;
         let mut mounted = Ok(());
-        // Somebody may claim each new device for a moment to look what is on it.
+        // A new device may be claimed for a moment by a program that examines it.
         let _ = patiently(PATIENCE, || {
             mounted = mount(device, directory, filesystem.name(), MountFlags::empty(), options.as_c_str());
             mounted == Err(Errno::BUSY)
@@ -79,27 +84,28 @@ impl Mounted<'_> {
         Ok(Mounted { device, directory, taken_away: false })
     }
 
-    /// Takes it away. If that succeeds, nothing is left of the filesystem in the kernel. If it does not, the device must not be mounted again: that would give the filesystem that is there still.
+    /// Unmounts it. On success, nothing of the filesystem is left in the kernel. On failure, the
+    /// device must not be mounted again: that would return the filesystem that still exists.
     ///
     /// # Errors
-    /// Those who keep it.
+    /// The processes that use it.
     pub fn unmount(mut self) -> Result<(), Holders> {
         self.taken_away = true;
         let busy = || unmount(self.directory, UnmountFlags::empty()) == Err(Errno::BUSY);
         if patiently(PATIENCE, busy) && patiently(PATIENCE, || is_claimed(self.device)) {
             return Ok(());
         }
-        // Other mount namespaces that only follow this one keep nothing.
+        // Mount namespaces that only follow this one do not keep it.
         let _ = unmount(self.directory, UnmountFlags::DETACH);
         let holders = Holders::of(self.device);
-        if holders.are_none() && patiently(PATIENCE_WITH_NOBODY, || is_claimed(self.device)) {
+        if holders.are_none() && patiently(TIMEOUT_WITHOUT_HOLDERS, || is_claimed(self.device)) {
             return Ok(());
         }
         Err(holders)
     }
 }
 
-/// Waits while it is busy, so long at most; whether that came to an end.
+/// Waits while `busy`, up to a limit; returns whether it ended.
 fn patiently(most: Duration, mut busy: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + most;
     while busy() {
@@ -111,12 +117,14 @@ fn patiently(most: Duration, mut busy: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Takes a filesystem away by the `unmount` of whoever mounted it; whether that succeeded within a while.
+/// Unmounts a filesystem with the caller's `unmount`; returns whether that succeeded within a
+/// while.
 pub fn unmounted_by(mut unmount: impl FnMut() -> bool) -> bool {
     patiently(PATIENCE, || !unmount())
 }
 
-/// Whether a filesystem has a device for itself: it does also after it was unmounted here, as long as somebody uses it, if only in another mount namespace.
+/// Returns whether a filesystem holds a device exclusively. It still does after being unmounted
+/// here, as long as it is in use, even in another mount namespace.
 fn is_claimed(device: &Path) -> bool {
     open(device, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty())
         .is_err_and(|error| error == Errno::BUSY)
@@ -155,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_claims_what_is_not_there() {
+    fn a_missing_device_is_not_claimed() {
         let directory = tempfile::tempdir().unwrap();
         assert!(!is_claimed(&directory.path().join("gone")) && !is_claimed(directory.path()));
     }

@@ -1,4 +1,4 @@
-//! Whose a lost write was: the file that has it, or the filesystem itself.
+//! Finds the owner of a lost write: a file, or the filesystem itself.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,27 +9,28 @@ use std::process::Command;
 
 use emulate::chain::Filesystem;
 
-/// Files asked at once.
+/// Number of files per call of `filefrag`.
 const FILES_AT_ONCE: usize = 200;
-/// Beyond so many files nobody is asked.
-const FILES_MOST: usize = 20_000;
+/// With more files than this, owners are not determined.
+const FILES_MAX: usize = 20_000;
 
-/// Which ranges of a drive belong to whom: start and end in bytes, and a name.
+/// The owners of ranges of a drive: start and end in bytes, and a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owners {
     ranges: BTreeMap<u64, (u64, String)>,
 }
 
 impl Owners {
-    /// Of a mounted filesystem, as `filefrag` tells (FIEMAP), and of ext4's journal, as `debugfs` does. What neither tells belongs to nobody. `None` where there is no `filefrag`.
+    /// The owners in a mounted filesystem, from `filefrag` (FIEMAP), and of ext4's journal, from
+    /// `debugfs`. Other ranges have no owner. `None` without `filefrag`.
     pub fn of(directory: &Path, device: &Path, filesystem: Filesystem) -> Option<Owners> {
         let mut owners = Owners::default();
-        // Where ordinary users' paths do not lead.
+        // The PATH of ordinary users lacks these directories.
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
         let mut files = Vec::new();
         walk(directory, &mut files);
         for files in files.chunks(FILES_AT_ONCE) {
-            // Of a file that cannot be asked it says so on stderr, and goes on.
+            // A file that cannot be queried is reported on stderr, and skipped.
             let output =
                 Command::new("filefrag").args(["-b1", "-e", "-v", "--"]).args(files).env("PATH", &path).output();
             owners.add_filefrag(&String::from_utf8_lossy(&output.ok()?.stdout), directory);
@@ -44,7 +45,7 @@ impl Owners {
         Some(owners)
     }
 
-    /// Adds what `filefrag -b1 -e -v` printed.
+    /// Adds the output of `filefrag -b1 -e -v`.
     fn add_filefrag(&mut self, text: &str, directory: &Path) {
         let mut file = String::new();
         for line in text.lines() {
@@ -67,7 +68,7 @@ impl Owners {
         }
     }
 
-    /// Adds what `debugfs -R "ex <8>"` printed: the journal's inode.
+    /// Adds the output of `debugfs -R "ex <8>"`: the journal's inode.
     fn add_journal(&mut self, text: &str, block_bytes: u64) {
         for line in text.lines().skip(1) {
             // ` 0/ 0   1/  1     0 -  1023  34816 - 35839   1024`
@@ -82,7 +83,7 @@ impl Owners {
         }
     }
 
-    /// Whose a range is: everybody who has a part of it.
+    /// All owners of any part of a range.
     pub fn of_range(&self, offset: u64, bytes: u64) -> Vec<&str> {
         let end = offset + bytes;
         let before = self.ranges.range(..offset).next_back();
@@ -96,7 +97,8 @@ impl Owners {
     }
 }
 
-/// What ext4 counts in: `s_log_block_size` of the superblock, which begins at 1024 (`fs/ext4/ext4.h`).
+/// ext4's block size: `s_log_block_size` of the superblock, which starts at 1024
+/// (`fs/ext4/ext4.h`).
 fn ext4_block_bytes(device: &Path) -> io::Result<u64> {
     let mut log = [0; 4];
     File::open(device)?.read_exact_at(&mut log, 1024 + 24)?;
@@ -106,7 +108,7 @@ fn ext4_block_bytes(device: &Path) -> io::Result<u64> {
 fn walk(directory: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        if files.len() >= FILES_MOST {
+        if files.len() >= FILES_MAX {
             return;
         }
         let Ok(kind) = entry.file_type() else { continue };
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(owners.of_range(20480, 512), ["a b.db"]);
         assert_eq!(owners.of_range(140_517_000, 100_000), ["a b.db"]);
         assert_eq!(owners.of_range(34816 * 4096 - 4096, 8192), ["a b.db", "the journal"][1..]);
-        // The tools name the last byte of an extent, not the one after it.
+        // The tools report the last byte of an extent, not the one after it.
         assert_eq!(owners.of_range(24575, 1), ["a b.db"]);
         assert_eq!(owners.of_range(24576, 4096), [""; 0]);
         assert_eq!(owners.of_range(35840 * 4096 - 1, 1), ["the journal"]);

@@ -1,14 +1,14 @@
-//! What a process prints, read without waiting for more.
+//! Reads a process's output without waiting for more.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::ioctl_fionbio;
 
-/// Bytes of one read: what a pipe holds by default.
+/// Bytes per read: the default capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
-/// Bytes of the largest pipe of an ordinary user (`fs.pipe-max-size`). More cannot have been printed before a
-/// [`Pipe::drain`] began.
+/// Capacity of the largest pipe of an ordinary user (`fs.pipe-max-size`). No more can have been
+/// printed before a [`Pipe::drain`] started.
 const PIPE_BYTES_MAX: usize = 1 << 20;
 
 /// The reading end of a pipe.
@@ -19,7 +19,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Sets the pipe to not block, for all who have it open.
+    /// Makes the pipe non-blocking, for all processes that have it open.
     ///
     /// # Errors
     /// Those of the system.
@@ -28,14 +28,14 @@ impl Pipe {
         Ok(Pipe { pipe: pipe.into(), buffer: vec![0; READ_BYTES] })
     }
 
-    /// Hands over what was printed before the call, piece by piece. Returns `false` at the pipe's end, when nobody can
-    /// print any more.
+    /// Passes on what was printed before the call, piece by piece. Returns `false` at the end of
+    /// the pipe, when no process can print any more.
     ///
     /// # Errors
     /// Those of the system, and those of `hear`.
     pub fn drain(&mut self, mut hear: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<bool> {
         let mut bytes = 0;
-        // A process that never stops printing does not keep the reader here.
+        // A process that never stops printing does not block the reader.
         while bytes < PIPE_BYTES_MAX {
             match self.pipe.read(&mut self.buffer) {
                 Ok(0) => return Ok(false),
@@ -58,14 +58,14 @@ impl AsFd for Pipe {
     }
 }
 
-/// Lines, put together from pieces.
+/// Assembles lines from pieces.
 #[derive(Debug, Default)]
 pub struct Lines {
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// Hands over the lines that a piece ends.
+    /// Adds a piece, and calls `line` for each line that it completes.
     ///
     /// # Errors
     /// Those of `line`.
@@ -78,13 +78,13 @@ impl Lines {
         Ok(())
     }
 
-    /// The last line, if it has begun and has no end.
+    /// The last line, if it has no line end.
     pub fn unfinished(self) -> Option<Vec<u8>> {
         Some(self.begun).filter(|line| !line.is_empty())
     }
 }
 
-/// A pipe into which a process has printed this before it ended.
+/// A pipe that contains the output of a process that has ended.
 #[cfg(test)]
 pub(crate) fn after_printing(text: &str) -> Pipe {
     use std::io::Write as _;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_listener_is_handed_on() {
+    fn an_error_of_the_listener_is_passed_on() {
         let mut pipe = Pipe::new(std::fs::File::open("/dev/zero").unwrap().into()).unwrap();
         let error = pipe.drain(|_| Err(io::ErrorKind::StorageFull.into())).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

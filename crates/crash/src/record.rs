@@ -1,4 +1,5 @@
-//! Recording: the drive is made, the command runs on it, and everything that it writes goes into the log.
+//! Records a command: creates the drive, runs the command on it, and logs everything that it
+//! writes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,58 +18,67 @@ use crate::served::{DRIVE, QUEUE, Served};
 use crate::session::Session;
 use crate::view::Recording;
 
-/// What is recorded, and on what.
+/// A command to record, and the drive to record it on.
 #[derive(Debug, Clone)]
-pub struct Scene {
-    /// The command, word by word.
+pub struct RecordingSetup {
+    /// The command and its arguments.
     pub command: Vec<String>,
-    /// A command of the shell that lays out what the command finds; what it has written by its end is safe before the recording begins.
+    /// A shell command that prepares the drive. What it has written when it ends is safe before the
+    /// recording starts.
     pub prepare: Option<String>,
-    /// The filesystem; none: the command gets the drive itself.
+    /// The filesystem; `None`: the command gets the drive itself.
     pub filesystem: Option<Filesystem>,
-    /// The drive's size.
+    /// Size of the drive.
     pub capacity_bytes: u64,
-    /// How long after the command's end is recorded: the kernel writes out by and by what nobody synced.
+    /// How long to record after the command's end, while the kernel writes back data that was not
+    /// synced.
     pub settle: Duration,
 }
 
-/// What a recording came to.
+/// The result of recording a command.
 #[derive(Debug)]
 pub struct Outcome {
-    /// It.
+    /// The recorded writes.
     pub recording: Recording,
-    /// How the command ended.
+    /// Exit status of the command.
     pub status: ExitStatus,
 }
 
-/// Records a command. `work` is an empty directory in which things are mounted. When `stop` says so, the command is killed.
+/// Records a command. `work` is an empty directory for mount points. The command is killed when
+/// `stop` returns `true`.
 ///
 /// # Errors
-/// When the drive cannot be put up, the command not be run, or what it writes not be kept. That the command fails is no error: what it wrote can be checked all the same.
-pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> bool) -> Result<Outcome, CrashError> {
+/// When the drive cannot be set up, the command cannot be run, or the log cannot be written. A
+/// failure of the command is not an error: its writes can still be checked.
+pub fn record(
+    setup: &RecordingSetup,
+    session: &Session,
+    work: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<Outcome, CrashError> {
     let is_root = rustix::process::geteuid().is_root();
-    if scene.filesystem.is_some() && !is_root {
+    if setup.filesystem.is_some() && !is_root {
         return Err(CrashError::Root);
     }
-    let (base, log) = session.blank(scene.capacity_bytes)?;
+    let (base, log) = session.blank(setup.capacity_bytes)?;
     let drives = work.join("drives");
     let directory = work.join("mounted");
     for directory in [&drives, &directory] {
-        std::fs::create_dir_all(directory).map_err(CrashError::call("making a directory to mount on"))?;
+        std::fs::create_dir_all(directory).map_err(CrashError::call("creating a mount point"))?;
     }
-    let piped = CrashError::call("making a pipe for what the command prints");
+    let piped = CrashError::call("creating a pipe for the command's output");
     let (said, printer) = io::pipe().map_err(&piped)?;
     let watched = said.try_clone().and_then(|said| Pipe::new(said.into())).map_err(&piped)?;
     let said = Pipe::new(said.into()).map_err(&piped)?;
-    // The threads that serve the drive see no file that is opened after they began.
-    let recorded = Recorded::new(base, log, said, scene.capacity_bytes);
+    // The threads that serve the drive cannot see files opened after they have started.
+    let recorded = Recorded::new(base, log, said, setup.capacity_bytes);
     let served = Served::of_recorded(&drives, recorded)?;
     let file = served.path(DRIVE);
-    let device = scene.filesystem.is_some().then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
+    let device = setup.filesystem.is_some().then(|| LoopDevice::attach(&file, QUEUE)).transpose()?;
     let drive: PathBuf = device.as_ref().map_or(file.clone(), |device| device.path().to_owned());
-    let mut mounted = match (&device, scene.filesystem) {
+    let mut mounted = match (&device, setup.filesystem) {
         (Some(device), Some(filesystem)) => {
-            // What nobody synced is committed after a second, not after five.
+            // Data that was not synced is committed after one second, not five.
             let commits = if filesystem == Filesystem::Ext4 { ",commit=1" } else { "" };
             let options = format!("{}{commits}", filesystem.mount_options());
             Some(MountedFilesystem::mount(device.path(), &directory, filesystem, &options, Blank::GetsAFilesystem)?)
@@ -76,11 +86,12 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
         _ => None,
     };
     let place = mounted.is_some().then_some(directory.as_path());
-    // What it leaves running, a server perhaps, is there for the command, and ends with it.
+    // Processes that it leaves running, such as a server, are available to the command, and end
+    // with it.
     let mut prepared = None;
-    if let Some(prepare) = &scene.prepare {
+    if let Some(prepare) = &setup.prepare {
         let words = ["/bin/sh".to_owned(), "-c".to_owned(), prepare.clone()];
-        // Its words are no part of the result.
+        // Its output is not part of the result.
         let mut group = start(&words, place, &drive, io::stderr().into())?;
         let status = group
             .attend(|| !stop(), |_, pipe| pipe.drain(|_| Ok(())))
@@ -91,7 +102,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
         }
         prepared = Some(group);
     }
-    // What there is by now is there to stay.
+    // The current content is to be safe.
     if place.is_some() {
         let opened = std::fs::File::open(&directory).map_err(CrashError::call("syncing the filesystem"))?;
         rustix::fs::syncfs(&opened).map_err(|error| CrashError::call("syncing the filesystem")(error.into()))?;
@@ -100,7 +111,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     served.recorded(Recorded::begin).map_err(broke_off)?;
     let is_whole = || served.recorded(|recorded| recorded.is_whole());
     let go_on = || !stop() && is_whole().is_ok();
-    let mut group = start(&scene.command, place, &drive, printer.into())?;
+    let mut group = start(&setup.command, place, &drive, printer.into())?;
     group.watch(watched);
     let status = group
         .attend(go_on, |_, _| served.recorded(Recorded::note_lines))
@@ -109,12 +120,12 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     let status = status?.ok_or(CrashError::Stopped)?;
     served.recorded(Recorded::note_last_line).map_err(broke_off)?;
     if place.is_some() {
-        let settled = Instant::now() + scene.settle;
+        let settled = Instant::now() + setup.settle;
         while go_on() && Instant::now() < settled {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
-    // What they left running would keep the filesystem.
+    // Processes left running would keep the filesystem mounted.
     drop((group, prepared));
     if stop() {
         return Err(CrashError::Stopped);
@@ -128,7 +139,7 @@ pub fn record(scene: &Scene, session: &Session, work: &Path, stop: &dyn Fn() -> 
     let tape = served.recorded(Recorded::end).map_err(broke_off)?;
     drop(device);
     drop(served);
-    let missing = || io::Error::other("it never began");
+    let missing = || io::Error::other("the recording never began");
     let recording = Recording::new(tape.ok_or_else(missing).map_err(broke_off)?);
     Ok(Outcome { recording, status })
 }
@@ -150,15 +161,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::check::{Check, Verdict};
+    use crate::check::{Check, CheckVerdict};
     use crate::explore::{Explorer, Lost};
     use crate::log::Entry;
     use crate::session::Plan;
     use crate::state::State;
     use crate::view::View;
 
-    fn scene(command: &str, prepare: Option<&str>) -> Scene {
-        Scene {
+    fn setup(command: &str, prepare: Option<&str>) -> RecordingSetup {
+        RecordingSetup {
             command: ["/bin/sh", "-c", command].map(str::to_owned).to_vec(),
             prepare: prepare.map(str::to_owned),
             filesystem: None,
@@ -167,11 +178,11 @@ mod tests {
         }
     }
 
-    /// `None` where the machine cannot put the drive up.
-    fn recorded(test: &str, scene: &Scene, stop: bool) -> Option<Result<Outcome, CrashError>> {
+    /// `None` where this host cannot set up the drive.
+    fn recorded(test: &str, setup: &RecordingSetup, stop: bool) -> Option<Result<Outcome, CrashError>> {
         let directory = tempfile::tempdir().unwrap();
         let session = Session::create(&directory.path().join("session")).unwrap();
-        match record(scene, &session, &directory.path().join("work"), &|| stop) {
+        match record(setup, &session, &directory.path().join("work"), &|| stop) {
             Err(error @ (CrashError::Mount(_) | CrashError::Chain(_) | CrashError::Root)) => {
                 eprintln!("skipped: {test}: {error}");
                 None
@@ -185,11 +196,11 @@ mod tests {
         let put = |text: &str, at: u64, sync: &str| {
             format!("printf {text} | dd of=$CRASH_DRIVE bs=512 seek={at} conv=notrunc{sync} status=none")
         };
-        // The last line has no end.
+        // The last line has no line end.
         let command = format!("{}; echo one; {}; printf two; exit 3", put("x", 2, ",fsync"), put("y", 4, ""));
         let prepare = format!("{}; echo unheard >&2", put("before", 0, ",fsync"));
         let test = "what_a_command_writes_and_prints_is_recorded_in_its_order";
-        let Some(outcome) = recorded(test, &scene(&command, Some(&prepare)), false) else { return };
+        let Some(outcome) = recorded(test, &setup(&command, Some(&prepare)), false) else { return };
         let Outcome { recording, status } = outcome.unwrap();
         assert_eq!(status.code(), Some(3));
         let entry = |entry: &Entry| match entry {
@@ -202,24 +213,24 @@ mod tests {
         assert_eq!(entries, ["512 B at 1024", "flush", "one", "512 B at 2048", "two"]);
         let printed = |number: usize| recording.printed_by(&recording.epochs()[number]);
         assert_eq!((printed(0), printed(1)), (Vec::new(), b"one\ntwo\n".to_vec()));
-        // What was there before the command is in each state.
+        // The content before the command is in each state.
         let mut held = [0; 2560];
         View::new(Arc::new(recording), &State::boundary(1, 1)).read(0, &mut held).unwrap();
         assert_eq!((&held[..7], held[1024], held[2048]), (&b"before\0"[..], b'x', 0));
     }
 
     #[test]
-    fn a_recording_that_does_not_come_about_says_why() {
-        let test = "a_recording_that_does_not_come_about_says_why";
-        let error = |scene: &Scene, stop| recorded(test, scene, stop).map(Result::unwrap_err);
-        let Some(unprepared) = error(&scene("true", Some("exit 3")), false) else { return };
-        insta::assert_snapshot!(unprepared, @"`exit 3` ended with exit status: 3; nothing was recorded");
-        let unknown = Scene { command: vec!["/not/there".to_owned(), "-x".to_owned()], ..scene("", None) };
-        insta::assert_snapshot!(error(&unknown, false).unwrap(), @"`/not/there -x` cannot be run");
-        let empty = Scene { command: Vec::new(), ..scene("", None) };
+    fn a_failed_recording_reports_the_reason() {
+        let test = "a_failed_recording_reports_the_reason";
+        let error = |setup: &RecordingSetup, stop| recorded(test, setup, stop).map(Result::unwrap_err);
+        let Some(unprepared) = error(&setup("true", Some("exit 3")), false) else { return };
+        insta::assert_snapshot!(unprepared, @"`exit 3` failed (exit status: 3); nothing was recorded");
+        let unknown = RecordingSetup { command: vec!["/not/there".to_owned(), "-x".to_owned()], ..setup("", None) };
+        insta::assert_snapshot!(error(&unknown, false).unwrap(), @"cannot run `/not/there -x`");
+        let empty = RecordingSetup { command: Vec::new(), ..setup("", None) };
         assert!(matches!(error(&empty, false), Some(CrashError::Command { .. })));
         for prepare in [None, Some("sleep 60")] {
-            assert!(matches!(error(&scene("sleep 60", prepare), true), Some(CrashError::Stopped)), "{prepare:?}");
+            assert!(matches!(error(&setup("sleep 60", prepare), true), Some(CrashError::Stopped)), "{prepare:?}");
         }
     }
 
@@ -228,26 +239,26 @@ mod tests {
         let test = "what_ext4_synced_is_in_each_state_after_its_line_and_what_is_lost_has_owners";
         let filesystem = Some(Filesystem::Ext4);
         let command = "seq 3001 5000 | dd of=file conv=notrunc status=none; mkdir new; sync file; echo kept";
-        let scene = Scene {
+        let setup = RecordingSetup {
             filesystem,
             capacity_bytes: 16 << 20,
             settle: Duration::from_secs(2),
-            ..scene(command, Some("seq 1001 3000 > file"))
+            ..setup(command, Some("seq 1001 3000 > file"))
         };
         let begun = Instant::now();
         let directory = tempfile::tempdir().unwrap();
         let session = Session::create(&directory.path().join("session")).unwrap();
-        let recording = match record(&scene, &session, &directory.path().join("work"), &|| false) {
+        let recording = match record(&setup, &session, &directory.path().join("work"), &|| false) {
             Err(error @ (CrashError::Mount(_) | CrashError::Chain(_) | CrashError::Root)) => {
                 return eprintln!("skipped: {test}: {error}");
             }
             outcome => Arc::new(outcome.unwrap().recording),
         };
-        assert!(begun.elapsed() >= scene.settle, "the kernel writes out by and by");
+        assert!(begun.elapsed() >= setup.settle, "the kernel needs time to write back");
         let rule = "case $(head -n 1 file) in 3001) exit 0;; 1001) test ! -s $CRASH_PRINTED;; *) exit 1;; esac";
         let plan = Plan {
             command: Vec::new(),
-            capacity_bytes: scene.capacity_bytes,
+            capacity_bytes: setup.capacity_bytes,
             filesystem,
             log_bytes: 0,
             log_entries: 0,
@@ -260,7 +271,7 @@ mod tests {
         let mut owners = BTreeSet::new();
         for (number, epoch) in recording.epochs().iter().enumerate() {
             let state = State::boundary(number, epoch.writes.len());
-            assert_eq!(explorer.check_one(&state).unwrap(), Verdict::Passed, "{state}");
+            assert_eq!(explorer.check_one(&state).unwrap(), CheckVerdict::Passed, "{state}");
             let lost: Vec<Lost> = explorer.lost(&state).unwrap();
             owners.extend(lost.into_iter().flat_map(|lost| lost.owners.unwrap_or_default()));
         }
@@ -278,7 +289,7 @@ mod tests {
         left.wait().unwrap();
         match looked.unwrap_err() {
             CrashError::Held { who, holders } => {
-                assert_eq!((who, holders.to_string()), (format!("the look at the state {last}"), expected));
+                assert_eq!((who, holders.to_string()), (format!("the inspection of state {last}"), expected));
             }
             error => panic!("{error}"),
         }

@@ -1,18 +1,20 @@
-//! The drive that the command works on: before the recording begins a plain image, then a log on top of it.
+//! The drive that the command works on: a plain image before the recording starts, then a log on
+//! top of it.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use crate::log::Recorder;
+use crate::log::LogWriter;
 use crate::printed::{Lines, Pipe};
 use crate::view::Tape;
 
-/// A drive on its way into a recording.
+/// A drive that is being recorded.
 ///
-/// What the command prints is read before each of its writes and flushes is recorded. So a line that was printed
-/// before a flush began stands before it in the log, however late a thread of ours gets to run.
+/// The command's output is read before each of its writes and flushes is recorded. So a line
+/// printed before a flush started precedes that flush in the log, even if our threads are scheduled
+/// late.
 #[derive(Debug)]
 pub struct Recorded {
     base: Arc<File>,
@@ -24,26 +26,26 @@ pub struct Recorded {
 
 #[derive(Debug)]
 enum Stage {
-    /// Written straight into the base.
+    /// Writes go directly to the base image.
     Preparing { log: Arc<File> },
-    /// Written into the log.
-    Recording { recorder: Recorder, tape: Tape },
-    /// What is written now is forgotten: the drive was taken away.
+    /// Writes go to the log.
+    Recording { writer: LogWriter, tape: Tape },
+    /// Writes are discarded: the recording has ended.
     Over,
 }
 
 impl Stage {
     fn note(&mut self, line: &[u8]) -> io::Result<()> {
-        if let Stage::Recording { recorder, tape } = self {
-            tape.push(recorder.printed(line)?);
+        if let Stage::Recording { writer, tape } = self {
+            tape.push(writer.printed(line)?);
         }
         Ok(())
     }
 }
 
 impl Recorded {
-    /// On a sparse base of that size and an empty log, both open for reading and writing; `pipe` holds what the
-    /// command prints.
+    /// Uses a sparse base of that size and an empty log, both open for reading and writing; `pipe`
+    /// delivers the command's output.
     pub fn new(base: File, log: File, pipe: Pipe, capacity_bytes: u64) -> Recorded {
         Recorded {
             base: Arc::new(base),
@@ -54,12 +56,12 @@ impl Recorded {
         }
     }
 
-    /// Its size.
+    /// Size of the drive.
     pub const fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
 
-    /// From now on everything is recorded.
+    /// Starts recording.
     ///
     /// # Errors
     /// When the base cannot be made durable.
@@ -67,12 +69,13 @@ impl Recorded {
         self.base.sync_data()?;
         if let Stage::Preparing { log } = std::mem::replace(&mut self.stage, Stage::Over) {
             let tape = Tape::new(Arc::clone(&self.base), Arc::clone(&log), self.capacity_bytes);
-            self.stage = Stage::Recording { recorder: Recorder::new(log), tape };
+            self.stage = Stage::Recording { writer: LogWriter::new(log), tape };
         }
         Ok(())
     }
 
-    /// Records the lines that the command has printed by now. Returns `false` when nobody can print any more.
+    /// Records the lines that the command has printed so far. Returns `false` when no process can
+    /// print any more.
     ///
     /// # Errors
     /// Those of the log.
@@ -81,7 +84,7 @@ impl Recorded {
         pipe.drain(|piece| lines.add(piece, |line| stage.note(line)))
     }
 
-    /// The command has ended: what it printed last is a line, whether it has an end or not.
+    /// Records the last line after the command has ended, with or without a line end.
     ///
     /// # Errors
     /// Those of the log.
@@ -93,25 +96,25 @@ impl Recorded {
         }
     }
 
-    /// Whether all of it could be written down until now.
+    /// Returns whether everything so far has been recorded.
     ///
     /// # Errors
-    /// The first one of the log.
+    /// The first error of the log.
     pub fn is_whole(&self) -> io::Result<()> {
         match &self.stage {
-            Stage::Recording { recorder, .. } => recorder.is_whole(),
+            Stage::Recording { writer, .. } => writer.is_whole(),
             Stage::Preparing { .. } | Stage::Over => Ok(()),
         }
     }
 
-    /// The end; what was recorded.
+    /// Ends the recording, and returns it.
     ///
     /// # Errors
     /// Those of the log.
     pub fn end(&mut self) -> io::Result<Option<Tape>> {
         match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Recording { mut recorder, tape } => {
-                recorder.finish()?;
+            Stage::Recording { mut writer, tape } => {
+                writer.finish()?;
                 Ok(Some(tape))
             }
             _ => Ok(None),
@@ -129,8 +132,8 @@ impl Recorded {
         self.note_lines()?;
         match &mut self.stage {
             Stage::Preparing { .. } => self.base.write_all_at(data, offset),
-            Stage::Recording { recorder, tape } => {
-                let entry = recorder.write(offset, data)?;
+            Stage::Recording { writer, tape } => {
+                let entry = writer.write(offset, data)?;
                 tape.push(entry);
                 Ok(())
             }
@@ -145,8 +148,8 @@ impl Recorded {
                 let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
                 Ok(rustix::fs::fallocate(&*self.base, flags, offset, bytes)?)
             }
-            Stage::Recording { recorder, tape } => {
-                let entry = recorder.zeros(offset, bytes)?;
+            Stage::Recording { writer, tape } => {
+                let entry = writer.zeros(offset, bytes)?;
                 tape.push(entry);
                 Ok(())
             }
@@ -156,8 +159,8 @@ impl Recorded {
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.note_lines()?;
-        if let Stage::Recording { recorder, tape } = &mut self.stage {
-            let entry = recorder.flush()?;
+        if let Stage::Recording { writer, tape } = &mut self.stage {
+            let entry = writer.flush()?;
             tape.push(entry);
         }
         Ok(())
@@ -205,7 +208,7 @@ mod tests {
         assert_eq!(byte(&recorded, 0), 1);
         assert_eq!(each(&mut recorded, &mut printer, 2), [2, 0, 2]);
         assert_eq!(recorded.end().unwrap().unwrap().entries().len(), 4);
-        // The log was taken away, and what is written from now on is forgotten.
+        // The log was returned, and further writes are discarded.
         assert_eq!(each(&mut recorded, &mut printer, 3), [1, 0, 1]);
         assert!(recorded.end().unwrap().is_none());
     }
@@ -222,7 +225,7 @@ mod tests {
         write!(printer, "last").unwrap();
         drop(printer);
         recorded.note_last_line().unwrap();
-        assert!(!recorded.note_lines().unwrap(), "nobody prints any more");
+        assert!(!recorded.note_lines().unwrap(), "no process can print any more");
         let tape = recorded.end().unwrap().unwrap();
         let name = |entry: &Entry| match entry {
             Entry::Write { .. } => "write".to_owned(),

@@ -1,7 +1,9 @@
-//! Which states are tried. Every flush boundary; and between two flushes first those that find the most, then others by chance.
+//! Selects the states to check: every flush boundary, and between two flushes first the states that
+//! find the most bugs, then random ones.
 //!
-//! Most crash bugs need few writes to be missing, or few to be there (Mohan et al., Finding Crash-Consistency Bugs with Bounded Black-Box Crash Testing, OSDI '18): so each write is left out once, and is
-//! kept alone once, before subsets are drawn.
+//! Most crash bugs need few writes to be missing, or few to be present (Mohan et al., Finding
+//! Crash-Consistency Bugs with Bounded Black-Box Crash Testing, OSDI '18). So each write is omitted
+//! once, and kept alone once, before subsets are drawn.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +16,9 @@ use simdrive::device::SECTOR_BYTES;
 use crate::epochs::Epoch;
 use crate::state::State;
 
-/// What is tried of one epoch, the flush boundary before it first, `most` between that and the next flush at most. `tears` says of each write after how many of its sectors it may be torn. No state
-/// comes twice.
+/// The states to check in one epoch: the flush boundary before it, then at most `most` between that
+/// and the next flush. `tears` lists for each write the sector counts after which it may be torn.
+/// No state is listed twice.
 pub fn of_epoch(number: usize, epoch: &Epoch, tears: &[Vec<u64>], most: usize, seed: u64) -> Vec<State> {
     let count = epoch.writes.len();
     let boundary = State::boundary(number, count);
@@ -26,7 +29,8 @@ pub fn of_epoch(number: usize, epoch: &Epoch, tears: &[Vec<u64>], most: usize, s
     let without = |kept: &dyn Fn(usize) -> bool| all.iter().copied().filter(|&write| !kept(write)).collect();
     let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut candidates = vec![State::whole(number)];
-    // Each one missing alone, each one there alone, each beginning; in a mixed order, so that a small number is spread over all three.
+    // Each write missing alone, each write present alone, each prefix; shuffled, to spread a small
+    // sample over all three.
     let mut few: Vec<State> = Vec::new();
     for (write, tears) in tears.iter().enumerate().take(count) {
         few.push(State { epoch: number, lost: BTreeSet::from([write]), torn: None });
@@ -52,7 +56,7 @@ pub fn of_epoch(number: usize, epoch: &Epoch, tears: &[Vec<u64>], most: usize, s
             return states;
         }
     }
-    // Of few writes there are few subsets; drawing them all by chance would take for ever.
+    // A few writes have few subsets; drawing them all at random would take forever.
     for _ in 0..most.saturating_mul(4) {
         let lost: BTreeSet<usize> = all.iter().copied().filter(|_| chance.next_u64() & 1 == 1).collect();
         if take(State { epoch: number, lost, torn: None }) {
@@ -68,20 +72,22 @@ fn shuffle(states: &mut [State], chance: &mut Xoshiro256PlusPlus) {
     }
 }
 
-/// After how many of its sectors a write may be torn: a drive writes `atomic_bytes` that lie together whole or not at all.
+/// The sector counts after which a write may be torn: a drive writes aligned units of
+/// `atomic_bytes` completely or not at all.
 pub fn tears(offset: u64, bytes: u64, atomic_bytes: u64) -> Vec<u64> {
     let first = offset / atomic_bytes + 1;
     let last = (offset + bytes).div_ceil(atomic_bytes);
     (first..last).map(|unit| (unit * atomic_bytes - offset) / SECTOR_BYTES).collect()
 }
 
-/// The binary logarithm of how many states there could be. `tears` says of each epoch's writes at how many places each may be torn. A write is there, gone, or torn at one of these, whatever the others are;
-/// with all of its writes there, an epoch is the beginning of the next one.
+/// The binary logarithm of the number of possible states. `tears` has for each write of each epoch
+/// the number of positions where it may be torn. Independently of the others, a write is present,
+/// lost, or torn at one of these; an epoch with all of its writes is the beginning of the next one.
 pub fn possible_log2(tears: &[Vec<usize>]) -> f64 {
     let of_epochs: Vec<f64> =
         tears.iter().map(|epoch| epoch.iter().map(|&tears| (tears as f64 + 2.0).log2()).sum()).collect();
     let largest = of_epochs.iter().copied().fold(0.0, f64::max);
-    // In units of the largest, which may be beyond any number.
+    // Relative to the largest term, which may exceed any number type.
     let one = (-largest).exp2();
     let sum: f64 = of_epochs.iter().map(|epoch| (epoch - largest).exp2() - one).sum();
     largest + (sum + one).log2()
@@ -134,7 +140,7 @@ mod tests {
                 assert!(states.contains(&state), "{state}");
             }
         }
-        // Few of these are spread over all writes and kinds.
+        // A few of these are spread over all writes and kinds.
         let few = of_epoch(2, &epoch(100), &vec![vec![8]; 100], 40, 1);
         for half in [0..50, 50..100] {
             let torn = |state: &State| state.torn.is_some_and(|(write, _)| half.contains(&write));
@@ -154,9 +160,9 @@ mod tests {
     #[test]
     fn how_many_there_could_be() {
         let possible = |tears: &[Vec<usize>]| possible_log2(tears).exp2();
-        // Eight, and seven that are none of those.
+        // Eight, of which seven are new.
         assert!((possible(&[vec![0; 3], vec![0; 3]]) - 15.0).abs() < 1e-9);
-        // Each of two writes is there, gone, or torn in one of two places; then nothing more comes.
+        // Each of two writes is present, lost, or torn in one of two positions; nothing follows.
         assert!((possible(&[vec![2; 2], vec![]]) - 16.0).abs() < 1e-9);
         assert!((possible(&[]) - 1.0).abs() < 1e-9);
         assert!((possible_log2(&[vec![0; 2000], vec![]]) - 2000.0).abs() < 1e-9);

@@ -1,4 +1,5 @@
-//! Files that are drives: the one that is recorded, and one for each state that is being checked. One FUSE directory, answered at once: nothing here takes a drive's time.
+//! Drives as files: the recorded drive, and one file per state being checked, in one FUSE
+//! directory. All requests are answered immediately: no latency is modelled here.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read as _, Write as _};
@@ -7,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use emulate::chain::Queue;
-use emulate::fuse::files::{FIRST_FILE, Facts, Files, Next, Wanted, dispatch, whole_sectors};
+use emulate::fuse::files::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, whole_sectors};
 use emulate::fuse::mount::{self, MountError, Mounted};
-use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MOST};
+use emulate::fuse::wire::{self, Error, REQUEST_BYTES_MAX};
 use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -22,15 +23,16 @@ use crate::view::{Recording, View};
 /// Nodes after the directory: the recorded drive, then the states.
 const RECORDED: u64 = FIRST_FILE;
 const FIRST_STATE: u64 = RECORDED + 1;
-/// Zeros that are written to a state at once.
+/// Zeros are written to a state in pieces of this size.
 const ZEROS_BYTES: usize = 1 << 20;
 
-/// What the kernel is told of a recorded drive: one with a volatile cache, so that flushes come. Nothing here takes time, however much is asked at once.
+/// The queue properties of a recorded drive: it has a volatile cache, so flushes come, and no limit
+/// on its depth, because nothing takes time here.
 pub const QUEUE: Queue = Queue { flushes: true, rotational: false, depth: u32::MAX };
 /// The name of the recorded drive's file.
 pub const DRIVE: &str = "drive";
 
-/// How the names of states' files begin.
+/// The prefix of the names of states' files.
 const STATE: &str = "state-";
 
 /// The name of a state's file.
@@ -38,35 +40,37 @@ pub fn state_name(slot: usize) -> String {
     format!("{STATE}{slot}")
 }
 
-/// Who opens the files of states.
+/// The users of states' files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenedBy {
-    /// A check, for its state alone: whoever has the file open when the next state comes is not let at that one.
+    /// A check, for its state only: a handle that is still open when the next state comes has no
+    /// access to that one.
     Checks,
-    /// A loop device, for one state after the other: it sees to it that nothing is left of a state when the next one comes.
+    /// A loop device, for one state after the other: the caller ensures that nothing of a state is
+    /// left when the next one comes.
     LoopDevices,
 }
 
-/// What the files lead to.
+/// The content of the files.
 #[derive(Debug)]
 struct Drives {
     recorded: Mutex<Option<Recorded>>,
-    /// Of which the states are.
+    /// The recording of the states.
     recording: Option<Arc<Recording>>,
     states: Vec<Mutex<Slot>>,
     opened_by: OpenedBy,
     capacity_bytes: u64,
 }
 
-/// Where one state after the other is put.
+/// Serves one state after the other.
 #[derive(Debug, Default)]
 struct Slot {
     view: Option<View>,
-    /// What those get as a handle who open it now.
+    /// The handle for new opens.
     handle: u64,
 }
 
-/// The directory. Dropping it takes it away.
+/// The mounted directory, unmounted on drop.
 #[derive(Debug)]
 pub struct Served {
     drives: Arc<Drives>,
@@ -75,10 +79,12 @@ pub struct Served {
 }
 
 impl Served {
-    /// Mounts it with the recorded drive alone. One thread answers: then whatever was written before a flush came has been acknowledged before it came, and the log's order is the order of promises.
+    /// Mounts the directory with only the recorded drive. A single thread answers: everything
+    /// written before a flush arrived has then been acknowledged before it arrived, and the log has
+    /// the order of the promises.
     ///
     /// # Errors
-    /// When the machine does not allow it.
+    /// When this host does not allow it.
     pub fn of_recorded(directory: &Path, recorded: Recorded) -> Result<Served, MountError> {
         let capacity_bytes = recorded.capacity_bytes();
         let drives = Drives {
@@ -91,10 +97,10 @@ impl Served {
         Served::mount(directory, drives, 1)
     }
 
-    /// Mounts it, with so many files for states of a recording, and as many threads that answer.
+    /// Mounts the directory with `states` files for states of a recording, and as many threads.
     ///
     /// # Errors
-    /// When the machine does not allow it.
+    /// When this host does not allow it.
     pub fn of_states(
         directory: &Path,
         recording: Arc<Recording>,
@@ -140,15 +146,16 @@ impl Served {
         Ok(Served { drives, mounted: Some(mounted), thread: Some(thread) })
     }
 
-    /// The recorded drive.
+    /// Calls `work` with the recorded drive.
     ///
     /// # Errors
-    /// Those of `work`, and where none is recorded.
+    /// Those of `work`, and when no drive is recorded.
     pub fn recorded<T>(&self, work: impl FnOnce(&mut Recorded) -> io::Result<T>) -> io::Result<T> {
         lock(&self.drives.recorded).as_mut().map_or_else(|| Err(io::ErrorKind::NotFound.into()), work)
     }
 
-    /// Puts a state of the recording into a slot, or takes it out. The answer is why the one before could not be served as it was recorded, if so.
+    /// Puts a state of the recording into a slot, or empties the slot. Returns the error if the
+    /// previous state could not be served as recorded.
     pub fn put(&self, slot: usize, state: Option<&State>) -> Option<io::Error> {
         let recording = self.drives.recording.as_ref();
         let view = recording.zip(state).map(|(recording, state)| View::new(Arc::clone(recording), state));
@@ -165,7 +172,8 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Where the connection cannot be ended, whoever still has a file open keeps it, and its threads, until this process ends.
+        // If the connection cannot be aborted, processes with open files keep it and its threads
+        // until this process ends.
         if self.mounted.take().is_some_and(|mounted| mounted.abort().is_err()) {
             return;
         }
@@ -176,21 +184,24 @@ impl Drop for Served {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked was answering one request; the next one finds what the last one left.
+    // A thread that panicked was answering one request; the next one continues from there.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives the calling thread, and those that it starts from now on, descriptors of their own. A killed process ends thread by thread: one that waits in the kernel for a state's filesystem waits for these
-/// threads' answers, and would keep their connection open, and so itself waiting, for ever.
+/// Gives the calling thread, and the threads that it starts from now on, a separate descriptor
+/// table. A killed process ends thread by thread. A thread that waits in the kernel for a state's
+/// filesystem waits for these threads' replies; if it shared their descriptors, it would keep their
+/// connection open, and thereby wait forever.
 #[expect(unsafe_code, reason = "descriptors opened afterwards are unknown to other threads")]
 fn own_descriptors() {
-    // SAFETY: what these threads open, the connection, they keep for themselves. What they read and write through `Drives` was opened before, and is never exchanged: a recorded drive keeps its two files,
-    // and states are of one recording.
+    // SAFETY: the descriptor that these threads open, the connection, stays with them. What they
+    // read and write through `Drives` was opened before, and is never replaced: a recorded drive
+    // keeps its two files, and all states are of one recording.
     let _ = unsafe { unshare_unsafe(UnshareFlags::FILES) };
 }
 
 fn serve(drives: &Drives, mut kernel: &File) {
-    let mut input = vec![0; REQUEST_BYTES_MOST];
+    let mut input = vec![0; REQUEST_BYTES_MAX];
     let mut data = Vec::new();
     loop {
         let bytes = match kernel.read(&mut input) {
@@ -202,9 +213,9 @@ fn serve(drives: &Drives, mut kernel: &File) {
             },
         };
         let Some(request) = wire::parse(&input[..bytes]) else { continue };
-        // An answer that nobody waits for any more is no error.
+        // A reply that is no longer wanted is not an error.
         let _ = match dispatch(&request, drives) {
-            Next::Silence => continue,
+            Next::NoReply => continue,
             Next::Answer(answer) => kernel.write(&answer),
             Next::Do(wanted) => match drives.carry_out(request.node, request.handle, wanted, &mut data) {
                 Ok(Done::Read) => {
@@ -219,7 +230,7 @@ fn serve(drives: &Drives, mut kernel: &File) {
     }
 }
 
-/// What was done.
+/// The result of an operation.
 enum Done {
     Read,
     Written(usize),
@@ -242,14 +253,14 @@ impl Files for Drives {
         recorded.into_iter().chain(states).collect()
     }
 
-    fn facts(&self, node: u64) -> Option<Facts> {
+    fn facts(&self, node: u64) -> Option<FileFacts> {
         let handle = if node == RECORDED {
             0
         } else {
             let slot = self.states.get(node.checked_sub(FIRST_STATE)? as usize)?;
             lock(slot).handle
         };
-        Some(Facts { bytes: self.capacity_bytes, handle })
+        Some(FileFacts { bytes: self.capacity_bytes, handle })
     }
 }
 
@@ -261,7 +272,7 @@ impl Drives {
         }
         let slot = node.checked_sub(FIRST_STATE).and_then(|slot| self.states.get(slot as usize));
         let mut slot = lock(slot.ok_or(Error::NoEntry)?);
-        // The state may have been exchanged since the handle was looked at.
+        // The state may have been replaced since the handle was checked.
         if slot.handle != handle {
             return Err(Error::Io);
         }
@@ -269,7 +280,7 @@ impl Drives {
     }
 }
 
-/// What stands behind a file.
+/// The content of a file.
 trait Content {
     fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
@@ -295,7 +306,7 @@ impl Content for Recorded {
     }
 }
 
-/// A state; an empty slot is zeros.
+/// A state; an empty slot reads as zeros.
 impl Content for Option<View> {
     fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         if let Some(view) = self {
@@ -352,7 +363,7 @@ fn carry_out(
             if offset.checked_add(bytes).is_none_or(|end| end > capacity_bytes) {
                 return Err(Error::NoSpace);
             }
-            // As a block device answers.
+            // As for a block device.
             if !(offset | bytes).is_multiple_of(SECTOR_BYTES) {
                 return Err(Error::Invalid);
             }
@@ -363,7 +374,7 @@ fn carry_out(
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature for `map_err`")]
 fn error_of(error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::StorageFull { Error::NoSpace } else { Error::Io }
 }
@@ -375,7 +386,7 @@ mod tests {
     use super::*;
     use crate::printed::after_printing;
 
-    /// Three times what a state is filled with zeros at once.
+    /// Three times the size of a piece of zeros.
     const CAPACITY: u64 = 3 << 20;
 
     fn recorded() -> Recorded {
@@ -424,7 +435,7 @@ mod tests {
             assert_eq!(drives.listed(), expected);
             for &(node, name, handle) in listed {
                 assert_eq!(drives.find(name.as_bytes()), Some(node));
-                assert_eq!(drives.facts(node), Some(Facts { bytes: CAPACITY, handle }));
+                assert_eq!(drives.facts(node), Some(FileFacts { bytes: CAPACITY, handle }));
             }
             let unknown = ["drive", "state-0", "state-1", "state-2", "state-", "x"].map(str::as_bytes);
             for name in unknown.into_iter().filter(|name| listed.iter().all(|(_, known, _)| known.as_bytes() != *name))
@@ -470,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_without_a_state_is_zeros_and_lets_nobody_in_by_an_old_handle() {
+    fn an_empty_slot_is_zeros_and_refuses_old_handles() {
         let drives = drives(None, None, 1);
         let mut data = vec![1; 8];
         let read = Wanted::Read { offset: 0, bytes: 512 };
@@ -509,11 +520,11 @@ mod tests {
     }
 
     #[test]
-    fn whoever_still_has_a_state_open_is_not_let_at_the_next_one() {
+    fn a_handle_of_one_state_has_no_access_to_the_next() {
         let mut recorded = recorded();
         recorded.begin().unwrap();
         let recording = Arc::new(Recording::new(recorded.end().unwrap().unwrap()));
-        let mounted = mounted("whoever_still_has_a_state_open_is_not_let_at_the_next_one", |directory| {
+        let mounted = mounted("a_handle_of_one_state_has_no_access_to_the_next", |directory| {
             Served::of_states(directory, recording, 1, OpenedBy::Checks)
         });
         let Some((served, _directory)) = mounted else { return };
@@ -528,7 +539,7 @@ mod tests {
         let mut held = [0; 512];
         open().read_exact_at(&mut held, 0).unwrap();
         assert_eq!(held, [0xbb; 512]);
-        // An open file does not keep the directory from going.
+        // An open file does not prevent unmounting.
         drop(served);
         assert!(stale.write_all_at(&[7; 512], 0).is_err());
     }

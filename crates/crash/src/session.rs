@@ -1,11 +1,12 @@
-//! A crash test on disk: what was recorded, what is checked, and what became of each state; so that it can be gone on with, and any state made again.
+//! A crash test on disk: the recording, the check, and the verdict on each state. It can be
+//! resumed, and any state rebuilt.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! | --- | --- |
 //! | `session.json` | the command, the check, the drive's size, the sampling |
 //! | `base.img` | the drive when the command began, sparse |
-//! | `writes.log` | what was written since ([`crate::log`]) |
-//! | `results.jsonl` | a line for each state that was checked |
+//! | `writes.log` | what the command wrote ([`crate::log`]) |
+//! | `results.jsonl` | one line per checked state |
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -14,43 +15,43 @@ use std::sync::Arc;
 
 use emulate::chain::Filesystem;
 
-use crate::check::{Check, Verdict};
+use crate::check::{Check, CheckVerdict};
 use crate::error::SessionError;
 use crate::log;
 use crate::state::State;
 use crate::view::{Recording, Tape};
 
-/// What is known of a session before its first state is checked.
+/// The facts of a session that are fixed before its first state is checked.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Plan {
-    /// The command that was recorded, word by word.
+    /// The recorded command and its arguments.
     pub command: Vec<String>,
-    /// The drive's size.
+    /// Size of the drive.
     pub capacity_bytes: u64,
-    /// The filesystem on it; none: the command got the drive itself.
+    /// The filesystem on it; `None`: the command got the drive itself.
     #[serde(with = "crate::filesystem_name")]
     pub filesystem: Option<Filesystem>,
-    /// How long the log is: what is missing of it would pass for states that are fine.
+    /// Length of the log. States of a truncated log would wrongly seem fine.
     pub log_bytes: u64,
-    /// Entries of the log.
+    /// Number of entries in the log.
     pub log_entries: usize,
-    /// How states are checked.
+    /// The check that runs on each state.
     pub check: Check,
-    /// States between two flushes that are tried, at most.
+    /// Maximum number of states to check between two flushes.
     pub samples: usize,
-    /// Decides which.
+    /// Seed of the selection.
     pub seed: u64,
-    /// Bytes that lie together and are written whole or not at all.
+    /// Size of the aligned unit that is written completely or not at all.
     pub atomic_bytes: u64,
 }
 
-/// A state that was checked.
+/// A line of `results.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Checked {
-    /// Its name.
+    /// Name of the state.
     pub state: String,
-    /// What became of it.
-    pub verdict: Verdict,
+    /// The result of its check.
+    pub verdict: CheckVerdict,
 }
 
 /// A session's directory.
@@ -60,10 +61,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// A new one in a directory that does not exist yet.
+    /// Creates a session in a directory that does not exist yet.
     ///
     /// # Errors
-    /// When it does, or cannot be made.
+    /// When it exists, or cannot be created.
     pub fn create(directory: &Path) -> Result<Session, SessionError> {
         let system = |source| SessionError::System { path: directory.to_owned(), source };
         if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -78,7 +79,7 @@ impl Session {
         }
     }
 
-    /// One that was begun before, and its plan.
+    /// Opens an existing session, and reads its plan.
     ///
     /// # Errors
     /// When there is none.
@@ -89,7 +90,7 @@ impl Session {
         Ok((Session { directory: directory.to_owned() }, plan))
     }
 
-    /// Where it lies.
+    /// Path of the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -98,10 +99,10 @@ impl Session {
         SessionError::System { path: self.directory.join(name), source }
     }
 
-    /// The files of a drive that is going to be recorded: base and log.
+    /// Creates the files of a drive to be recorded: base and log.
     ///
     /// # Errors
-    /// When they cannot be made.
+    /// When they cannot be created.
     pub fn blank(&self, capacity_bytes: u64) -> Result<(File, File), SessionError> {
         let blank = |name: &str, bytes: u64| {
             let made = OpenOptions::new().read(true).write(true).create_new(true).open(self.directory.join(name));
@@ -110,7 +111,7 @@ impl Session {
         Ok((blank("base.img", capacity_bytes)?, blank("writes.log", 0)?))
     }
 
-    /// Writes the plan down: from now on the session can be gone on with.
+    /// Writes the plan: from now on the session can be resumed.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -119,7 +120,7 @@ impl Session {
         std::fs::write(self.directory.join("session.json"), text).map_err(|error| self.system("session.json", error))
     }
 
-    /// What was recorded.
+    /// Opens the recording.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -136,23 +137,23 @@ impl Session {
         Ok(Recording::new(tape))
     }
 
-    /// A file of the recording, of which it is known how long it is.
+    /// Opens a file of the recording, whose length is known.
     fn recorded(&self, name: &str, bytes: u64) -> Result<File, SessionError> {
         let path = self.directory.join(name);
         let damaged = |what| SessionError::Damaged { path: path.clone(), what };
         let file = File::open(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => damaged("it is gone".to_owned()),
+            io::ErrorKind::NotFound => damaged("it is missing".to_owned()),
             _ => self.system(name, error),
         })?;
         let found = file.metadata().map_err(|error| self.system(name, error))?.len();
         if found == bytes { Ok(file) } else { Err(damaged(format!("it has {found} bytes of {bytes}"))) }
     }
 
-    /// The states that were checked. A line that was cut off counts as none.
+    /// The checked states. An incomplete line is ignored.
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn results(&self) -> Result<Vec<(State, Verdict)>, SessionError> {
+    pub fn results(&self) -> Result<Vec<(State, CheckVerdict)>, SessionError> {
         let file = match File::open(self.directory.join("results.jsonl")) {
             // It ended before its first result.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -168,7 +169,7 @@ impl Session {
         Ok(results)
     }
 
-    /// Where results are added to.
+    /// Opens the file for appending results.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -179,13 +180,13 @@ impl Session {
             .create(true)
             .open(&path)
             .map_err(|source| SessionError::System { path: path.clone(), source })?;
-        // Behind a line that was cut off.
+        // After an incomplete line.
         file.write_all(b"\n").map_err(|source| SessionError::System { path: path.clone(), source })?;
         Ok(ResultLog { file, path })
     }
 }
 
-/// Where results are added to.
+/// Appends results.
 #[derive(Debug)]
 pub struct ResultLog {
     file: File,
@@ -193,11 +194,11 @@ pub struct ResultLog {
 }
 
 impl ResultLog {
-    /// One more.
+    /// Appends a result.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn add(&mut self, state: &State, verdict: &Verdict) -> Result<(), SessionError> {
+    pub fn add(&mut self, state: &State, verdict: &CheckVerdict) -> Result<(), SessionError> {
         let checked = Checked { state: state.to_string(), verdict: verdict.clone() };
         let line = serde_json::to_string(&checked).unwrap_or_default() + "\n";
         self.file.write_all(line.as_bytes()).map_err(|source| SessionError::System { path: self.path.clone(), source })
@@ -211,13 +212,13 @@ mod tests {
     use crate::recorded::Recorded;
 
     #[test]
-    fn a_session_is_gone_on_with() {
+    fn a_session_is_resumed() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("deep/crash");
         let session = Session::create(&directory).unwrap();
         let said = |error: SessionError| error.to_string().replace(place.path().to_str().unwrap(), "DIR");
-        insta::assert_snapshot!(said(Session::create(&directory).unwrap_err()), @"`DIR/deep/crash` exists; go on with it by `flushmark crash --resume DIR/deep/crash`, or name another directory");
-        insta::assert_snapshot!(said(Session::open(&directory).unwrap_err()), @"`DIR/deep/crash` holds no crash test (No such file or directory (os error 2))");
+        insta::assert_snapshot!(said(Session::create(&directory).unwrap_err()), @"`DIR/deep/crash` exists: continue it with `flushmark crash --resume DIR/deep/crash`, or choose another directory");
+        insta::assert_snapshot!(said(Session::open(&directory).unwrap_err()), @"no crash test found in `DIR/deep/crash` (No such file or directory (os error 2))");
         let check = Check { command: "true".to_owned(), expect: None, filesystem: None, timeout_s: 5 };
         let plan = Plan {
             command: vec!["a".to_owned()],
@@ -233,8 +234,8 @@ mod tests {
         assert_eq!(session.results().unwrap(), []);
         session.keep(&plan).unwrap();
         let mut log = session.log_results().unwrap();
-        log.add(&State::whole(3), &Verdict::Passed).unwrap();
-        log.add(&State::boundary(4, 2), &Verdict::Failed("gone".to_owned())).unwrap();
+        log.add(&State::whole(3), &CheckVerdict::Passed).unwrap();
+        log.add(&State::boundary(4, 2), &CheckVerdict::Failed("gone".to_owned())).unwrap();
         // The process was killed in the middle of a line.
         let path = directory.join("results.jsonl");
         let mut text = std::fs::read(&path).unwrap();
@@ -242,14 +243,14 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let (session, again) = Session::open(&directory).unwrap();
         assert_eq!(again, plan);
-        session.log_results().unwrap().add(&State::whole(6), &Verdict::Passed).unwrap();
+        session.log_results().unwrap().add(&State::whole(6), &CheckVerdict::Passed).unwrap();
         let states: Vec<String> = session.results().unwrap().iter().map(|(state, _)| state.to_string()).collect();
         assert_eq!(states, ["3", "4-0..1", "6"]);
     }
 
-    /// What is missing of a recording would make its states look fine, or broken.
+    /// Without a part of the recording, its states would look fine, or broken.
     #[test]
-    fn a_recording_that_is_not_whole_is_refused() {
+    fn an_incomplete_recording_is_refused() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("crash");
         let session = Session::create(&directory).unwrap();
@@ -274,16 +275,16 @@ mod tests {
             let error = session.recording(plan).unwrap_err().to_string();
             error.replace(directory.to_str().unwrap(), "DIR")
         };
-        insta::assert_snapshot!(said(&Plan { log_entries: 3, ..plan.clone() }), @"`DIR/writes.log` is not as it was recorded: it has 2 entries of 3; record the command once more");
+        insta::assert_snapshot!(said(&Plan { log_entries: 3, ..plan.clone() }), @"`DIR/writes.log` is damaged: it has 2 entries of 3; record the command again");
         let log = directory.join("writes.log");
         let whole = std::fs::read(&log).unwrap();
         std::fs::write(&log, &whole[..whole.len() - 1]).unwrap();
-        insta::assert_snapshot!(said(&plan), @"`DIR/writes.log` is not as it was recorded: it has 39 bytes of 40; record the command once more");
+        insta::assert_snapshot!(said(&plan), @"`DIR/writes.log` is damaged: it has 39 bytes of 40; record the command again");
         std::fs::remove_file(&log).unwrap();
-        insta::assert_snapshot!(said(&plan), @"`DIR/writes.log` is not as it was recorded: it is gone; record the command once more");
+        insta::assert_snapshot!(said(&plan), @"`DIR/writes.log` is damaged: it is missing; record the command again");
         assert!(!log.exists());
         std::fs::write(&log, &whole).unwrap();
         std::fs::remove_file(directory.join("base.img")).unwrap();
-        insta::assert_snapshot!(said(&plan), @"`DIR/base.img` is not as it was recorded: it is gone; record the command once more");
+        insta::assert_snapshot!(said(&plan), @"`DIR/base.img` is damaged: it is missing; record the command again");
     }
 }

@@ -1,30 +1,32 @@
 //! One state that a power cut could leave, and its name.
 //!
-//! `17` is the moment before the flush that ends the epoch 17, with all that was written in it; `17-3,5` the same without its writes 3 and 5; `17-0..8` without the first nine, which is the moment after the flush
-//! before if there are no more; `17~4.2` with its write 4 torn after two sectors; `17-3~4.2` both. Epochs and writes count from 0.
+//! `17` is the moment before the flush that ends epoch 17, with all of its writes. `17-3,5` is the
+//! same without its writes 3 and 5. `17-0..8` is without the first nine; if there are no more, that
+//! is the moment after the previous flush. `17~4.2` has its write 4 torn after two sectors;
+//! `17-3~4.2` combines both. Epochs and writes count from 0.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// A state.
+/// A state after a power cut.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State {
-    /// The epoch in which the power went: all earlier ones are there.
+    /// The epoch in which the power was cut: all earlier ones are complete.
     pub epoch: usize,
-    /// Of its writes those that are gone, by their place in the epoch.
+    /// The lost writes of that epoch, by index.
     pub lost: BTreeSet<usize>,
-    /// A write of which only the first sectors are there.
+    /// A write of which only the first sectors survived: its index and their number.
     pub torn: Option<(usize, u64)>,
 }
 
 impl State {
-    /// With everything that an epoch wrote.
+    /// The state with all writes of an epoch.
     pub const fn whole(epoch: usize) -> State {
         State { epoch, lost: BTreeSet::new(), torn: None }
     }
 
-    /// With nothing of what an epoch of so many writes wrote: the moment after the flush before it.
+    /// The state with none of the epoch's `writes`: the moment after the previous flush.
     pub fn boundary(epoch: usize, writes: usize) -> State {
         State { epoch, lost: (0..writes).collect(), torn: None }
     }
@@ -35,7 +37,7 @@ impl fmt::Display for State {
         write!(f, "{}", self.epoch)?;
         let mut first = true;
         let mut lost = self.lost.iter().copied().peekable();
-        // Runs as ranges: a boundary has hundreds of lost writes.
+        // Runs are written as ranges: a boundary has hundreds of lost writes.
         while let Some(from) = lost.next() {
             let mut to = from;
             while let Some(next) = lost.next_if_eq(&(to + 1)) {
@@ -55,15 +57,15 @@ impl fmt::Display for State {
     }
 }
 
-/// A name that is none.
+/// An invalid state name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` names no state; write EPOCH, EPOCH-LOST,LOST..LOST or EPOCH~TORN.SECTORS, as the report does")]
-pub struct BadState(String);
+#[error("invalid state `{0}`; expected EPOCH, EPOCH-LOST,LOST..LOST or EPOCH~TORN.SECTORS, as in the report")]
+pub struct InvalidState(String);
 
 impl FromStr for State {
-    type Err = BadState;
+    type Err = InvalidState;
 
-    fn from_str(text: &str) -> Result<State, BadState> {
+    fn from_str(text: &str) -> Result<State, InvalidState> {
         let read = || -> Option<State> {
             let (rest, torn) = match text.split_once('~') {
                 Some((rest, torn)) => {
@@ -77,7 +79,7 @@ impl FromStr for State {
             for part in lost.into_iter().flat_map(|lost| lost.split(',')) {
                 let (from, to) = part.split_once("..").unwrap_or((part, part));
                 let (from, to): (usize, usize) = (from.parse().ok()?, to.parse().ok()?);
-                // Nobody has a million writes between two flushes.
+                // A million writes between two flushes are out of reach.
                 if from > to || to - from > 1_000_000 {
                     return None;
                 }
@@ -85,7 +87,7 @@ impl FromStr for State {
             }
             Some(state)
         };
-        read().ok_or_else(|| BadState(text.to_owned()))
+        read().ok_or_else(|| InvalidState(text.to_owned()))
     }
 }
 

@@ -1,4 +1,5 @@
-//! A state as bytes: the drive before the command, the epochs that are there, the writes of the last one that survived, and what a checker writes to it. Nothing is copied to make one.
+//! A state as bytes: the drive before the command, the complete epochs, the surviving writes of the
+//! last one, and the checker's writes. Nothing is copied to create one.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -13,27 +14,27 @@ use crate::epochs::{Epoch, epochs};
 use crate::log::Entry;
 use crate::state::State;
 
-/// What is looked up as one.
+/// The unit of lookups.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// A drive that is or was recorded: what it held before, and everything that was written to it.
+/// A recorded drive: its original content, and everything that was written to it.
 #[derive(Debug)]
 pub struct Tape {
     base: Arc<File>,
     log: Arc<File>,
     entries: Vec<Entry>,
-    /// Which entries wrote to each block, in order.
+    /// The entries that wrote to each block, in order.
     writers: HashMap<u64, Vec<u32>>,
     capacity_bytes: u64,
 }
 
 impl Tape {
-    /// Of a base image and of a log's file; nothing has happened yet.
+    /// Starts with a base image and an empty log file.
     pub fn new(base: Arc<File>, log: Arc<File>, capacity_bytes: u64) -> Tape {
         Tape { base, log, entries: Vec::new(), writers: HashMap::new(), capacity_bytes }
     }
 
-    /// Something happened.
+    /// Appends an entry.
     pub fn push(&mut self, entry: Entry) {
         let index = self.entries.len() as u32;
         for block in blocks(&entry) {
@@ -42,17 +43,17 @@ impl Tape {
         self.entries.push(entry);
     }
 
-    /// What happened.
+    /// All entries, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What that takes in the log's file.
+    /// Size of the entries in the log file.
     pub fn log_bytes(&self) -> u64 {
         self.entries.iter().map(Entry::log_bytes).sum()
     }
 
-    /// What the drive holds after all of it.
+    /// Reads the drive's content after all entries.
     ///
     /// # Errors
     /// Those of the files.
@@ -64,12 +65,13 @@ impl Tape {
         })
     }
 
-    /// A block, after those entries that are `there`, each with where and how much of it.
+    /// A block after the entries selected by `there`, which returns the surviving range of an
+    /// entry.
     fn block(&self, block: u64, there: impl Fn(u32) -> Option<(u64, u64)>) -> io::Result<Block> {
         let mut data = [0; BLOCK_BYTES as usize];
         let start = block * BLOCK_BYTES;
         let writers = self.writers.get(&block).map_or(&[][..], Vec::as_slice);
-        // Back to the last one that filled the whole block, and from there forward again.
+        // Go back to the last entry that filled the whole block, then forward from there.
         let covers = |(offset, bytes): (u64, u64)| offset <= start && offset + bytes >= start + BLOCK_BYTES;
         let first = writers.iter().rposition(|&index| there(index).is_some_and(covers));
         if first.is_none() {
@@ -92,7 +94,7 @@ impl Tape {
     }
 }
 
-/// Calls `each` for the blocks of a range: block, place in it, and the part of the range.
+/// Calls `each` for the blocks of a range: block, offset in it, and the part of the range.
 fn in_blocks(
     offset: u64,
     length: usize,
@@ -109,7 +111,7 @@ fn in_blocks(
     Ok(())
 }
 
-/// A recording that is over.
+/// A finished recording.
 #[derive(Debug)]
 pub struct Recording {
     tape: Tape,
@@ -117,38 +119,38 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Of a tape.
+    /// Splits a tape into epochs.
     pub fn new(tape: Tape) -> Recording {
         let epochs = epochs(&tape.entries);
         Recording { tape, epochs }
     }
 
-    /// Its epochs.
+    /// The epochs, in order.
     pub fn epochs(&self) -> &[Epoch] {
         &self.epochs
     }
 
-    /// What happened.
+    /// All entries, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.tape.entries
     }
 
-    /// What that takes in the log's file.
+    /// Size of the entries in the log file.
     pub fn log_bytes(&self) -> u64 {
         self.tape.log_bytes()
     }
 
-    /// The drive's size.
+    /// Size of the drive.
     pub const fn capacity_bytes(&self) -> u64 {
         self.tape.capacity_bytes
     }
 
-    /// Where and how much each write of an epoch was, in bytes.
+    /// Offset and length of each write of an epoch, in bytes.
     pub fn ranges(&self, epoch: &Epoch) -> Vec<(u64, u64)> {
         epoch.writes.iter().filter_map(|&index| self.tape.entries[index].range()).collect()
     }
 
-    /// The lines that had been printed by the end of an epoch.
+    /// The lines printed by the end of an epoch.
     pub fn printed_by(&self, epoch: &Epoch) -> Vec<u8> {
         let mut text = Vec::new();
         for entry in &self.tape.entries[..epoch.end] {
@@ -160,12 +162,12 @@ impl Recording {
         text
     }
 
-    /// Whether a state can be made of it.
+    /// Returns whether it has the epoch and the writes of a state.
     pub fn has(&self, state: &State) -> bool {
         self.epochs.get(state.epoch).is_some_and(|epoch| {
             let torn = state.torn.is_none_or(|(write, sectors)| {
                 let range = epoch.writes.get(write).and_then(|&index| self.tape.entries[index].range());
-                // A part of it is there, and a part is gone.
+                // Some sectors survive, and some are lost.
                 let parts = range.is_some_and(|(_, bytes)| (1..bytes / SECTOR_BYTES).contains(&sectors));
                 parts && !state.lost.contains(&write)
             });
@@ -185,18 +187,18 @@ type Block = [u8; BLOCK_BYTES as usize];
 pub struct View {
     recording: Arc<Recording>,
     epoch: usize,
-    /// Entries before this one are there.
+    /// Entries before this one survive completely.
     before: u32,
-    /// Of the later ones these, each with how many of its bytes.
+    /// The surviving later entries, each with its surviving length.
     kept: HashMap<u32, u64>,
-    /// What was written to the view itself.
+    /// Blocks written to the view itself.
     own: HashMap<u64, Box<Block>>,
-    /// Why the recording could not be read, the first time that it could not.
+    /// The first error when reading the recording.
     broke: OnceCell<io::Error>,
 }
 
 impl View {
-    /// A state of a recording, which has to have it.
+    /// A state of a recording; the recording must have it.
     pub fn new(recording: Arc<Recording>, state: &State) -> View {
         let epoch = &recording.epochs[state.epoch];
         let before = match state.epoch.checked_sub(1) {
@@ -218,7 +220,7 @@ impl View {
         View { recording, epoch: state.epoch, before: before as u32, kept, own: HashMap::new(), broke: OnceCell::new() }
     }
 
-    /// Reads; the range has to lie within the drive.
+    /// Reads a range, which must be within the drive.
     ///
     /// # Errors
     /// Those of the files.
@@ -232,7 +234,7 @@ impl View {
         })
     }
 
-    /// Writes to this view alone.
+    /// Writes to this view only.
     ///
     /// # Errors
     /// Those of the files.
@@ -250,12 +252,13 @@ impl View {
         })
     }
 
-    /// Why it was not all that the state is: whoever reads it hears no more than that there was an error, as of a drive.
+    /// The error that kept it from being read correctly, if any: its reader only sees an I/O error,
+    /// as from a drive.
     pub fn into_broke(self) -> Option<io::Error> {
         self.broke.into_inner()
     }
 
-    /// What the recording has of a block.
+    /// The recording's content of a block.
     fn recorded(&self, block: u64) -> io::Result<Block> {
         let tape = &self.recording.tape;
         let read = tape.block(block, |index| {
@@ -269,7 +272,8 @@ impl View {
         read.inspect_err(|error| drop(self.broke.set(io::Error::new(error.kind(), error.to_string()))))
     }
 
-    /// What it holds, as a number that differs where contents differ: equal states need to be checked once. Of what the last epoch touched only, so it is compared within one epoch.
+    /// A hash of the content: equal states need to be checked only once. It covers only what the
+    /// last epoch touched, so compare it only within one epoch.
     ///
     /// # Errors
     /// Those of the files.
@@ -297,9 +301,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::log::Recorder;
+    use crate::log::LogWriter;
 
-    /// Ends within a block.
+    /// Not a multiple of the block size.
     const CAPACITY: u64 = (64 << 10) + 1536;
 
     #[derive(Debug, Clone)]
@@ -319,7 +323,7 @@ mod tests {
     }
 
     proptest! {
-        /// A view is what a copy of the image would be to which the writes were applied one after the other.
+        /// A view equals a copy of the image with the writes applied one after the other.
         #[test]
         fn a_view_is_the_copy_that_was_not_made(
             history in prop::collection::vec(did(), 1..60),
@@ -330,16 +334,16 @@ mod tests {
             let base = tempfile::tempfile().unwrap();
             base.write_all_at(&vec![0xbb; CAPACITY as usize], 0).unwrap();
             let log = tempfile::NamedTempFile::new().unwrap();
-            let mut recorder = Recorder::new(Arc::new(log.reopen().unwrap()));
+            let mut writer = LogWriter::new(Arc::new(log.reopen().unwrap()));
             let mut entries = Vec::new();
             for did in &history {
                 entries.push(match *did {
-                    Did::Write(first, count, value) => recorder.write(first * 512, &vec![value; (count * 512) as usize]).unwrap(),
-                    Did::Zeros(first, count) => recorder.zeros(first * 512, count * 512).unwrap(),
-                    Did::Flush => recorder.flush().unwrap(),
+                    Did::Write(first, count, value) => writer.write(first * 512, &vec![value; (count * 512) as usize]).unwrap(),
+                    Did::Zeros(first, count) => writer.zeros(first * 512, count * 512).unwrap(),
+                    Did::Flush => writer.flush().unwrap(),
                 });
             }
-            recorder.finish().unwrap();
+            writer.finish().unwrap();
             let mut tape = Tape::new(Arc::new(base), Arc::new(log.reopen().unwrap()), CAPACITY);
             entries.into_iter().for_each(|entry| tape.push(entry));
             let recording = Arc::new(Recording::new(tape));
@@ -381,7 +385,7 @@ mod tests {
             let mut held = vec![0; CAPACITY as usize];
             view.read(0, &mut held).unwrap();
             prop_assert!(held == expected);
-            // What a checker writes stays its own.
+            // The checker's writes stay in the view.
             view.write(1536, &[1; 5120]).unwrap();
             expected[1536..1536 + 5120].fill(1);
             view.read(0, &mut held).unwrap();

@@ -1,6 +1,7 @@
-//! Asks one drive by its own commands: `sudo cargo run -p drive --example ask -- /dev/sda`.
+//! Asks one drive with its own commands: `sudo cargo run -p drive --example ask -- /dev/sda`.
 //!
-//! With `on` or `off` as a second argument, the write cache is switched first. Nothing puts it back: for that there is `flushmark cache`.
+//! With `on` or `off` as a second argument, the write cache is switched first. The example does not
+//! restore it; `flushmark cache` does.
 
 use std::error::Error;
 use std::os::unix::fs::MetadataExt;
@@ -10,14 +11,14 @@ use drive::{BlockDevice, DeviceNumber, OpenDrive, SystemRoot};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let node = PathBuf::from(arguments.next().ok_or("name a drive, like /dev/sda")?);
+    let node = PathBuf::from(arguments.next().ok_or("expected a drive, such as /dev/sda")?);
     let root = SystemRoot::default();
     let disk = BlockDevice::read(&root, DeviceNumber::from_dev(std::fs::metadata(&node)?.rdev()))?;
     let mut drive = OpenDrive::open(&root, &disk)?;
     match arguments.next().as_deref() {
         Some("on") => drive.set_write_cache(true)?,
         Some("off") => drive.set_write_cache(false)?,
-        Some(other) => return Err(format!("`{other}` is neither `on` nor `off`").into()),
+        Some(other) => return Err(format!("unknown setting `{other}`; expected `on` or `off`").into()),
         None => {}
     }
     println!("{:#?}", drive.write_cache()?);

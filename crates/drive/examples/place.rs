@@ -1,4 +1,5 @@
-//! Prints what is known about a path and the host, as JSON: `cargo run -p drive --example place -- /var/lib`.
+//! Prints what is known about a path and the host, as JSON: `cargo run -p drive --example place --
+//! /var/lib`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! A block device as sysfs describes it, with the layers beneath it.
+//! A block device as sysfs describes it, with the layers below it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::system_root::Attributes;
 use crate::{DeviceNumber, DriveError, SystemRoot, Transport};
 
-/// More layers than any real stack has. A tree of sysfs that is broken (or hostile) ends here.
+/// More layers than any real stack has. Reading a broken (or hostile) sysfs tree stops here.
 const LAYERS_MAX: usize = 256;
 
 /// Sysfs counts sizes and starts in units of 512 bytes, whatever the device's own block size
@@ -18,42 +18,43 @@ const SECTOR_BYTES: u64 = 512;
 
 /// One block device: a disk, a partition, or a layer such as LVM, dm-crypt or software RAID.
 ///
-/// What sysfs does not tell is `None`.
+/// Fields that sysfs does not provide are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockDevice {
-    /// Its number.
+    /// Major and minor number.
     pub device: DeviceNumber,
     /// The kernel's name: `nvme0n1p2`, `sda`, `dm-3`.
     pub name: String,
-    /// The path under which people know it: `/dev/sda2`, `/dev/mapper/vg-root`.
+    /// The path that users know: `/dev/sda2`, `/dev/mapper/vg-root`.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub path: PathBuf,
-    /// Where it lies on its disk, if it is a partition. All that follows, except the size, the holders and `read_only`,
-    /// is then the disk's.
+    /// Position on the disk, if this is a partition. All other fields except the size, the holders
+    /// and `read_only` then describe the disk.
     pub partition: Option<Partition>,
-    /// How the disk is attached.
+    /// The bus or driver of the disk.
     pub transport: Transport,
-    /// What the layer does, if it is one: `lvm`, `crypt`, `mpath`, `raid1`.
+    /// The kind of layer, if this is one: `lvm`, `crypt`, `mpath`, `raid1`.
     pub layer: Option<String>,
     /// The drive's model, without padding.
     pub model: Option<String>,
-    /// The drive's vendor; SCSI says `ATA` for all SATA drives.
+    /// The drive's vendor; SCSI reports `ATA` for all SATA drives.
     pub vendor: Option<String>,
-    /// The drive's serial number, where this user may read it.
+    /// The drive's serial number, if this user may read it.
     pub serial: Option<String>,
-    /// The firmware's revision.
+    /// Firmware revision.
     pub firmware: Option<String>,
     /// Size in bytes.
     pub size_bytes: Option<u64>,
-    /// Whether the kernel refuses writes.
+    /// True if the kernel refuses writes.
     pub read_only: Option<bool>,
     /// Block sizes, cache and scheduler.
     pub queue: Queue,
-    /// What the drive itself told its driver about its cache (`write back`, `write through`, `none`...), where the driver
-    /// passes it on (SCSI, virtio). It differs from [`Queue::write_cache`] when somebody has overridden the kernel's view.
+    /// The cache type that the drive reported to its driver (`write back`, `write through`,
+    /// `none`...), where the driver exposes it (SCSI, virtio). It differs from
+    /// [`Queue::write_cache`] when the kernel's view has been overridden.
     pub cache_type: Option<String>,
-    /// The file behind a loop device.
+    /// The file that backs a loop device.
     #[serde(with = "crate::lossy_path::option")]
     #[schemars(with = "Option<String>")]
     pub backing_file: Option<PathBuf>,
@@ -66,24 +67,25 @@ pub struct BlockDevice {
 /// A partition's place on its disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Partition {
-    /// From 1.
+    /// Counted from 1.
     pub number: Option<u32>,
-    /// Where it starts on the disk, in bytes.
+    /// Start on the disk, in bytes.
     pub start_bytes: Option<u64>,
     /// The disk's kernel name.
     pub disk: String,
-    /// The disk's number.
+    /// The disk's major and minor number.
     pub disk_device: Option<DeviceNumber>,
 }
 
-/// What the kernel believes about a drive's volatile cache. A belief: the drive may have been told otherwise behind the
-/// kernel's back, and a drive with power-loss protection may announce a cache that loses nothing.
+/// What the kernel believes about a drive's volatile cache. The belief may be wrong: a command that
+/// bypassed the kernel may have switched the cache, and a drive with power-loss protection may
+/// report a cache that loses nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteCache {
-    /// A volatile cache: the kernel sends flushes.
+    /// The drive has a volatile cache: the kernel sends flushes.
     WriteBack,
-    /// None: the kernel sends no flushes, a completed write counts as durable.
+    /// No volatile cache: the kernel sends no flushes, and a completed write counts as durable.
     WriteThrough,
 }
 
@@ -94,46 +96,47 @@ pub struct Queue {
     pub logical_block_bytes: Option<u64>,
     /// The smallest write that the drive does without reading first.
     pub physical_block_bytes: Option<u64>,
-    /// The smallest write that the drive likes (a RAID's chunk).
+    /// The smallest write that the drive prefers (a RAID's chunk).
     pub minimum_io_bytes: Option<u64>,
-    /// The write that it likes best (a RAID's stripe); `None` when not told.
+    /// The write size that the drive prefers (a RAID's stripe); `None` when not reported.
     pub optimal_io_bytes: Option<u64>,
     /// The largest request that reaches the drive in one piece.
     pub max_request_bytes: Option<u64>,
-    /// As told: virtual disks often claim to rotate.
+    /// As reported: virtual disks often claim to rotate.
     pub rotational: Option<bool>,
     /// The I/O scheduler in use: `none`, `mq-deadline`, `kyber`, `bfq`.
     pub scheduler: Option<String>,
-    /// Requests that the scheduler's queue holds.
+    /// Number of requests that fit the scheduler's queue.
     pub nr_requests: Option<u64>,
-    /// Whether flushes are sent.
+    /// The kernel's view of the cache: it sends flushes only to a write-back cache.
     pub write_cache: Option<WriteCache>,
-    /// Whether a single write can go past the cache (Force Unit Access); without it, the kernel flushes instead.
+    /// True if a single write can bypass the cache (Force Unit Access, FUA); without it, the kernel
+    /// flushes instead.
     pub fua: Option<bool>,
-    /// Whether reads and writes are counted for this device at all (`queue/iostats`; off for zram by default). Flushes are
-    /// counted regardless: seen on a loop device under Linux 6.18.
+    /// True if the kernel counts reads and writes for this device (`queue/iostats`; off for zram by
+    /// default). Flushes are counted regardless: seen on a loop device under Linux 6.18.
     pub counts_io: Option<bool>,
-    /// How many queues the hardware has (`mq/`).
+    /// Number of hardware queues (`mq/`).
     #[serde(default)]
     pub hardware_queues: Option<u64>,
-    /// Whether some of them can be polled instead of interrupting (`queue/io_poll`).
+    /// True if completions can be polled instead of signalled by interrupts (`queue/io_poll`).
     #[serde(default)]
     pub polls: Option<bool>,
-    /// How long the kernel waits for a request before it resets the drive, in milliseconds.
+    /// The timeout after which the kernel resets the drive, in milliseconds.
     #[serde(default)]
     pub io_timeout_ms: Option<u64>,
-    /// The least that can be discarded, in bytes; `None` where nothing can.
+    /// The smallest discard, in bytes; `None` without discard support.
     #[serde(default)]
     pub discard_granularity_bytes: Option<u64>,
-    /// The most that one discard takes, in bytes; `None` where nothing can be discarded.
+    /// The largest discard, in bytes; `None` without discard support.
     #[serde(default)]
     pub discard_max_bytes: Option<u64>,
-    /// `host-managed` or `host-aware` for a zoned device; `None` for an ordinary one.
+    /// `host-managed` or `host-aware` for a zoned device; `None` otherwise.
     pub zoned: Option<String>,
 }
 
 impl BlockDevice {
-    /// Reads all that `root` tells of a device.
+    /// Reads everything that `root` knows about a device.
     ///
     /// # Errors
     ///
@@ -148,7 +151,8 @@ impl BlockDevice {
         self.partition.as_ref().and_then(|partition| partition.disk_device).unwrap_or(self.device)
     }
 
-    /// The devices at the bottom of the stack, each disk once: the drives that must hold the bytes in the end.
+    /// The devices at the bottom of the stack, each listed once: the drives that finally store the
+    /// bytes.
     pub fn drives(&self) -> Vec<&BlockDevice> {
         let mut drives = Vec::new();
         self.collect_drives(&mut drives);
@@ -164,8 +168,9 @@ impl BlockDevice {
         }
     }
 
-    /// The disks at which the kernel counts the flushes that a sync on this device causes: itself, or for a layer that
-    /// hands flushes on without counting them, the drives below. Empty where nobody counts (zram).
+    /// The disks at which the kernel counts the flushes that a sync on this device causes: the disk
+    /// itself, or the drives below a layer that passes flushes on without counting them. Empty
+    /// where no device counts (zram).
     pub fn flush_counting_devices(&self) -> Vec<DeviceNumber> {
         if self.transport.counts_flushes() {
             return vec![self.disk_device()];
@@ -180,7 +185,8 @@ pub(crate) fn sysfs_place(root: &SystemRoot, device: DeviceNumber) -> Option<Pat
     fs::canonicalize(root.path(format!("sys/dev/block/{device}"))).ok()
 }
 
-/// The directory of the whole disk, given the directory of a disk or a partition: sysfs nests a partition in its disk.
+/// The directory of the whole disk, given the directory of a disk or a partition: sysfs nests a
+/// partition in its disk.
 pub(crate) fn disk_place(place: &Path) -> &Path {
     match place.parent() {
         Some(parent) if place.join("partition").exists() => parent,
@@ -188,13 +194,13 @@ pub(crate) fn disk_place(place: &Path) -> &Path {
     }
 }
 
-/// Walks down a stack of devices, never in circles and never without end.
+/// Walks down a stack of devices; cycles and unlimited depth are cut off.
 struct Reader {
     left: usize,
 }
 
 impl Reader {
-    /// `above` holds the devices that lead here.
+    /// `above` lists the devices on the path from the top to this one.
     fn read(&mut self, place: &Path, device: DeviceNumber, above: &mut Vec<PathBuf>) -> BlockDevice {
         self.left = self.left.saturating_sub(1);
         let disk_place = disk_place(place);
@@ -226,7 +232,7 @@ impl Reader {
             layer: layer(&disk),
             // MMC calls its model a name.
             model: disk.text("device/model").or_else(|| disk.text("device/name")),
-            // virtio's is the number of its PCI vendor and not a name.
+            // virtio publishes the number of its PCI vendor here, not a name.
             vendor: disk.text("device/vendor").filter(|vendor| !vendor.starts_with("0x")),
             serial: serial(&disk).or_else(|| usb_serial(disk_place)),
             firmware: ["device/firmware_rev", "device/rev", "device/fwrev"].iter().find_map(|file| disk.text(file)),
@@ -247,7 +253,7 @@ fn file_name(place: &Path) -> String {
     place.file_name().map(|name| name.to_string_lossy().replace('!', "/")).unwrap_or_default()
 }
 
-/// The path under which people know the device in this directory of sysfs.
+/// The path that users know for the device in this sysfs directory.
 pub(crate) fn device_path(place: &Path) -> PathBuf {
     match (Attributes { directory: place.to_owned() }).text("dm/name") {
         Some(mapped) => Path::new("/dev/mapper").join(mapped),
@@ -262,8 +268,8 @@ fn layer(disk: &Attributes) -> Option<String> {
 }
 
 fn serial(disk: &Attributes) -> Option<String> {
-    // virtio and NVMe-like drivers publish text; SCSI the raw Vital Product Data page 80h: four bytes of header, the
-    // last two of them the length, then ASCII (SPC-4, 7.8.12).
+    // virtio and NVMe-like drivers publish text; SCSI the raw Vital Product Data page 80h: four
+    // bytes of header, the last two of them the length, then ASCII (SPC-4, 7.8.12).
     disk.text("device/serial").or_else(|| disk.text("serial")).or_else(|| {
         let page = disk.bytes("device/vpd_pg80")?;
         let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
@@ -272,7 +278,8 @@ fn serial(disk: &Attributes) -> Option<String> {
     })
 }
 
-/// The serial number in a USB device's descriptor, which stands for the disk's own: the kernel asks no bridge for page 80h.
+/// The serial number in a USB device's descriptor. It replaces the disk's own, because the kernel
+/// does not ask a bridge for page 80h.
 fn usb_serial(disk_place: &Path) -> Option<String> {
     let device = disk_place.ancestors().find(|above| above.join("idVendor").exists())?;
     (Attributes { directory: device.to_owned() }).text("serial")
@@ -313,7 +320,7 @@ impl Queue {
     }
 }
 
-/// The scheduler in brackets, `none [mq-deadline] kyber`; or the only word, where there is no choice.
+/// The scheduler in brackets (`none [mq-deadline] kyber`), or the only word if there is no choice.
 pub(crate) fn chosen(text: &str) -> Option<String> {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     let word = bracketed.map_or(text, |(word, _)| word).trim();

@@ -1,4 +1,4 @@
-//! Where a disk is attached: its path through the buses, its PCI device, its NUMA node.
+//! How a disk is attached: its path through the buses, its PCI device, its NUMA node.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::SystemRoot;
 use crate::block::BlockDevice;
 use crate::system_root::Attributes;
 
-/// A disk and its place in sysfs, links followed.
+/// A disk and its sysfs directory, links followed.
 pub(crate) struct Attached {
     pub(crate) device: BlockDevice,
     pub(crate) place: PathBuf,
@@ -19,32 +19,32 @@ impl Attached {
         Some(Attached { place: below_controller(&own).unwrap_or(own), device })
     }
 
-    /// The nearest device above that knows its node; -1 means that there is none to know.
+    /// NUMA node of the nearest device above that reports one; -1 in sysfs means unknown.
     pub(crate) fn numa_node(&self) -> Option<u32> {
-        let told = self.place.ancestors().find_map(|above| fs::read_to_string(above.join("numa_node")).ok())?;
-        told.trim().parse().ok()
+        let number = self.place.ancestors().find_map(|above| fs::read_to_string(above.join("numa_node")).ok())?;
+        number.trim().parse().ok()
     }
 
-    /// The innermost device on PCI that it hangs on.
+    /// The innermost PCI device on the path to the disk.
     pub(crate) fn pci_device(&self) -> Option<Attributes> {
         let above = self.place.ancestors().find(|above| is_pci_address(&name(above)))?;
         Some(Attributes { directory: above.to_owned() })
     }
 
-    /// The address of that device.
+    /// PCI address of [`pci_device`](Self::pci_device).
     pub(crate) fn pci_address(&self) -> Option<String> {
         self.pci_device().map(|device| name(&device.directory))
     }
 
-    /// Whether some part of its place is this word and a number: `virtio3`.
+    /// The part of the sysfs path that consists of `word` and a number: `virtio3`.
     pub(crate) fn numbered_part(&self, word: &str) -> Option<&str> {
         let mut parts = self.place.iter().filter_map(|part| part.to_str());
         parts.rfind(|part| part.strip_prefix(word).is_some_and(|rest| rest.parse::<u32>().is_ok()))
     }
 }
 
-/// An NVMe drive with more than one port hangs on its subsystem, which is on no bus; one of the controllers that the
-/// subsystem links to stands for all (drivers/nvme/host/multipath.c).
+/// An NVMe drive with several ports is attached to its subsystem, which is on no bus. One of the
+/// controllers that the subsystem links to represents them all (drivers/nvme/host/multipath.c).
 fn below_controller(disk: &Path) -> Option<PathBuf> {
     let subsystem = disk.parent().filter(|parent| name(parent).starts_with("nvme-subsys"))?;
     let links = Attributes { directory: subsystem.to_owned() }.entries("");
@@ -52,7 +52,7 @@ fn below_controller(disk: &Path) -> Option<PathBuf> {
     fs::canonicalize(subsystem.join(controller)).ok()
 }
 
-/// The name of the driver in charge of the device in this directory.
+/// Name of the driver bound to `device` in this directory.
 pub(crate) fn driver(directory: &Attributes, device: &str) -> Option<String> {
     let link = fs::read_link(directory.directory.join(device).join("driver")).ok()?;
     Some(name(&link)).filter(|name| !name.is_empty())
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_on_pci_are_told_from_others() {
+    fn pci_addresses_are_recognised() {
         for (text, expected) in [
             ("0000:03:00.0", true),
             ("10000:e1:00.0", true),

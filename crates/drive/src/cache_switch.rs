@@ -1,18 +1,19 @@
-//! Switches a drive's volatile write cache so that it can always be put back.
+//! Switches a drive's volatile write cache, and guarantees that it can be restored.
 //!
-//! | module | its job |
+//! | module | purpose |
 //! | --- | --- |
-//! | `state` | the state file: what a cache was before, written durably before it is changed, and who holds the lock |
-//! | `disk` | a real disk: switched through the kernel where it has a switch, else by the drive's own command |
-//! | `identity` | which drive a record is about |
-//! | `in_use` | refuses a drive that somebody uses, unless a person allows it |
-//! | `restore` | puts back what a killed run or an earlier command left |
+//! | `state` | the state file: the old state, written durably before a change, and the lock |
+//! | `disk` | a real disk: switched through the kernel where possible, else by the drive's own command |
+//! | `identity` | the drive that a record is about |
+//! | `in_use` | refuses a drive in use, unless the user allows it |
+//! | `restore` | restores what a killed run or an earlier command left changed |
 //! | `udev` | the rule that makes a setting survive a power cycle |
 //!
-//! Order of a switch: lock, ask the drive, write down, switch, ask the drive again. A drive that says it did and did not is an
-//! error, and nothing is claimed. The kernel's own belief is never switched without the drive's: the kernel's switch (`scsi_disk/*/cache_type`, virtio's
-//! `cache_type`) changes the drive and lets the kernel follow; and a cache is not left on where the kernel would send it no
-//! flushes.
+//! Order of a switch: lock, ask the drive, record, switch, ask the drive again. A drive that
+//! accepts the command but does not obey is an error, and nothing is claimed. The kernel's belief
+//! is never switched without the drive: the kernel's switch (`scsi_disk/*/cache_type`, virtio's
+//! `cache_type`) changes the drive and lets the kernel follow. A cache is never left on if the
+//! kernel would send it no flushes.
 
 mod disk;
 mod error;
@@ -27,31 +28,33 @@ pub use error::SwitchError;
 pub use identity::Identity;
 pub use in_use::{refuse_in_use, refuse_others_in_use};
 pub use restore::{Restored, left_over, restore};
-pub use state::{By, Change, Kept, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError};
+pub use state::{By, Change, LockedRecord, Record, SYSTEM_STATE_DIR, StateDir, StateError, StoredRecord};
 
 use std::path::{Path, PathBuf};
 
 use crate::{BlockDevice, CacheReading, CommandError, SystemRoot, WriteCache};
 
-/// One drive's cache, read and switched. Apart from [`CacheSwitch`], so that drives that vanish, refuse or lie can be tested.
+/// One drive's cache, read and switched. Separate from [`CacheSwitch`] to test drives that vanish,
+/// refuse or lie.
 pub trait CacheControl {
     /// Asks the drive.
     ///
     /// # Errors
-    /// When it does not answer, or this user may not ask.
+    /// When the drive does not answer, or this user may not ask.
     fn reading(&mut self) -> Result<CacheReading, CommandError>;
 
-    /// Tells the drive, and lets the kernel follow. What came of it, only a reading tells.
+    /// Switches the drive's cache, and lets the kernel follow. Only a subsequent reading shows the
+    /// result.
     ///
     /// # Errors
     /// When the kernel or the drive refuses.
     fn switch(&mut self, on: bool) -> Result<(), CommandError>;
 
-    /// Whether the kernel sends flushes to it: `None` where it does not say.
+    /// Returns whether the kernel sends flushes; `None` where it does not say.
     fn kernel_believes(&self) -> Option<WriteCache>;
 }
 
-/// A drive whose cache may be switched: locked against every other flushmark.
+/// A drive whose cache may be switched, locked against every other flushmark process.
 #[derive(Debug)]
 pub struct CacheSwitch<C> {
     control: C,
@@ -59,17 +62,17 @@ pub struct CacheSwitch<C> {
     record: LockedRecord,
 }
 
-/// What came of a switch.
+/// The outcome of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switched {
-    /// It stood so already; nothing was changed or written down.
+    /// The cache already was in that state; nothing was changed or recorded.
     Already(CacheReading),
-    /// It was switched, and the drive confirms it.
+    /// The cache was switched, and the drive confirms it.
     Done(CacheReading),
 }
 
 impl Switched {
-    /// What the drive says now.
+    /// The drive's state after the switch.
     pub fn reading(self) -> CacheReading {
         match self {
             Switched::Already(reading) | Switched::Done(reading) => reading,
@@ -81,16 +84,18 @@ impl CacheSwitch<DiskCache> {
     /// Opens and locks a whole disk.
     ///
     /// # Errors
-    /// When the device is no disk, another flushmark holds it, the state file cannot be kept or is damaged, or the
-    /// drive cannot be opened.
+    /// When the device is not a whole disk, another flushmark process holds it, the state file is
+    /// damaged or cannot be written, or the drive cannot be opened.
     pub fn open(root: &SystemRoot, state: &StateDir, disk: &BlockDevice) -> Result<Self, SwitchError> {
         if disk.partition.is_some() || !disk.layers.is_empty() {
             return Err(SwitchError::NoDrive { device: disk.path.clone() });
         }
-        // Opened before the lock is taken: who may not send commands learns that, and not that /var may not be written.
+        // Opened before the lock is taken: a user without permission to send commands gets that
+        // error, not one about /var.
         let control = DiskCache::open(root, disk)?;
         let record = state.lock(&Identity::of(root, disk)).map_err(|error| match error {
-            // Where the node does not tell who may switch (virtio-blk), the state directory does.
+            // Where the node's permissions do not decide who may switch (virtio-blk), the state
+            // directory's do.
             StateError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 SwitchError::Command(CommandError::NeedsRoot { device: disk.path.clone() })
             }
@@ -101,7 +106,7 @@ impl CacheSwitch<DiskCache> {
 }
 
 impl<C: CacheControl> CacheSwitch<C> {
-    /// From its parts.
+    /// Assembles a switch from its parts.
     pub fn new(control: C, device: &Path, record: LockedRecord) -> Self {
         CacheSwitch { control, device: device.to_owned(), record }
     }
@@ -119,19 +124,21 @@ impl<C: CacheControl> CacheSwitch<C> {
         Ok(self.control.reading()?)
     }
 
-    /// What the kernel believes at this moment.
+    /// The kernel's current belief.
     pub fn kernel_believes(&self) -> Option<WriteCache> {
         self.control.kernel_believes()
     }
 
-    /// Switches the cache, the old state written down before.
+    /// Switches the cache after recording the old state.
     ///
     /// # Errors
-    /// When the drive has no cache or none that can be switched, when the state file cannot be written (nothing is changed then),
-    /// when the drive refuses or says it did and did not, or when the kernel would send no flushes to a cache that is on.
+    /// When the drive has no cache or none that can be switched, when the state file cannot be
+    /// written (nothing is changed then), when the drive refuses or its state did not change, or
+    /// when the kernel would send no flushes to a cache that is on.
     pub fn set(&mut self, on: bool, by: By) -> Result<Switched, SwitchError> {
         if by == By::Command {
-            // What a killed run left is put back first, so that its change is not taken for the person's own.
+            // Restore first what a killed run left behind; otherwise its change would be taken for
+            // the user's.
             self.finish_runs()?;
         }
         let before = self.reading()?;
@@ -145,17 +152,17 @@ impl<C: CacheControl> CacheSwitch<C> {
         if !before.switchable {
             return Err(SwitchError::Fixed { device: device(), on: before.enabled });
         }
-        // Who switches back undoes their own earlier change; nothing is left to be put back then.
+        // Switching back undoes the user's own earlier change, and leaves nothing to restore.
         let undoes = self.record.last().is_some_and(|last| last.by == by && last.was_on == on);
         let was_unflushed = before.enabled && self.control.kernel_believes() == Some(WriteCache::WriteThrough);
         if !undoes {
             self.record.push(Change::now(before.enabled, was_unflushed, by))?;
         }
-        // Who undoes a change may come back to what that had found.
+        // Undoing a change may lead back to the state which that change replaced.
         let unflushed = undoes && self.record.last().is_some_and(|last| last.was_unflushed);
         let after = match self.switch_and_ask(on, unflushed) {
             Ok(after) => after,
-            Err(error) => return Err(self.taken_back(before.enabled, undoes, error)),
+            Err(error) => return Err(self.revert(before.enabled, undoes, error)),
         };
         if undoes {
             self.record.pop()?;
@@ -163,10 +170,10 @@ impl<C: CacheControl> CacheSwitch<C> {
         Ok(Switched::Done(after))
     }
 
-    /// Puts back what the latest change replaced, and strikes it from the record. `None` when nothing is on record.
+    /// Undoes the latest change and removes it from the record. `None` when the record is empty.
     ///
     /// # Errors
-    /// When the drive does not come back to that state; the record is kept then.
+    /// When the drive does not return to that state; the record is kept then.
     pub fn undo(&mut self) -> Result<Option<CacheReading>, SwitchError> {
         let Some(last) = self.record.last().cloned() else { return Ok(None) };
         let now = self.reading()?;
@@ -176,10 +183,11 @@ impl<C: CacheControl> CacheSwitch<C> {
         Ok(Some(reading))
     }
 
-    /// Puts back everything that runs have changed, this one or one that was killed, down to what a person last set. Whether there was anything.
+    /// Undoes everything that runs have changed (this run or a killed one), back to the user's last
+    /// setting. Returns whether there was anything to undo.
     ///
     /// # Errors
-    /// When the drive does not come back to that state; the record is kept then.
+    /// When the drive does not return to that state; the record is kept then.
     pub fn finish_runs(&mut self) -> Result<bool, SwitchError> {
         let mut any = false;
         while self.record.last().is_some_and(|last| last.by == By::Run) {
@@ -189,7 +197,7 @@ impl<C: CacheControl> CacheSwitch<C> {
         Ok(any)
     }
 
-    /// Whether the cache was on before any run changed it.
+    /// Returns whether the cache was on before any run changed it.
     ///
     /// # Errors
     /// When nothing was changed and the drive does not answer.
@@ -200,11 +208,12 @@ impl<C: CacheControl> CacheSwitch<C> {
         }
     }
 
-    /// After a switch that failed: back to what was there before, as far as the drive confirms it. Only then is the change struck from the record.
-    fn taken_back(&mut self, was_on: bool, keep_record: bool, error: SwitchError) -> SwitchError {
+    /// Returns to the previous state after a failed switch. The change leaves the record only if
+    /// the drive confirms that state.
+    fn revert(&mut self, was_on: bool, keep_record: bool, error: SwitchError) -> SwitchError {
         let is_back = |switch: &mut Self| switch.control.reading().is_ok_and(|now| now.enabled == was_on);
         if !is_back(self) {
-            // What comes of it, the next reading tells.
+            // The next reading shows the result.
             let _ = self.control.switch(was_on);
         }
         if !is_back(self) {
@@ -226,7 +235,7 @@ impl<C: CacheControl> CacheSwitch<C> {
             return Err(SwitchError::SaidAndDidNot { device: self.device.clone(), on });
         }
         if on && !unflushed && self.control.kernel_believes() == Some(WriteCache::WriteThrough) {
-            // Volatile data without flushes would be worse than anything that was there before.
+            // Volatile data without flushes would be worse than any previous state.
             self.control.switch(false)?;
             return Err(SwitchError::KernelWouldNotFlush { device: self.device.clone() });
         }

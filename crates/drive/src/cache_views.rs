@@ -1,7 +1,9 @@
-//! Three views of one volatile write cache, side by side: what the drive says, what the kernel believes, what the filesystems do.
+//! Three views of one volatile write cache: what the drive reports, what the kernel believes, what
+//! the filesystems do.
 //!
-//! Only together do they say what an `fsync` is worth. A drive that caches under a kernel that believes in "write through" gets no flushes; a filesystem mounted
-//! without barriers sends none whatever the kernel believes.
+//! Only together do they show what an `fsync` is worth. A drive that caches under a kernel that
+//! believes in "write through" gets no flushes; a filesystem mounted without barriers sends none,
+//! whatever the kernel believes.
 
 use std::path::PathBuf;
 
@@ -13,17 +15,19 @@ use crate::{Answer, BlockDevice, CacheReading, Usage, WriteCache};
 /// The three views.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheViews {
-    /// The drive's own word.
+    /// The drive's answer.
     pub drive: Answer<CacheReading>,
     /// The kernel's belief.
     pub kernel: KernelView,
-    /// What the mounted filesystems on it do.
+    /// The mounted filesystems on the drive.
     pub filesystems: Vec<FilesystemView>,
 }
 
-/// Walks up from the disk to every mounted filesystem. `stopped_by` is the lowest layer on the way that lets no flushes through.
+/// Walks up from the disk to every mounted filesystem. `stopped_by` is the lowest layer on the way
+/// that drops flushes.
 fn look_up(on: &Usage, caches: bool, stopped_by: Option<&str>, found: &mut Vec<FilesystemView>) {
-    // A loop device has no layer: its belief is about its file, whose filesystem stands for itself.
+    // A loop device has no layer: its belief is about its file, whose filesystem is listed
+    // separately.
     let stops = caches && on.layer.is_some() && on.write_cache == Some(WriteCache::WriteThrough);
     let stopped_by = stopped_by.or_else(|| stops.then_some(on.name.as_str()));
     found.extend(on.mounts.iter().map(|mount| FilesystemView {
@@ -37,30 +41,32 @@ fn look_up(on: &Usage, caches: bool, stopped_by: Option<&str>, found: &mut Vec<F
     }
 }
 
-/// What the kernel believes; see [`crate::Queue`].
+/// The kernel's view; see [`crate::Queue`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelView {
-    /// Whether it sends flushes (`queue/write_cache`).
+    /// Its belief about the cache (`queue/write_cache`): it sends flushes only to a write-back
+    /// cache.
     pub write_cache: Option<WriteCache>,
-    /// Whether it sends single writes past the cache (`queue/fua`).
+    /// True if it sends single writes that bypass the cache (`queue/fua`).
     pub fua: Option<bool>,
-    /// What the drive told its driver, or somebody overrode (`scsi_disk/*/cache_type`, virtio's `cache_type`).
+    /// What the drive reported to its driver, or an override (`scsi_disk/*/cache_type`, virtio's
+    /// `cache_type`).
     pub cache_type: Option<String>,
 }
 
-/// What one filesystem does.
+/// The view of one mounted filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesystemView {
-    /// Where it is mounted.
+    /// Mount point.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub mount_point: PathBuf,
-    /// Its type.
+    /// Filesystem type.
     pub fs_type: String,
-    /// The option that keeps it from sending flushes; `None` where it sends them.
+    /// The mount option that suppresses flushes; `None` where it sends them.
     pub flushes_disabled_by: Option<String>,
-    /// Kernel name of a layer between it and the drive that lets no flushes through, because its queue says `write through` while the drive's says
-    /// `write back`.
+    /// Kernel name of a layer between the filesystem and the drive that drops flushes, because its
+    /// queue says `write through` while the drive's says `write back`.
     pub stopped_by: Option<String>,
 }
 
@@ -68,30 +74,31 @@ pub struct FilesystemView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Disagreement {
-    /// The drive caches, and the kernel sends it no flushes: an fsync is a lie.
+    /// The drive caches, but the kernel sends it no flushes: an fsync does not make data durable.
     KernelSendsNoFlushes,
-    /// The drive told its driver that it caches, and the kernel was made to believe otherwise; the drive itself was not asked.
+    /// The drive reported a cache to its driver, and the kernel's view was overridden; the drive
+    /// itself was not asked.
     BeliefOverridden,
-    /// The drive's cache is off, and the kernel flushes it all the same: harmless.
+    /// The drive's cache is off, but the kernel still sends flushes: harmless.
     FlushesInVain,
-    /// A filesystem keeps its flushes from a drive that caches.
+    /// A filesystem sends no flushes to a drive that caches.
     FilesystemSendsNoFlushes {
-        /// Where it is mounted.
+        /// Mount point of the filesystem.
         mount_point: String,
-        /// The option.
+        /// The mount option that suppresses flushes.
         option: String,
     },
-    /// A layer keeps flushes from a drive that caches.
+    /// A layer drops the flushes to a drive that caches.
     LayerStopsFlushes {
-        /// The filesystem above it.
+        /// Mount point of the filesystem above the layer.
         mount_point: String,
-        /// The layer.
+        /// Kernel name of the layer.
         layer: String,
     },
 }
 
 impl CacheViews {
-    /// Of a disk. The drive itself is asked only on this machine, with root's rights.
+    /// Combines the views of a disk. Only root can ask the drive, and only on this machine.
     pub fn of(disk: &BlockDevice, usage: Option<&Usage>, drive: Answer<CacheReading>) -> CacheViews {
         let kernel = KernelView {
             write_cache: disk.queue.write_cache,
@@ -106,19 +113,20 @@ impl CacheViews {
         CacheViews { drive, kernel, filesystems }
     }
 
-    /// Whether the drive's cache is on, as far as anybody says: the drive itself, else what it told its driver, else the kernel.
+    /// Returns whether the drive's cache is on, by the best available source: the drive, else what
+    /// it reported to its driver, else the kernel.
     pub fn is_on(&self) -> Option<bool> {
         match self.drive.told() {
             Some(reading) => Some(reading.enabled),
             None => match self.kernel.cache_type.as_deref() {
-                Some(told) if told.starts_with("write back") => Some(true),
+                Some(cache_type) if cache_type.starts_with("write back") => Some(true),
                 Some("write through" | "none") => Some(false),
                 _ => Some(self.kernel.write_cache? == WriteCache::WriteBack),
             },
         }
     }
 
-    /// Everything in which the views contradict each other.
+    /// All contradictions between the views.
     pub fn disagreements(&self) -> Vec<Disagreement> {
         let on = self.is_on();
         let mut found = Vec::new();

@@ -1,7 +1,9 @@
-//! What a block device has done since it appeared: `/sys/block/DEVICE/stat`, readable by everybody.
+//! What a block device has done since it appeared: `/sys/block/DEVICE/stat`, which every user can
+//! read.
 //!
-//! A run reads the counters before and after, and so proves that its syncs reached the device as flushes. The numbers are
-//! the whole device's: what other processes, other partitions and the kernel itself wrote meanwhile is among them.
+//! A run reads the counters before and after, and thereby proves that its syncs reached the device
+//! as flushes. The numbers cover the whole device: they include what other processes, other
+//! partitions and the kernel wrote meanwhile.
 
 use std::fs;
 use std::path::Path;
@@ -13,44 +15,46 @@ use crate::block::{disk_place, sysfs_place};
 use crate::system_root::Attributes;
 use crate::{DeviceNumber, DriveError, SystemRoot, Transport};
 
-/// The fields of `stat`, in its order: Documentation/block/stat.rst. Times are sums over requests, so that they may exceed
-/// the time that passed.
+/// The fields of `stat`, in their order: Documentation/block/stat.rst. Times are sums over
+/// requests, so they may exceed the elapsed time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
-    /// Reads completed, merged ones counted as one.
+    /// Reads completed; merged reads count as one.
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Time that reads took, in ms.
+    /// Time spent on reads, in ms.
     pub read_ms: u64,
-    /// Writes completed, merged ones counted as one.
+    /// Writes completed; merged writes count as one.
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Time that writes took, in ms.
+    /// Time spent on writes, in ms.
     pub write_ms: u64,
-    /// Requests under way at this moment: a state and not a sum.
+    /// Requests in flight now: a state, not a sum.
     pub in_flight: u64,
-    /// Time during which the device had anything to do, in ms.
+    /// Time during which the device was busy, in ms.
     pub busy_ms: u64,
     /// Discards completed; `None` before Linux 4.18.
     pub discards: Option<u64>,
-    /// Flushes completed. Flushes that the kernel merged into one count as one. `None` before Linux 5.5, and for devices
-    /// that hand flushes on without counting (LVM, dm-crypt, software RAID): count those at
+    /// Flushes completed; flushes that the kernel merged count as one. `None` before Linux 5.5, and
+    /// for devices that pass flushes on without counting them (LVM, dm-crypt, software RAID): count
+    /// those at
     /// [`BlockDevice::flush_counting_devices`](crate::BlockDevice::flush_counting_devices).
     pub flushes: Option<u64>,
-    /// Time that flushes took, in ms; `None` as for `flushes`.
+    /// Time spent on flushes, in ms; `None` when `flushes` is.
     pub flush_ms: Option<u64>,
 }
 
 impl Counters {
-    /// Reads the counters of a device, and for a partition those of its disk: the kernel counts flushes for whole disks
-    /// alone (`blk_account_io_flush` in block/blk-flush.c charges the disk's `part0`).
+    /// Reads the counters of a device; for a partition, those of its disk: the kernel counts
+    /// flushes only for whole disks (`blk_account_io_flush` in block/blk-flush.c charges the disk's
+    /// `part0`).
     ///
     /// # Errors
     ///
-    /// [`DriveError::NoSuchDevice`] when sysfs lists no such device, [`DriveError::MalformedCounters`] when its `stat`
-    /// is no row of numbers.
+    /// [`DriveError::NoSuchDevice`] when sysfs does not list the device,
+    /// [`DriveError::MalformedCounters`] when its `stat` is not a row of numbers.
     pub fn read(root: &SystemRoot, device: DeviceNumber) -> Result<Self, DriveError> {
         let place = sysfs_place(root, device).ok_or(DriveError::NoSuchDevice { device })?;
         let disk = disk_place(&place);
@@ -68,7 +72,8 @@ impl Counters {
         Ok(counters)
     }
 
-    /// Parses the one line of `stat`: 11 fields, 15 since Linux 4.18, 17 since 5.5. `None` when it is none.
+    /// Parses the one line of `stat`: 11 fields, 15 since Linux 4.18, 17 since 5.5. `None` if it is
+    /// malformed.
     ///
     /// ```
     /// use drive::Counters;
@@ -78,7 +83,8 @@ impl Counters {
     /// # Ok::<(), &str>(())
     /// ```
     pub fn parse(line: &str) -> Option<Self> {
-        /// Documentation/block/stat.rst: "standard UNIX 512-byte sectors", whatever the device's own.
+        /// Documentation/block/stat.rst: "standard UNIX 512-byte sectors", whatever the device's
+        /// sector size.
         const SECTOR_BYTES: u64 = 512;
 
         let fields: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -114,8 +120,8 @@ impl Counters {
         })
     }
 
-    /// What happened between `earlier` and this reading of the same device. `in_flight` stays what it is now. A counter
-    /// that went backwards (the device was removed and came back) gives 0.
+    /// The difference between `earlier` and this reading of the same device. `in_flight` keeps its
+    /// current value. A counter that went backwards (the device was removed and came back) gives 0.
     #[must_use]
     pub fn since(&self, earlier: &Counters) -> Counters {
         let both = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
@@ -134,7 +140,8 @@ impl Counters {
         }
     }
 
-    /// The sum over several devices, as for the drives of a RAID. What one of them does not count, the sum does not know.
+    /// The sum over several devices, such as the drives of a RAID. A field that one of them does
+    /// not count is `None`.
     #[must_use]
     pub fn plus(&self, other: &Counters) -> Counters {
         let both = |a: Option<u64>, b: Option<u64>| Some(a?.wrapping_add(b?));
@@ -163,8 +170,9 @@ fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     Some(one?.wrapping_add(other?))
 }
 
-/// The hidden disks `nvme0c1n2` behind the multipath head `nvme0n2`. The head takes whole bios, so that its flushes are
-/// counted at the paths (drivers/nvme/host/multipath.c); the paths have no device number.
+/// The hidden disks `nvme0c1n2` behind the multipath head `nvme0n2`. The head passes whole bios on,
+/// so its flushes are counted at the paths (drivers/nvme/host/multipath.c); the paths have no
+/// device number.
 fn multipath_siblings(root: &SystemRoot, disk: &Path) -> Vec<std::path::PathBuf> {
     let head = disk.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix("nvme"));
     let Some((subsystem, namespace)) = head.and_then(|name| name.split_once('n')) else { return Vec::new() };
@@ -250,7 +258,7 @@ mod tests {
         let machine = Machine::new();
         machine.disk("virtual/block/strange0", "240:0", &[("stat", "1 2 three")]);
         let malformed = Counters::read(&SystemRoot::new(machine.path()), device("240:0")).unwrap_err();
-        insta::assert_snapshot!(malformed, @"the counters of block device 240:0 in sysfs are no row of numbers; please report them: 1 2 three");
+        insta::assert_snapshot!(malformed, @"the counters of block device 240:0 in sysfs are malformed; please report them: 1 2 three");
         assert!(matches!(
             Counters::read(&SystemRoot::new(machine.path()), device("1:1")),
             Err(DriveError::NoSuchDevice { .. })

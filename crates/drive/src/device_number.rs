@@ -6,7 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A device's major and minor number, written `8:1` as in `/sys/dev/block` and `/proc/self/mountinfo`.
+/// A device's major and minor number, written `8:1` as in `/sys/dev/block` and
+/// `/proc/self/mountinfo`.
 ///
 /// ```
 /// use drive::DeviceNumber;
@@ -19,20 +20,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct DeviceNumber {
-    /// Which driver.
+    /// Identifies the driver.
     pub major: u32,
-    /// Which of that driver's devices.
+    /// Identifies one of that driver's devices.
     pub minor: u32,
 }
 
 impl DeviceNumber {
-    /// Whether this is a number that the kernel made up for a filesystem without a block device of its own (tmpfs,
-    /// overlay, NFS; Btrfs and ZFS as well, which span several devices): these all have major number 0.
+    /// Returns whether the kernel made this number up for a filesystem without a dedicated block
+    /// device (tmpfs, overlay, NFS; also Btrfs and ZFS, which span several devices). These all have
+    /// major number 0.
     pub fn is_anonymous(self) -> bool {
         self.major == 0
     }
 
-    /// From the `dev_t` of a `stat` call.
+    /// Decodes the `dev_t` of a `stat` call.
     pub fn from_dev(dev: rustix::fs::Dev) -> Self {
         DeviceNumber { major: rustix::fs::major(dev), minor: rustix::fs::minor(dev) }
     }
@@ -50,9 +52,9 @@ impl From<DeviceNumber> for String {
     }
 }
 
-/// A text that should have been `MAJOR:MINOR`.
+/// A malformed device number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a device number: write it as MAJOR:MINOR, like `8:1`")]
+#[error("invalid device number `{0}`; expected MAJOR:MINOR, such as `8:1`")]
 pub struct NotADeviceNumber(String);
 
 impl FromStr for DeviceNumber {
@@ -89,10 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_pair_of_numbers() {
+    fn refuses_what_is_not_a_pair_of_numbers() {
         for text in ["", "8", "8:", ":1", "8:1:2", "-1:0", "8: 1", "4294967296:0"] {
             assert!(text.parse::<DeviceNumber>().is_err(), "{text:?}");
         }
-        insta::assert_snapshot!("sda1".parse::<DeviceNumber>().unwrap_err(), @"`sda1` is not a device number: write it as MAJOR:MINOR, like `8:1`");
+        insta::assert_snapshot!("sda1".parse::<DeviceNumber>().unwrap_err(), @"invalid device number `sda1`; expected MAJOR:MINOR, such as `8:1`");
     }
 }

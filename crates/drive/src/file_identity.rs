@@ -1,4 +1,4 @@
-//! Whether two names lead to the same file.
+//! Compares files by device and inode number.
 //!
 //! A file has many names: hard links, bind mounts, other mount namespaces. Device and inode number
 //! are the same under all of them.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{DeviceNumber, MountTable, SystemRoot};
 
-/// Device and inode number, as `stat` and the kernel's own tables give them.
+/// Device and inode number, as reported by `stat` and the kernel's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     pub(crate) device: DeviceNumber,
@@ -38,7 +38,7 @@ impl<'a> NamedFile<'a> {
         NamedFile { root, mounts, path, identity: FileIdentity::of(&root.path(path)).ok() }
     }
 
-    /// `None` for a file of a captured tree, which has only its name.
+    /// `None` for a file of a captured tree, which has only a name.
     pub(crate) fn identity(&self) -> Option<FileIdentity> {
         self.identity
     }
@@ -48,16 +48,16 @@ impl<'a> NamedFile<'a> {
         self.root.path(self.path)
     }
 
-    /// Whether `name`, which is canonical where it was given, leads to this file here.
+    /// Returns whether `name`, if given in canonical form, leads to this file here.
     pub(crate) fn is_named(&self, name: &Path) -> bool {
         let Some(identity) = self.identity else { return name == self.path };
         if name == self.path {
             return true;
         }
-        // A server that does not answer would keep this process waiting, unkillable. The file's own
-        // server has just answered.
+        // A server that does not answer would block this process unkillably. The file's own server
+        // has just answered.
         let holder = self.mounts.holding(name, None);
-        if holder.is_some_and(|mount| mount.keeper().is_some() && mount.device != identity.device) {
+        if holder.is_some_and(|mount| mount.file_server().is_some() && mount.device != identity.device) {
             return false;
         }
         name.is_absolute() && FileIdentity::of(&self.root.path(name)).is_ok_and(|found| found == identity)

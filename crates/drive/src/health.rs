@@ -1,4 +1,4 @@
-//! A drive's health, as SMART and its kin tell it.
+//! A drive's health, as reported by SMART and its relatives.
 //!
 //! | | NVMe | ATA | SCSI |
 //! | --- | --- | --- | --- |
@@ -11,32 +11,34 @@
 //! | temperature | SMART log | Device Statistics, page 05h, else attribute 194 or 190 | log page 0Dh |
 //! | failing | critical warning | SMART RETURN STATUS | log page 2Fh |
 //!
-//! ATA's attributes are the makers' own; only those are read on whose meaning they agree.
+//! ATA's attributes are vendor-specific; only those with an agreed meaning are read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a drive says of its health. What it does not say is `None`.
+/// A drive's report on its health. Missing values are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
-    /// Share of the rated endurance that is used up, in percent; may exceed 100.
+    /// Used share of the rated endurance, in percent; may exceed 100.
     pub used_percent: Option<u16>,
-    /// Spare blocks that are left, in percent.
+    /// Remaining spare blocks, in percent.
     pub spare_percent: Option<u8>,
-    /// Times that power went without a warning.
+    /// Number of power losses without warning.
     pub unsafe_shutdowns: Option<u64>,
-    /// Times that it was switched on.
+    /// Number of power-ons.
     pub power_cycles: Option<u64>,
-    /// Hours that it was on.
+    /// Hours powered on.
     pub power_on_hours: Option<u64>,
-    /// Data that it could not give back (NVMe), or sectors pending or uncorrectable (ATA), or uncorrected errors (SCSI).
+    /// Data that the drive could not return (NVMe), pending or uncorrectable sectors (ATA), or
+    /// uncorrected errors (SCSI).
     pub media_errors: Option<u64>,
     /// Degrees Celsius.
     pub temperature_celsius: Option<i16>,
-    /// Whether the drive itself warns that it is failing.
+    /// True if the drive itself warns that it is failing.
     pub failing: Option<bool>,
-    /// Whether the drive warns that the backup of its volatile memory has failed: the capacitors of its power-loss protection (NVMe critical warning, bit 4).
-    /// `false` also where there is no such warning, or no such protection.
+    /// True if the drive warns that the backup of its volatile memory has failed: the capacitors of
+    /// its power-loss protection (NVMe critical warning, bit 4). `false` also without such a
+    /// warning or such protection.
     #[serde(default)]
     pub power_loss_protection_failed: bool,
 }

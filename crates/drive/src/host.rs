@@ -1,4 +1,4 @@
-//! What of the host bears on latency.
+//! Facts about the host that affect latency.
 
 mod controllers;
 mod cpu;
@@ -23,38 +23,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::SystemRoot;
 
-/// Facts about the machine. Nothing that names its owner: no host name, no addresses, no serial numbers.
+/// Facts about the machine. Nothing that identifies its owner: no host name, no addresses, no
+/// serial numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
-    /// As `uname -r` prints it.
+    /// As printed by `uname -r`.
     pub kernel_release: Option<String>,
-    /// The first CPU's model, as `/proc/cpuinfo` names it; ARM does not.
+    /// Model of the first CPU, from `/proc/cpuinfo`; ARM does not provide it.
     pub cpu_model: Option<String>,
-    /// CPUs that are online.
+    /// Number of online CPUs.
     pub logical_cpus: Option<u32>,
-    /// Memory that the kernel manages, in bytes.
+    /// Memory managed by the kernel, in bytes.
     pub memory_bytes: Option<u64>,
-    /// What the machine is, if it is virtual; `None` on bare metal, as far as one can see.
+    /// The kind of virtual machine; `None` on bare metal, as far as one can tell.
     pub virtualisation: Option<Virtualisation>,
-    /// The maker of the machine or its imitation (DMI `sys_vendor`).
+    /// Manufacturer of the real or virtual machine (DMI `sys_vendor`).
     pub system_vendor: Option<String>,
-    /// The machine's model or its imitation (DMI `product_name`).
+    /// Model of the real or virtual machine (DMI `product_name`).
     pub product_name: Option<String>,
-    /// The clock that times latencies: `tsc`, `kvm-clock`, `hpet`... All but `tsc` and `arch_sys_counter` may cost a
-    /// system call a reading.
+    /// The clock that times latencies: `tsc`, `kvm-clock`, `hpet`... Reading any but `tsc` and
+    /// `arch_sys_counter` may cost a system call.
     pub clocksource: Option<String>,
-    /// The frequency governor of the first CPU that has one: `performance`, `powersave`, `schedutil`...
+    /// Frequency governor of the first CPU that has one: `performance`, `powersave`, `schedutil`...
     pub cpu_governor: Option<String>,
-    /// The processors' settings.
+    /// Settings of the processors.
     #[serde(default)]
     pub cpu: CpuFacts,
-    /// How memory is written back.
+    /// Writeback settings.
     #[serde(default)]
     pub memory: MemoryFacts,
-    /// What saves power.
+    /// Power-saving settings.
     #[serde(default)]
     pub power: PowerFacts,
-    /// Nodes of memory and processors.
+    /// NUMA nodes.
     #[serde(default)]
     pub numa_nodes: Vec<NumaNode>,
     /// Storage controllers on PCI.
@@ -63,7 +64,7 @@ pub struct HostFacts {
     /// Software RAID arrays.
     #[serde(default)]
     pub arrays: Vec<Array>,
-    /// How the host treats each disk.
+    /// Settings of each disk.
     #[serde(default)]
     pub disks: Vec<DiskSettings>,
     /// Mounted filesystems on block devices.
@@ -71,7 +72,7 @@ pub struct HostFacts {
     pub filesystems: Vec<FilesystemFacts>,
 }
 
-/// The kind of virtual machine, so far as it shows itself.
+/// The kind of virtual machine, as far as it can be recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -80,7 +81,7 @@ pub enum Virtualisation {
     AmazonEc2,
     /// Google Compute Engine.
     GoogleCompute,
-    /// Microsoft Hyper-V, and so Azure.
+    /// Microsoft Hyper-V, including Azure.
     HyperV,
     /// VMware.
     VmWare,
@@ -88,16 +89,16 @@ pub enum Virtualisation {
     VirtualBox,
     /// Xen.
     Xen,
-    /// QEMU or KVM, and the clouds built from them.
+    /// QEMU or KVM, and the clouds built on them.
     Kvm,
     /// Apple's or Parallels' hypervisors.
     Parallels,
-    /// Some hypervisor: the CPU says so (x86 `hypervisor` flag) and nothing else does.
+    /// An unknown hypervisor: only the CPU reports it (x86 `hypervisor` flag).
     Unnamed,
 }
 
 impl HostFacts {
-    /// Reads what `root` tells; what it does not tell is `None`.
+    /// Reads what `root` contains; missing facts are `None`.
     pub fn read(root: &SystemRoot) -> Self {
         let all = root.attributes("");
         let cpuinfo = all.text("proc/cpuinfo").unwrap_or_default();
@@ -152,7 +153,7 @@ fn total_memory_bytes(meminfo: &str) -> Option<u64> {
     field(meminfo, "MemTotal")?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Counts a CPU list such as `0-3,8-11`; `None` when it is none.
+/// Counts a CPU list such as `0-3,8-11`; `None` if it is malformed.
 fn online_cpus(list: &str) -> Option<u32> {
     list.split(',').try_fold(0u32, |total, range| {
         let (from, to) = range.split_once('-').unwrap_or((range, range));
@@ -161,7 +162,8 @@ fn online_cpus(list: &str) -> Option<u32> {
     })
 }
 
-/// The firmware's own words first, because a cloud's name says more than its hypervisor's; the bare flag last.
+/// The firmware's strings come first, because a cloud's name is more specific than its
+/// hypervisor's; the bare flag comes last.
 fn virtualisation(hypervisor_type: Option<&str>, dmi: &str, hypervisor_flag: bool) -> Option<Virtualisation> {
     const WORDS: &[(&str, Virtualisation)] = &[
         ("Google Compute Engine", Virtualisation::GoogleCompute),
@@ -178,8 +180,9 @@ fn virtualisation(hypervisor_type: Option<&str>, dmi: &str, hypervisor_flag: boo
         ("Hetzner", Virtualisation::Kvm),
         ("Alibaba Cloud", Virtualisation::Kvm),
     ];
-    // Amazon's and Microsoft's names stand on bare metal too (`m5.metal`, Surface): these need the CPU's word as well.
-    // Graviton has no such flag, but its bare-metal instances say so in the name.
+    // Amazon's and Microsoft's names also appear on bare metal (`m5.metal`, Surface): these need
+    // the CPU flag as well. Graviton has no such flag, but the name of its bare-metal instances is
+    // distinct.
     let amazon = dmi.contains("Amazon EC2") && !dmi.contains(".metal");
     let microsoft = dmi.contains("Microsoft Corporation") && dmi.contains("Virtual Machine");
     let named = || WORDS.iter().find(|(word, _)| dmi.contains(word)).map(|(_, kind)| *kind);
@@ -286,12 +289,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_told_is_nothing_known() {
+    fn an_empty_tree_gives_no_facts() {
         assert_eq!(HostFacts::read(&SystemRoot::new(Machine::new().path())), HostFacts::default());
     }
 
     #[test]
-    fn hypervisors_are_told_from_bare_metal() {
+    fn hypervisors_differ_from_bare_metal() {
         for (kind, dmi, flag, expected) in [
             (None, "QEMU Standard PC (Q35 + ICH9, 2009)", true, Some(Virtualisation::Kvm)),
             (None, "Google Google Compute Engine", true, Some(Virtualisation::GoogleCompute)),

@@ -1,4 +1,4 @@
-//! Every block device of a machine, with all that can be told of it.
+//! Lists every block device of a machine with all facts about it.
 
 use std::path::Path;
 
@@ -14,47 +14,51 @@ use crate::{
     Transport, Usage,
 };
 
-/// A disk, or a layer that looks like one, and everything about it.
+/// All facts about a disk, or a layer that looks like one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveRecord {
-    /// The device as sysfs describes it, with the layers beneath.
+    /// The device as sysfs describes it, with the layers below.
     pub device: BlockDevice,
-    /// The node of its controller; `None` where there is but one, or sysfs does not say.
+    /// NUMA node of its controller; `None` on machines with one node, or where sysfs does not say.
     pub numa_node: Option<u32>,
-    /// Its world-wide name.
+    /// World-wide name (WWN).
     pub wwn: Option<String>,
-    /// The address of its controller on PCI: `0000:03:00.0`.
+    /// PCI address of its controller: `0000:03:00.0`.
     pub pci_address: Option<String>,
-    /// Its volatile write cache, from three sides.
+    /// Its volatile write cache as drive, kernel and filesystems see it.
     pub cache: CacheViews,
-    /// Its health.
+    /// The drive's health report.
     pub health: Answer<Health>,
-    /// What lies on it.
+    /// Partitions, layers and filesystems on it.
     pub usage: Option<Usage>,
-    /// Queues that are polled instead of interrupting, as the driver was told (`nvme.poll_queues`).
+    /// Number of queues that are polled instead of using interrupts, from the driver's parameter
+    /// (`nvme.poll_queues`).
     #[serde(default)]
     pub poll_queues: Option<u64>,
-    /// Whether somebody has claimed it whom no table names: ZFS, Ceph, another program. `None` where that was not tried.
+    /// True if a user that no kernel table names has claimed it: ZFS, Ceph, another program. `None`
+    /// if not tested.
     pub claimed: Option<bool>,
 }
 
-/// What was found.
+/// The result of listing all devices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Inventory {
-    /// In the order in which people count: `sda`, `sdb`, ..., `sdaa`.
+    /// In natural order: `sda`, `sdb`, ..., `sdaa`.
     pub drives: Vec<DriveRecord>,
-    /// Kernel names of devices that were listed and gone when they were looked at.
+    /// Kernel names of devices that vanished between listing and reading.
     pub vanished: Vec<String>,
 }
 
 impl Inventory {
-    /// Everything that `/sys/block` lists, but for devices that stand for nothing: loop devices without a file, empty card readers, unused memory disks.
+    /// Reads everything in `/sys/block` except placeholders: loop devices without a file, empty
+    /// card readers, unused memory disks.
     pub fn read(root: &SystemRoot) -> Inventory {
         let mut inventory = Inventory::default();
         let mut names = root.attributes("sys/block").entries("");
         names.sort_by_key(|name| natural(Path::new(name)));
         for name in names {
-            // The paths of an NVMe drive with several: its namespace stands for them, and they have no node.
+            // The paths of a multipath NVMe drive: its namespace represents them, and they have no
+            // node.
             if root.attributes(format!("sys/block/{name}")).flag("hidden") == Some(true) {
                 continue;
             }
@@ -71,18 +75,19 @@ impl Inventory {
     }
 }
 
-/// A device without room holds nothing. The kernel makes sixteen RAM disks that nobody asked for; a size alone is no use of them.
+/// A device without capacity stores nothing. The kernel also creates sixteen RAM disks by default,
+/// so a size alone does not show that one is in use.
 fn stands_for_nothing(device: &BlockDevice) -> bool {
     match device.transport {
         Transport::Loop => device.backing_file.is_none(),
         Transport::Ram => device.holders.is_empty(),
-        // A size that cannot be read is not nothing.
+        // An unreadable size is not zero.
         _ => device.size_bytes == Some(0),
     }
 }
 
 impl DriveRecord {
-    /// All about a whole disk or layer. `None` when it has vanished meanwhile.
+    /// All facts about a whole disk or layer. `None` when it has vanished meanwhile.
     pub fn of(root: &SystemRoot, mut device: BlockDevice) -> Option<DriveRecord> {
         let place = sysfs_place(root, device.device)?;
         let disk = Attributes { directory: place };
@@ -104,34 +109,35 @@ impl DriveRecord {
         })
     }
 
-    /// The record of the disk with this number, or of the disk of a partition with it.
+    /// The record of the disk with this number, or of a partition's disk.
     ///
     /// # Errors
-    /// [`crate::DriveError::NoSuchDevice`] when it is not there.
+    /// [`crate::DriveError::NoSuchDevice`] when it does not exist.
     pub fn read(root: &SystemRoot, number: DeviceNumber) -> Result<DriveRecord, crate::DriveError> {
         let device = BlockDevice::read(root, number)?;
         let disk = BlockDevice::read(root, device.disk_device())?;
         DriveRecord::of(root, disk).ok_or(crate::DriveError::NoSuchDevice { device: number })
     }
 
-    /// With an answer to whether somebody has claimed it, for which it is claimed for a moment: not for drives that nobody asked about, because
-    /// a `mount` of that moment would be refused.
+    /// Also tests whether an unknown user has claimed the drive, by claiming it for a moment. Not
+    /// done for drives that the user did not ask about, because a `mount` at that moment would
+    /// fail.
     #[must_use]
     pub fn with_claim(self, root: &SystemRoot) -> DriveRecord {
         let claimed = (*root == SystemRoot::default()).then(|| claimed_by_unknown(root, &self.device));
         DriveRecord { claimed, ..self }
     }
 
-    /// Whether an answer is missing that root would get.
+    /// Returns whether root would get an answer that is missing here.
     pub fn needs_root(&self) -> bool {
         self.cache.drive.needs_root() || self.health.needs_root()
     }
 }
 
-/// Asks the drive itself, and fills in names that sysfs leaves out or cuts short.
+/// Asks the drive itself, and fills in names that sysfs omits or truncates.
 fn ask(root: &SystemRoot, device: &mut BlockDevice) -> (Answer<CacheReading>, Answer<Health>) {
     if *root != SystemRoot::default() {
-        let because = || "it is not a drive of this machine".to_owned();
+        let because = || "the drive is not on this machine".to_owned();
         return (Answer::NotAsked { because: because() }, Answer::NotAsked { because: because() });
     }
     let mut drive = match OpenDrive::open(root, device) {

@@ -1,31 +1,33 @@
-//! Facts about the place that a workload writes to: which mount holds it, which block devices lie beneath, how their
-//! caches stand, what occupies a raw device, and what the host is.
+//! Facts about the storage under a path: the mount that contains it, the block devices below, the
+//! state of their caches, the users of a raw device, and the host.
 //!
-//! | module | its one fact |
+//! | module | content |
 //! | --- | --- |
-//! | [`place`] | everything about one path: starts here |
-//! | [`mount`] | `/proc/self/mountinfo`: which mount holds a path; [`mount_options`] says which options touch durability |
-//! | [`block`] | a block device, its queue, and the layers beneath it; [`transport`] names the bus |
-//! | [`inventory`] | every disk of the machine: starts here for `flushmark drives`; [`usage`] says what lies on one, [`health`] how it fares |
+//! | [`place`] | everything about one path: start here |
+//! | [`mount`] | `/proc/self/mountinfo`: the mount that contains a path; [`mount_options`]: the options that affect durability |
+//! | [`block`] | a block device, its queue, and the layers below it; [`transport`]: the bus |
+//! | [`inventory`] | every disk of the machine: start here for `flushmark drives`; [`usage`]: partitions and filesystems on a disk; [`health`]: its health |
 //! | [`cache_views`] | one write cache as drive, kernel and filesystems see it; [`cache_switch`] switches it |
-//! | [`commands`] | asking a drive by its own commands: ATA, SCSI, NVMe |
-//! | [`counters`] | what a device has done so far, flushes among it |
-//! | [`mod@occupancy`] | who uses a raw device; [`signature`] names what lies on one that nobody uses |
+//! | [`commands`] | asking a drive with its own commands: ATA, SCSI, NVMe |
+//! | [`counters`] | what a device has done so far, including flushes |
+//! | [`mod@occupancy`] | users of a raw device; [`signature`]: the content of an unused one |
 //! | [`host`] | kernel, CPU, memory, hypervisor, clock |
 //!
-//! Facts only: what they mean for a commit is `judge`'s business, and printing them is `report`'s.
+//! This crate only collects facts: `judge` decides what they mean for a commit, and `report` prints
+//! them.
 //!
-//! All of procfs and sysfs is read below a [`SystemRoot`], so that a machine which looks nothing like the present one can be
-//! laid out in a temporary directory and examined. What sysfs leaves out, or fills with nonsense, becomes `None`: drivers
-//! differ in what they publish, and a missing model name is no reason to fail. Only what safety hangs on (the mount
-//! table, the swap table, the reading of signatures) fails loudly.
+//! All of procfs and sysfs is read below a [`SystemRoot`], so tests can lay out a very different
+//! machine in a temporary directory and examine it. What sysfs omits, or fills with invalid values,
+//! becomes `None`: drivers differ in what they publish, and a missing model name is no reason to
+//! fail. Only facts that safety depends on (the mount table, the swap table, reading signatures)
+//! fail loudly.
 //!
 //! ```no_run
 //! use drive::{Place, SystemRoot};
 //!
 //! let place = Place::of(&SystemRoot::default(), ".".as_ref())?;
 //! if let Some(device) = place.block_device() {
-//!     println!("{} behind {:?}", device.path.display(), device.transport);
+//!     println!("{} attached to {:?}", device.path.display(), device.transport);
 //! }
 //! # Ok::<(), drive::DriveError>(())
 //! ```

@@ -1,8 +1,8 @@
-//! Which file or device each loop device shows.
+//! The file or device that backs each loop device.
 //!
-//! sysfs gives a name, which holds in the mount namespace where the device was attached, and says
-//! nothing of the file's other names. The kernel gives device and inode number to whoever may open
-//! the loop device; an ordinary user is left with the name.
+//! sysfs provides a name, which is valid in the mount namespace where the device was attached, and
+//! does not list the file's other names. The kernel reports device and inode number to users who
+//! may open the loop device; other users have only the name.
 
 mod status;
 
@@ -16,9 +16,9 @@ use status::{LoopStatus, Node};
 pub(crate) struct LoopDevice {
     /// `loop3`.
     pub(crate) name: String,
-    /// The name of its file, from sysfs.
+    /// Path of its file, from sysfs.
     pub(crate) backing_path: PathBuf,
-    /// What the kernel says of it; `None` where that could not be asked.
+    /// The kernel's answer; `None` if this user may not ask.
     pub(crate) status: Option<LoopStatus>,
 }
 
@@ -27,7 +27,7 @@ impl LoopDevice {
         Path::new("/dev").join(&self.name)
     }
 
-    /// Whether it shows this block device.
+    /// Returns whether this block device backs it.
     pub(crate) fn shows_device(&self, root: &SystemRoot, device: DeviceNumber) -> bool {
         match self.status {
             Some(status) => status.block_device == Some(device),
@@ -35,7 +35,7 @@ impl LoopDevice {
         }
     }
 
-    /// Whether a write to one of the two changes what the other shows.
+    /// Returns whether a write to one of the two changes the content of the other.
     pub(crate) fn overlaps(&self, other: &LoopDevice) -> bool {
         let (Some(own), Some(other)) = (self.status, other.status) else { return false };
         own.file == other.file && own.end() > other.offset_bytes && other.end() > own.offset_bytes

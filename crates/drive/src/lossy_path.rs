@@ -1,7 +1,8 @@
 //! Paths in the result document.
 //!
-//! A Linux path is bytes; JSON is text. `serde`'s own `PathBuf` refuses a path that is no UTF-8, and one odd mount point
-//! would then cost the whole document. Here such bytes become U+FFFD in the document alone.
+//! A Linux path is bytes; JSON is text. `serde`'s `PathBuf` implementation rejects a path that is
+//! not UTF-8, so one odd mount point would cost the whole document. Here such bytes become U+FFFD,
+//! in the document only.
 
 use std::path::{Path, PathBuf};
 
@@ -15,13 +16,13 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     String::deserialize(deserializer).map(PathBuf::from)
 }
 
-/// The same for a path that may be missing.
+/// The same for an optional path.
 pub(crate) mod option {
     use std::path::PathBuf;
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    // The signature is serde's: `with` hands over a reference to the field, an `Option`.
+    // serde defines this signature: `with` passes a reference to the field, an `Option`.
     #[allow(clippy::ref_option)]
     pub(crate) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
         match path {

@@ -1,4 +1,4 @@
-//! Which mount holds a path.
+//! Finds the mount that contains a path.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,45 +10,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DeviceNumber, DriveError, SystemRoot};
 
-/// One line of `/proc/self/mountinfo`: a filesystem, or a part of one, in its place in the tree.
+/// One line of `/proc/self/mountinfo`: a filesystem, or a part of one, mounted in the tree.
 ///
-/// What of its options touches durability is asked through the methods of [`mount_options`](crate::mount_options).
+/// The methods in [`mount_options`](crate::mount_options) interpret the options that affect
+/// durability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mount {
-    /// The kernel's number of this mount, unique while it lasts.
+    /// The kernel's ID of this mount, unique as long as it exists.
     pub id: u64,
     /// The mount that this one is mounted on.
     pub parent_id: u64,
-    /// The device of the filesystem; anonymous (major 0) where the filesystem has no one block device.
+    /// The device of the filesystem; anonymous (major 0) if the filesystem does not have exactly
+    /// one block device.
     pub device: DeviceNumber,
-    /// Which directory of the filesystem is seen at the mount point: `/`, or another for a bind mount or subvolume.
+    /// The directory of the filesystem that appears at the mount point: `/`, or another for a bind
+    /// mount or subvolume.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub root: PathBuf,
-    /// Where it is mounted.
+    /// Mount point.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub mount_point: PathBuf,
     /// `ext4`, `xfs`, `overlay`, `fuse.sshfs`...
     pub fs_type: String,
-    /// What was mounted: `/dev/sda2`, `server:/export`, or a word of the filesystem's own choice.
+    /// The mounted source: `/dev/sda2`, `server:/export`, or an arbitrary word.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub source: PathBuf,
-    /// Options of this mount alone: `rw`, `noatime`...
+    /// Options of this mount only: `rw`, `noatime`...
     pub options: Vec<String>,
-    /// Options of the filesystem, as far as they differ from its defaults: `discard`, `data=writeback`...
+    /// Options of the filesystem that differ from its defaults: `discard`, `data=writeback`...
     pub super_options: Vec<String>,
-    /// All options in force, defaults included, where the filesystem tells (ext4, in `/proc/fs/ext4/DEVICE/options`).
-    /// This alone shows an option that is the *superblock's* default: after `tune2fs -o nobarrier` the mount table looks
-    /// like that of a sound filesystem.
+    /// All options in force, including defaults, where the filesystem reports them (ext4, in
+    /// `/proc/fs/ext4/DEVICE/options`). Only this shows an option that is the *superblock's*
+    /// default: after `tune2fs -o nobarrier` the mount table looks like that of a sound filesystem.
     pub effective_options: Option<Vec<String>>,
 }
 
-/// Who keeps the files of a filesystem, where that is not this machine's kernel. A call on one may
-/// wait for the keeper's answer without end.
+/// The server of a filesystem's files, if it is not this machine's kernel. A call on such a
+/// filesystem may wait forever for the server's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keeper {
+pub(crate) enum FileServer {
     /// NFS, SMB, CephFS...
     AnotherMachine,
     /// FUSE, or the hypervisor.
@@ -56,19 +59,20 @@ pub(crate) enum Keeper {
 }
 
 impl Mount {
-    /// `None` where the kernel itself keeps the files.
-    pub(crate) fn keeper(&self) -> Option<Keeper> {
+    /// `None` if the kernel itself serves the files.
+    pub(crate) fn file_server(&self) -> Option<FileServer> {
         match self.fs_type.as_str() {
             "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "glusterfs" | "lustre" | "gpfs" | "beegfs"
-            | "fuse.sshfs" | "fuse.glusterfs" | "fuse.ceph" => Some(Keeper::AnotherMachine),
-            "9p" | "virtiofs" | "vboxsf" | "prl_fs" => Some(Keeper::AnotherProgram),
-            fs_type if fs_type.starts_with("fuse") => Some(Keeper::AnotherProgram),
+            | "fuse.sshfs" | "fuse.glusterfs" | "fuse.ceph" => Some(FileServer::AnotherMachine),
+            "9p" | "virtiofs" | "vboxsf" | "prl_fs" => Some(FileServer::AnotherProgram),
+            fs_type if fs_type.starts_with("fuse") => Some(FileServer::AnotherProgram),
             _ => None,
         }
     }
 }
 
-/// All mounts that this process sees, in the kernel's order: a later one hides an earlier one at the same place.
+/// All mounts that this process sees, in the kernel's order: a later one hides an earlier one at
+/// the same mount point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountTable {
     mounts: Vec<Mount>,
@@ -79,19 +83,19 @@ impl MountTable {
     ///
     /// # Errors
     ///
-    /// [`DriveError::Table`] when it cannot be read, [`DriveError::MalformedMount`] when a line cannot be understood: a
-    /// table that is half known must not be used to say that a device is free.
+    /// [`DriveError::Table`] when it cannot be read, [`DriveError::MalformedMount`] when a line
+    /// cannot be parsed: a partially known table must not be used to declare a device free.
     pub fn read(root: &SystemRoot) -> Result<Self, DriveError> {
         let path = root.path("proc/self/mountinfo");
         let bytes = fs::read(&path).map_err(|source| DriveError::Table { path, source })?;
         Self::parse(&bytes)
     }
 
-    /// Parses the table. Layout: proc_pid_mountinfo(5).
+    /// Parses the table. Format: proc_pid_mountinfo(5).
     ///
     /// # Errors
     ///
-    /// [`DriveError::MalformedMount`] for the first line that does not follow the layout.
+    /// [`DriveError::MalformedMount`] for the first line that does not follow the format.
     pub fn parse(bytes: &[u8]) -> Result<Self, DriveError> {
         let lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
         let mounts = lines.map(|(index, line)| {
@@ -108,11 +112,11 @@ impl MountTable {
         &self.mounts
     }
 
-    /// The mount that holds `path`, which must be canonical (absolute, without links). `device` is `st_dev` of the path,
-    /// where known: it settles what the table alone leaves open.
+    /// The mount that contains `path`, which must be canonical (absolute, without links). `device`
+    /// is `st_dev` of the path, if known: it settles cases that the table leaves open.
     ///
-    /// Btrfs gives each subvolume a device number that stands in no table, so a `device` that no candidate has does not
-    /// speak against the mount that the tree itself points to.
+    /// Btrfs gives each subvolume a device number that is in no table. So a `device` that matches
+    /// no candidate does not contradict the mount that the tree leads to.
     pub fn holding(&self, path: &Path, device: Option<DeviceNumber>) -> Option<&Mount> {
         let walked = self.walk(path);
         let Some(device) = device else { return walked };
@@ -122,13 +126,13 @@ impl MountTable {
         self.mounts
             .iter()
             .filter(|mount| mount.device == device && path.starts_with(&mount.mount_point))
-            .max_by_key(|mount| mount.mount_point.components().count()) // of equals, the last
+            .max_by_key(|mount| mount.mount_point.components().count()) // the last on a tie
             .or(walked)
     }
 
-    /// Follows the tree of mounts as the kernel's path lookup does: from a mount, on to the child that stands first on
-    /// the way to `path`. A mount that was covered by a later one nearer the root is never reached, though its mount
-    /// point is the longer prefix.
+    /// Follows the tree of mounts as the kernel's path lookup does: from a mount to the child that
+    /// comes first on the way to `path`. A mount covered by a later one nearer the root is never
+    /// reached, although its mount point is the longer prefix.
     fn walk(&self, path: &Path) -> Option<&Mount> {
         let child_of = |parent: Option<&Mount>| {
             self.mounts
@@ -136,14 +140,16 @@ impl MountTable {
                 .filter(|mount| path.starts_with(&mount.mount_point))
                 .filter(|mount| match parent {
                     Some(parent) => mount.parent_id == parent.id && mount.id != parent.id,
-                    // The topmost mount hangs on one that is outside this process's view, or on itself.
+                    // The parent of the topmost mount is outside this process's view, or is the
+                    // mount itself.
                     None => self.mounts.iter().all(|other| other.id != mount.parent_id || other.id == mount.id),
                 })
                 .rev()
-                .min_by_key(|mount| mount.mount_point.components().count()) // of equals, the last in the table
+                .min_by_key(|mount| mount.mount_point.components().count()) // the last in the table on a tie
         };
         let mut current = child_of(None)?;
-        // A sound table is a tree, left after as many steps as it has mounts; a table in a circle must end too.
+        // A valid table is a tree, with at most as many steps as mounts; a cyclic table must
+        // terminate, too.
         for _ in 0..self.mounts.len() {
             match child_of(Some(current)) {
                 Some(next) => current = next,
@@ -154,8 +160,9 @@ impl MountTable {
     }
 }
 
-/// Fields: id, parent, major:minor, root, mount point, options, any number of optional fields, `-`, type, source, super
-/// options. Separated by exactly one space each, because a source may be empty.
+/// Fields: id, parent, major:minor, root, mount point, options, any number of optional fields, `-`,
+/// type, source, super options. They are separated by exactly one space, because a source may be
+/// empty.
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|&byte| byte == b' ');
     let mut text = || std::str::from_utf8(fields.next()?).ok();
@@ -193,8 +200,9 @@ fn list(field: &[u8]) -> Vec<String> {
     words.map(|word| String::from_utf8_lossy(&unescape(word)).into_owned()).collect()
 }
 
-/// Undoes the kernel's escapes: space, tab, newline and backslash stand as `\` and three octal digits (`seq_path` and
-/// `mangle` in fs/proc_namespace.c). Anything else after a backslash stays as it is.
+/// Undoes the kernel's escapes: space, tab, newline and backslash are written as `\` and three
+/// octal digits (`seq_path` and `mangle` in fs/proc_namespace.c). Anything else after a backslash
+/// stays as it is.
 pub(crate) fn unescape(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -221,7 +229,7 @@ mod tests {
         MountTable::parse(text.as_bytes()).unwrap()
     }
 
-    fn held(table: &MountTable, path: &str, device: Option<&str>) -> Option<u64> {
+    fn mount_id(table: &MountTable, path: &str, device: Option<&str>) -> Option<u64> {
         table.holding(path.as_ref(), device.map(|number| number.parse().unwrap())).map(|mount| mount.id)
     }
 
@@ -251,7 +259,7 @@ mod tests {
     #[test]
     fn a_malformed_line_is_named() {
         let error = MountTable::parse(b"27 1 254:0 / / rw - ext4 /dev/vda rw\n28 27 0:21 / /proc rw\n").unwrap_err();
-        insta::assert_snapshot!(error, @"line 2 of /proc/self/mountinfo is malformed, so nobody can say what is mounted; please report it: 28 27 0:21 / /proc rw");
+        insta::assert_snapshot!(error, @"line 2 of /proc/self/mountinfo is malformed, so flushmark cannot tell what is mounted; please report it: 28 27 0:21 / /proc rw");
     }
 
     const TREE: &str = "\
@@ -263,40 +271,41 @@ mod tests {
     #[test]
     fn the_longest_mount_point_holds_the_path() {
         let table = table(TREE);
-        assert_eq!(held(&table, "/srv/db/pg", None), Some(29));
-        assert_eq!(held(&table, "/srv/db", None), Some(29));
-        assert_eq!(held(&table, "/srv/dbx", None), Some(28));
-        assert_eq!(held(&table, "/", None), Some(27));
+        assert_eq!(mount_id(&table, "/srv/db/pg", None), Some(29));
+        assert_eq!(mount_id(&table, "/srv/db", None), Some(29));
+        assert_eq!(mount_id(&table, "/srv/dbx", None), Some(28));
+        assert_eq!(mount_id(&table, "/", None), Some(27));
     }
 
     #[test]
     fn a_later_mount_hides_an_earlier_one_at_the_same_place() {
         let table = table(&format!("{TREE}30 29 0:40 / /srv/db rw - tmpfs none rw\n"));
-        assert_eq!(held(&table, "/srv/db/pg", None), Some(30));
+        assert_eq!(mount_id(&table, "/srv/db/pg", None), Some(30));
     }
 
     #[test]
     fn a_mount_nearer_the_root_hides_those_below() {
         let table = table(&format!("{TREE}30 28 0:40 / /srv rw - tmpfs none rw\n"));
-        assert_eq!(held(&table, "/srv/db/pg", None), Some(30));
-        // The same when both hang on one parent, as after a mount made through a path that was open before.
+        assert_eq!(mount_id(&table, "/srv/db/pg", None), Some(30));
+        // The same when both have one parent, as after a mount through a path that was opened
+        // before.
         let siblings = table.mounts.iter().cloned().map(|mount| Mount { parent_id: 27, ..mount }).collect();
-        assert_eq!(held(&MountTable { mounts: siblings }, "/srv/other", None), Some(30));
+        assert_eq!(mount_id(&MountTable { mounts: siblings }, "/srv/other", None), Some(30));
     }
 
     #[test]
     fn the_device_number_settles_what_the_tree_gets_wrong() {
         let table = table(TREE);
-        assert_eq!(held(&table, "/srv/db/pg", Some("254:16")), Some(28));
-        // A Btrfs subvolume has a number of its own that no line has.
-        assert_eq!(held(&table, "/srv/db/pg", Some("0:99")), Some(29));
+        assert_eq!(mount_id(&table, "/srv/db/pg", Some("254:16")), Some(28));
+        // A Btrfs subvolume has a number that is on no line.
+        assert_eq!(mount_id(&table, "/srv/db/pg", Some("0:99")), Some(29));
     }
 
     #[test]
     fn a_chroot_may_have_no_mount_for_a_path() {
         let table = table("40 28 0:21 / /proc rw - proc proc rw\n");
-        assert_eq!(held(&table, "/proc/self", None), Some(40));
-        assert_eq!(held(&table, "/home", None), None);
+        assert_eq!(mount_id(&table, "/proc/self", None), Some(40));
+        assert_eq!(mount_id(&table, "/home", None), None);
     }
 
     #[test]
@@ -304,7 +313,7 @@ mod tests {
         let table = table(
             "1 3 8:1 / / rw - ext4 a rw\n2 1 8:2 / / rw - ext4 b rw\n3 2 8:3 / / rw - ext4 c rw\n4 4 8:4 / / rw - ext4 d rw\n",
         );
-        assert_eq!(held(&table, "/x", None), Some(4));
+        assert_eq!(mount_id(&table, "/x", None), Some(4));
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! The mount options that decide what a sync is worth and what it costs.
+//! The mount options that decide what a sync guarantees and what it costs.
 //!
-//! Spelled as the filesystems print them: Documentation/admin-guide/ext4.rst, xfs.rst, filesystems/f2fs.rst,
-//! filesystems/overlayfs.rst of the kernel, and btrfs(5).
+//! Spelled as the filesystems print them: Documentation/admin-guide/ext4.rst, xfs.rst,
+//! filesystems/f2fs.rst, filesystems/overlayfs.rst of the kernel, and btrfs(5).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Mount;
 
-/// What of a write goes through the journal of ext3 or ext4.
+/// The part of a write that goes through the journal of ext3 or ext4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JournalMode {
@@ -16,14 +16,15 @@ pub enum JournalMode {
     Journal,
     /// `data=ordered`, the default: metadata, after the data that it refers to.
     Ordered,
-    /// `data=writeback`: metadata alone, in any order with the data.
+    /// `data=writeback`: metadata only, in any order with the data.
     Writeback,
-    /// The filesystem was made without a journal: a sync commits none, and a crash needs a full `fsck`.
+    /// The filesystem was created without a journal: a sync has no journal commit, and a crash
+    /// needs a full `fsck`.
     NoJournal,
 }
 
-/// Options of which the presence or the value bears on the cost or the worth of a sync.
-const THAT_MATTER: &[&str] = &[
+/// Options that affect the cost or the guarantee of a sync.
+const DURABILITY_OPTIONS: &[&str] = &[
     "ro",
     "sync",
     "dirsync",
@@ -58,11 +59,13 @@ const THAT_MATTER: &[&str] = &[
 ];
 
 impl Mount {
-    /// The option, as the filesystem spells it, that keeps a sync from flushing the drive's cache, if there is one: then
-    /// a sync returns fast and an acknowledged write may be lost in a power cut.
+    /// The option, as the filesystem spells it, that keeps a sync from flushing the drive's cache,
+    /// if there is one. A sync then returns fast, but an acknowledged write may be lost in a power
+    /// cut.
     ///
-    /// `nobarrier` (ext3, ext4, Btrfs, f2fs, XFS before 4.19), `barrier=0` (ext3, ext4), `barrier=none` (reiserfs),
-    /// `fsync_mode=nobarrier` (f2fs), `volatile` (overlay, where a sync does nothing at all).
+    /// `nobarrier` (ext3, ext4, Btrfs, f2fs, XFS before 4.19), `barrier=0` (ext3, ext4),
+    /// `barrier=none` (reiserfs), `fsync_mode=nobarrier` (f2fs), `volatile` (overlay, where a sync
+    /// does nothing at all).
     pub fn flushes_disabled_by(&self) -> Option<&str> {
         self.all_options().find(|option| match *option {
             "nobarrier" | "barrier=0" | "barrier=none" | "barrier=off" | "fsync_mode=nobarrier" => true,
@@ -71,29 +74,33 @@ impl Mount {
         })
     }
 
-    /// Whether syncs leave the drive's cache alone; see [`flushes_disabled_by`](Mount::flushes_disabled_by).
+    /// Returns whether syncs do not flush the drive's cache; see
+    /// [`flushes_disabled_by`](Mount::flushes_disabled_by).
     pub fn barriers_off(&self) -> bool {
         self.flushes_disabled_by().is_some()
     }
 
-    /// Whether nothing can be written, because of the mount or of the filesystem below it.
+    /// Returns whether writes are impossible, because of the mount or of the filesystem below it.
     pub fn read_only(&self) -> bool {
         self.has("ro")
     }
 
-    /// Whether every write is synchronous (`sync`), so that a control row "without sync" is none.
+    /// Returns whether every write is synchronous (`sync`), which makes a baseline "without sync"
+    /// meaningless.
     pub fn synchronous(&self) -> bool {
         self.has("sync")
     }
 
-    /// Whether freed blocks are trimmed at once, inside the journal commit that a sync waits for. Btrfs's `discard=async`, its default on flash since Linux 6.2, is
-    /// done by a worker that nobody waits for.
+    /// Returns whether freed blocks are trimmed at once, inside the journal commit that a sync
+    /// waits for. Btrfs's `discard=async`, its default on flash since Linux 6.2, is done by a
+    /// background worker.
     pub fn discards_online(&self) -> bool {
         self.all_options().any(|option| option == "discard" || option == "discard=sync") && !self.has("nodiscard")
     }
 
-    /// What goes through the journal, for ext3 and ext4; `None` when not told. The mount table is silent about a default,
-    /// so that only [`effective_options`](Mount::effective_options) can show `data=ordered` or the lack of a journal.
+    /// What goes through the journal, for ext3 and ext4; `None` if unknown. The mount table omits
+    /// defaults, so only [`effective_options`](Mount::effective_options) can show `data=ordered` or
+    /// the lack of a journal.
     pub fn journal_mode(&self) -> Option<JournalMode> {
         if !matches!(self.fs_type.as_str(), "ext3" | "ext4") {
             return None;
@@ -107,33 +114,34 @@ impl Mount {
         }
     }
 
-    /// Whether the journal's commit block is sent along with the blocks that it vouches for (`journal_async_commit`):
-    /// one flush less a commit, trusting a checksum.
+    /// Returns whether the journal's commit block is sent together with the blocks that it covers
+    /// (`journal_async_commit`): one flush less per commit, at the price of trusting a checksum.
     pub fn journal_async_commit(&self) -> bool {
         self.has("journal_async_commit")
     }
 
-    /// Whether reading a file never dirties its inode (`noatime`).
+    /// Returns whether reading a file never dirties its inode (`noatime`).
     pub fn no_access_times(&self) -> bool {
         self.has("noatime")
     }
 
-    /// Whether timestamps alone are kept in memory for up to a day (`lazytime`), so that overwriting costs no journal
-    /// commit for the modification time.
+    /// Returns whether timestamp updates stay in memory for up to a day (`lazytime`), so
+    /// overwriting causes no journal commit for the modification time.
     pub fn lazy_times(&self) -> bool {
         self.has("lazytime")
     }
 
-    /// The options that bear on durability or on its cost, in the order in which the kernel prints them, each once.
+    /// The options that affect durability or its cost, each once, in the order in which the kernel
+    /// prints them.
     pub fn options_that_matter(&self) -> Vec<&str> {
         let mut found: Vec<&str> = Vec::new();
         for option in self.options.iter().chain(&self.super_options).map(String::as_str) {
             let name = option.split('=').next().unwrap_or(option);
-            if THAT_MATTER.contains(&name) && !found.contains(&option) {
+            if DURABILITY_OPTIONS.contains(&name) && !found.contains(&option) {
                 found.push(option);
             }
         }
-        // Of the defaults only what is out of the ordinary: a superblock's own `nobarrier` must be seen.
+        // Of the defaults, only the unusual ones: a superblock's `nobarrier` must be seen.
         if let Some(option) = self.flushes_disabled_by()
             && !found.contains(&option)
         {
@@ -168,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_switch_flushes_off_is_known() {
+    fn every_option_that_disables_flushes_is_known() {
         for (fs_type, option) in [
             ("ext4", "nobarrier"),
             ("ext4", "barrier=0"),
@@ -197,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_journal_mode_is_told_only_where_it_is_known() {
+    fn the_journal_mode_is_none_where_it_is_unknown() {
         assert_eq!(mount("ext4", "rw", "rw,data=journal").journal_mode(), Some(JournalMode::Journal));
         assert_eq!(mount("ext3", "rw", "rw,data=writeback").journal_mode(), Some(JournalMode::Writeback));
         let mut silent = mount("ext4", "rw", "rw");
@@ -210,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn single_options_are_told_apart() {
+    fn single_options_are_distinguished() {
         let busy = mount("ext4", "ro,sync,noatime,lazytime", "rw,discard,journal_async_commit,stripe=4");
         assert!(busy.read_only() && busy.synchronous() && busy.discards_online());
         assert!(busy.journal_async_commit() && busy.no_access_times() && busy.lazy_times());

@@ -1,10 +1,10 @@
-//! Who uses a raw block device.
+//! Finds the users of a raw block device.
 //!
-//! A device is in use when it is mounted, swapped on or built upon; when one of its partitions is; when anything stacked on
-//! those is; or, for a partition, when the whole disk is. The kernel's tables name the user. They show this process's mount
-//! namespace alone, and ZFS as well as filesystems over several devices stand in none of them under each device's name, so
-//! the last word has the kernel itself: opening a block device with `O_EXCL` fails with `EBUSY` while anybody
-//! has claimed it (open(2)).
+//! A device is in use when it is mounted, used for swap or part of another device; when one of its
+//! partitions is; when anything stacked on those is; or, for a partition, when the whole disk is.
+//! The kernel's tables name the user. They show only this process's mount namespace, and omit ZFS
+//! and some devices of multi-device filesystems. So the kernel itself has the last word: opening a
+//! block device with `O_EXCL` fails with `EBUSY` while it is claimed (open(2)).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::mount::unescape;
 use crate::system_root::Attributes;
 use crate::{DeviceNumber, DriveError, MountTable, SystemRoot};
 
-/// One reason not to overwrite a device (or a file, see [`file_occupancy`]).
+/// One reason not to overwrite a device, or a file (see [`file_occupancy`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 #[non_exhaustive]
@@ -31,29 +31,29 @@ pub enum Occupied {
     /// A filesystem on it is mounted.
     #[error("{} is mounted on {}", .device.display(), .mount_point.display())]
     Mount {
-        /// The device asked for, a partition of it, or what is stacked on it.
+        /// The requested device, a partition of it, or a device stacked on it.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,
-        /// Where.
+        /// Mount point of the filesystem.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         mount_point: PathBuf,
     },
-    /// A mounted filesystem has it as one of its devices.
+    /// It is one of the devices of a mounted filesystem.
     #[error("{} belongs to the Btrfs filesystem {uuid}, which is mounted", .device.display())]
     Btrfs {
-        /// Which device.
+        /// The member device.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,
-        /// Which filesystem.
+        /// UUID of the filesystem.
         uuid: String,
     },
-    /// The kernel swaps on it.
+    /// The kernel uses it for swap.
     #[error("{} is in use as swap", .device.display())]
     Swap {
-        /// Which device or file.
+        /// The device or file.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,
@@ -61,32 +61,33 @@ pub enum Occupied {
     /// Another block device is built on it: RAID, LVM, dm-crypt, bcache...
     #[error("{} is held by {}", .device.display(), .holder.display())]
     Holder {
-        /// Which device.
+        /// The device below.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,
-        /// By which.
+        /// The device built on it.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         holder: PathBuf,
     },
-    /// A loop device shows it as a disk.
+    /// A loop device presents it as a disk.
     #[error("{} is attached to {}", .device.display(), .loop_device.display())]
     Loop {
-        /// Which device or file.
+        /// The device or file.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,
-        /// To which loop device.
+        /// The loop device.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         loop_device: PathBuf,
     },
-    /// A loop device is attached to a name of the file. Whether it shows this file was not asked:
-    /// the name may lead elsewhere in the mount namespace where the device was attached.
+    /// A loop device is attached to a path that leads to the file here. It may present another
+    /// file, because the path may lead elsewhere in the mount namespace where the device was
+    /// attached; the kernel could not be asked.
     #[error("{} is attached to {}, which leads to this file here", .loop_device.display(), .backing_file.display())]
     LoopByName {
-        /// Which file.
+        /// The file.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         file: PathBuf,
@@ -94,15 +95,15 @@ pub enum Occupied {
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         loop_device: PathBuf,
-        /// The name that it was attached to.
+        /// The path that the loop device was attached to.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         backing_file: PathBuf,
     },
-    /// Another loop device shows the same part of the same file.
+    /// Another loop device presents the same part of the same file.
     #[error("{} shows the same file as {}", .other.display(), .loop_device.display())]
     SharedFile {
-        /// Which loop device.
+        /// The requested loop device.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         loop_device: PathBuf,
@@ -111,24 +112,27 @@ pub enum Occupied {
         #[schemars(with = "String")]
         other: PathBuf,
     },
-    /// Somebody has claimed it whom no table names: ZFS, Ceph, another mount namespace, another program.
+    /// A user that no table names has claimed it: ZFS, Ceph, another mount namespace, another
+    /// program.
     #[error("{} is claimed for exclusive use by another program or filesystem", .device.display())]
     Claim {
-        /// Which device.
+        /// The claimed device.
         #[serde(with = "crate::lossy_path")]
         #[schemars(with = "String")]
         device: PathBuf,
     },
 }
 
-/// Everything that speaks against overwriting the block device; empty when nothing does.
+/// All reasons not to overwrite the block device; empty if there are none.
 ///
-/// True at this moment only: whoever goes on to write keeps the device open with `O_EXCL` meanwhile.
+/// The answer may be outdated as soon as it returns: to write, keep the device open with `O_EXCL`
+/// meanwhile.
 ///
 /// # Errors
 ///
 /// [`DriveError::NoSuchDevice`] when sysfs does not list the device, [`DriveError::Table`] or
-/// [`DriveError::MalformedMount`] when a table cannot be read: not to know is not to be free.
+/// [`DriveError::MalformedMount`] when a table cannot be read: a device whose users are unknown is
+/// not free.
 pub fn occupancy(root: &SystemRoot, device: DeviceNumber) -> Result<Vec<Occupied>, DriveError> {
     let place = sysfs_place(root, device).ok_or(DriveError::NoSuchDevice { device })?;
     let mounts = MountTable::read(root)?;
@@ -165,12 +169,12 @@ pub fn occupancy(root: &SystemRoot, device: DeviceNumber) -> Result<Vec<Occupied
     Ok(found)
 }
 
-/// What speaks against overwriting a regular file, given its canonical path: it is a swap file, a
-/// loop device shows it as a drive, or a filesystem is mounted straight from it. Whatever name the
-/// user of the file knows it by, the file is compared, not the name.
+/// Reasons not to overwrite a regular file, given its canonical path: it is a swap file, a loop
+/// device presents it as a drive, or a filesystem is mounted directly from it. The file is
+/// compared, not its name, so the user of the file may know it by any name.
 ///
-/// A loop device that this user may not open is known by the name of its file alone. One that was
-/// attached by another name, which leads nowhere here, is then not found.
+/// A loop device that this user may not open is recognised only by the path of its file. One that
+/// was attached by a path that leads nowhere here is not found.
 ///
 /// # Errors
 ///
@@ -195,7 +199,7 @@ pub fn file_occupancy(root: &SystemRoot, path: &Path) -> Result<Vec<Occupied>, D
             _ => {}
         }
     }
-    // EROFS and FUSE filesystems mount a file without a loop device between.
+    // EROFS and FUSE filesystems mount a file without a loop device.
     let from_files = mounts.mounts().iter().filter(|mount| mount.device.is_anonymous());
     for mount in from_files.filter(|mount| mount.source.is_absolute() && file.is_named(&mount.source)) {
         found.push(Occupied::Mount { device: own(), mount_point: mount.mount_point.clone() });
@@ -206,7 +210,7 @@ pub fn file_occupancy(root: &SystemRoot, path: &Path) -> Result<Vec<Occupied>, D
     Ok(found)
 }
 
-/// The devices whose use is use of the one asked for.
+/// The devices whose use counts as use of the requested one.
 struct Family<'a> {
     root: &'a SystemRoot,
     loops: &'a [LoopDevice],
@@ -215,7 +219,7 @@ struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// Adds a device, its partitions, and all that is built on these.
+    /// Adds a device, its partitions, and everything built on them.
     fn add(&mut self, place: &Path) {
         if self.add_alone(place) {
             let names = Attributes { directory: place.to_owned() }.entries("");
@@ -225,7 +229,8 @@ impl Family<'_> {
         }
     }
 
-    /// Adds a device and all that is built on it, but not its partitions. False when it was there already.
+    /// Adds a device and everything built on it, but not its partitions. False if it was already
+    /// there.
     fn add_alone(&mut self, place: &Path) -> bool {
         let own = Attributes { directory: place.to_owned() };
         let Some(number) = own.parsed("dev") else { return false };
@@ -264,7 +269,7 @@ impl Family<'_> {
         self.members.values().any(|member| member == path)
     }
 
-    /// A mounted Btrfs lists each of its devices; the mount table only one of them.
+    /// A mounted Btrfs lists each of its devices; the mount table lists only one.
     fn find_btrfs(&mut self, place: &Path, path: &Path) {
         let Some(name) = place.file_name() else { return };
         let filesystems = self.root.attributes("sys/fs/btrfs");
@@ -289,15 +294,15 @@ pub(crate) fn swap_paths(root: &SystemRoot) -> Result<Vec<PathBuf>, DriveError> 
     Ok(lines.map(|line| std::ffi::OsString::from_vec(unescape(&column(line))).into()).collect())
 }
 
-/// Asks the kernel. Only `EBUSY` says that the device is claimed; without the right to open it nothing is learnt, and
-/// nothing could be overwritten either.
+/// Asks the kernel. Only `EBUSY` means that the device is claimed. A user who may not open it
+/// learns nothing, but cannot overwrite it either.
 fn claimed(node: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
     matches!(rustix::fs::open(node, flags, Mode::empty()), Err(rustix::io::Errno::BUSY))
 }
 
-/// Asks the kernel whether it swaps on a file, whose name in `/proc/swaps` may lead nowhere here.
-/// A copy of no bytes changes nothing, and is refused with `ETXTBSY` before its length is looked at
+/// Asks the kernel whether it swaps on a file, whose path in `/proc/swaps` may lead nowhere here.
+/// Copying zero bytes changes nothing, and is refused with `ETXTBSY` before the length is checked
 /// (`generic_file_rw_checks` in fs/read_write.c, since Linux 5.3). A file that cannot be opened for
 /// writing cannot be overwritten either.
 fn is_swapped_on(path: &Path) -> bool {
@@ -394,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_free() {
+    fn an_unknown_device_is_not_free() {
         let machine = Machine::new();
         machine.disk("virtual/block/vdz", "254:9", &[]);
         let device = "254:9".parse().unwrap();

@@ -1,4 +1,4 @@
-//! Everything about one path: what a person gave as a target, and what lies beneath.
+//! Everything about one path that the user gave as a target, and the storage below it.
 
 use std::fmt;
 use std::fs::{self, Metadata};
@@ -11,37 +11,39 @@ use rustix::fs::{AtFlags, StatxFlags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mount::Keeper;
+use crate::mount::FileServer;
 use crate::{BlockDevice, DeviceNumber, DriveError, Mount, MountTable, SystemRoot};
 
 /// A path that a workload may write to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
-    /// Absolute, links followed.
+    /// Absolute path, links followed.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub path: PathBuf,
-    /// What it is.
+    /// The kind of file.
     pub kind: PlaceKind,
-    /// The raw block device itself, or the device of the filesystem that holds the path; the latter may be anonymous.
+    /// The raw block device itself, or the device of the filesystem that contains the path; the
+    /// latter may be anonymous.
     pub device: DeviceNumber,
-    /// The mount that holds a directory or file; `None` for a raw block device.
+    /// The mount that contains a directory or file; `None` for a raw block device.
     pub mount: Option<Mount>,
-    /// The block device beneath, or why there is none.
+    /// The block device below, or why there is none.
     pub backing: Backing,
-    /// Room on the filesystem; `None` for a raw block device.
+    /// Free space on the filesystem; `None` for a raw block device.
     pub space: Option<Space>,
-    /// How direct I/O must be aligned, where the kernel says (Linux 6.1, for files and devices; not for directories).
+    /// Alignment of direct I/O, if the kernel reports it (Linux 6.1, for files and devices; not for
+    /// directories).
     pub direct_io: Option<DirectIo>,
     /// Size of the file or device; `None` for a directory.
     pub size_bytes: Option<u64>,
 }
 
-/// What a path may be for a workload.
+/// The kinds of path that a workload can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlaceKind {
-    /// A test file is made in it.
+    /// A test file is created in it.
     Directory,
     /// Its content is overwritten.
     RegularFile,
@@ -49,57 +51,58 @@ pub enum PlaceKind {
     BlockDevice,
 }
 
-/// What lies beneath a path.
+/// The storage below a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Backing {
     /// A block device, with all its layers.
     BlockDevice(Box<BlockDevice>),
-    /// None that could be found.
+    /// No block device was found.
     NoBlockDevice(NoBlockDevice),
 }
 
-/// Why no block device could be found beneath a path.
+/// Why no block device was found below a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "because")]
 pub enum NoBlockDevice {
     /// tmpfs, ramfs: nothing here is ever durable.
     Memory {
-        /// Which of them.
+        /// Type of the filesystem.
         fs_type: String,
     },
-    /// An overlay of directories, as containers have for their root.
+    /// An overlay of directories, such as the root of a container.
     Overlay {
-        /// The directory that takes the writes, as the host names it.
+        /// The directory that takes the writes, with its path on the host.
         #[serde(with = "crate::lossy_path::option")]
         #[schemars(with = "Option<String>")]
         upper: Option<PathBuf>,
     },
-    /// NFS, SMB, CephFS...: the drive is another machine's.
+    /// NFS, SMB, CephFS...: the drive is on another machine.
     Network {
-        /// Which.
+        /// Type of the filesystem.
         fs_type: String,
     },
-    /// 9p, virtiofs, FUSE...: another program answers, and what it keeps where is its own affair.
+    /// 9p, virtiofs, FUSE...: another program serves the files, and where it stores them is
+    /// unknown.
     Served {
-        /// Which.
+        /// Type of the filesystem.
         fs_type: String,
     },
-    /// ZFS pools devices and says in no file of procfs or sysfs which.
+    /// ZFS pools devices, and lists them in no file of procfs or sysfs.
     Pool {
-        /// Its dataset.
+        /// Name of the dataset.
         source: String,
     },
-    /// The filesystem has a device number that sysfs does not list (a container without the host's sysfs).
+    /// sysfs does not list the filesystem's device number (a container without the host's sysfs).
     NotInSysfs {
-        /// The number.
+        /// Major and minor number.
         device: DeviceNumber,
     },
-    /// None of these.
+    /// None of the above.
     Unresolved {
-        /// The filesystem.
+        /// Type of the filesystem.
         fs_type: String,
-        /// What was mounted.
+        /// The mounted source: a device, a share or a word.
         source: String,
     },
 }
@@ -109,48 +112,49 @@ impl fmt::Display for NoBlockDevice {
         match self {
             Self::Memory { fs_type } => write!(f, "{fs_type} keeps files in memory"),
             Self::Overlay { upper: Some(upper) } => {
-                write!(f, "overlay passes writes on to {} on the host", upper.display())
+                write!(f, "overlay writes to {} on the host", upper.display())
             }
-            Self::Overlay { upper: None } => write!(f, "overlay without an upper directory takes no writes"),
-            Self::Network { fs_type } => write!(f, "{fs_type} keeps files on another machine"),
-            Self::Served { fs_type } => write!(f, "{fs_type} leaves files to another program or the hypervisor"),
-            Self::Pool { source } => write!(f, "zfs does not tell which devices the pool of {source} has"),
+            Self::Overlay { upper: None } => write!(f, "overlay without an upper directory is read-only"),
+            Self::Network { fs_type } => write!(f, "{fs_type} stores files on another machine"),
+            Self::Served { fs_type } => write!(f, "{fs_type} stores files through another program or the hypervisor"),
+            Self::Pool { source } => write!(f, "zfs does not report the devices of the pool of {source}"),
             Self::NotInSysfs { device } => write!(f, "sysfs does not list the block device {device}"),
             Self::Unresolved { fs_type, source } => {
-                write!(f, "{fs_type} mounted from `{source}` does not tell its block device")
+                write!(f, "{fs_type} mounted from `{source}` does not report its block device")
             }
         }
     }
 }
 
-/// Room on a filesystem, in bytes.
+/// Space on a filesystem, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Space {
     /// The filesystem's size.
     pub total_bytes: u64,
-    /// Free at all.
+    /// Free space, including root's reserve.
     pub free_bytes: u64,
-    /// Free for this user: without root's reserve.
+    /// Free space for this user, without root's reserve.
     pub available_bytes: u64,
 }
 
-/// What `O_DIRECT` asks for on one file or device.
+/// Requirements of `O_DIRECT` on one file or device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DirectIo {
-    /// Possible, with this alignment.
+    /// Supported, with this alignment.
     Aligned {
-        /// Of buffers in memory.
+        /// Alignment of buffers in memory.
         memory_bytes: u32,
-        /// Of offsets and lengths.
+        /// Alignment of offsets and lengths.
         offset_bytes: u32,
     },
-    /// Not possible here.
+    /// Not supported here.
     Unsupported,
 }
 
 impl DirectIo {
-    /// Asks the kernel about an open file (`statx` with `STATX_DIOALIGN`); `None` when it does not say.
+    /// Asks the kernel about an open file (`statx` with `STATX_DIOALIGN`); `None` if it does not
+    /// say.
     pub fn of(file: impl AsFd) -> Option<Self> {
         let found = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
         Self::of_statx(&found)
@@ -174,13 +178,14 @@ impl DirectIo {
 }
 
 impl Place {
-    /// Finds out everything about `path`: the path on this machine, the rest below `root`.
+    /// Collects everything about `path`: the path on this machine, the rest below `root`.
     ///
     /// # Errors
     ///
-    /// [`DriveError::NoSuchPath`], [`DriveError::Inaccessible`] or [`DriveError::WrongKind`] for the path itself,
-    /// [`DriveError::Table`], [`DriveError::MalformedMount`] or [`DriveError::NoMount`] for the mount that holds it,
-    /// [`DriveError::NoSuchDevice`] for a raw block device that sysfs does not list.
+    /// [`DriveError::NoSuchPath`], [`DriveError::Inaccessible`] or [`DriveError::WrongKind`] for
+    /// the path itself; [`DriveError::Table`], [`DriveError::MalformedMount`] or
+    /// [`DriveError::NoMount`] for the mount that contains it; [`DriveError::NoSuchDevice`] for a
+    /// raw block device that sysfs does not list.
     pub fn of(root: &SystemRoot, path: &Path) -> Result<Self, DriveError> {
         let refused = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => DriveError::NoSuchPath { path: path.to_owned() },
@@ -204,7 +209,7 @@ impl Place {
         found.explain(root)
     }
 
-    /// The block device beneath, if there is one.
+    /// The block device below, if there is one.
     pub fn block_device(&self) -> Option<&BlockDevice> {
         match &self.backing {
             Backing::BlockDevice(device) => Some(device),
@@ -212,7 +217,7 @@ impl Place {
         }
     }
 
-    /// Why there is no block device beneath, if there is none.
+    /// The reason, if no block device was found below.
     pub fn no_block_device(&self) -> Option<&NoBlockDevice> {
         match &self.backing {
             Backing::BlockDevice(_) => None,
@@ -220,13 +225,14 @@ impl Place {
         }
     }
 
-    /// The type of the filesystem that holds the path; `None` for a raw block device.
+    /// Type of the filesystem that contains the path; `None` for a raw block device.
     pub fn fs_type(&self) -> Option<&str> {
         self.mount.as_ref().map(|mount| mount.fs_type.as_str())
     }
 }
 
-/// What system calls tell of a path: apart from the tables, so that another machine's tables can explain it.
+/// The results of system calls on a path. Separate from the tables, so another machine's tables can
+/// be applied to it.
 struct Found {
     path: PathBuf,
     kind: PlaceKind,
@@ -300,7 +306,8 @@ fn kind_of(metadata: &Metadata) -> Result<PlaceKind, &'static str> {
 
 fn backing_of(root: &SystemRoot, mount: &Mount, device: DeviceNumber) -> Backing {
     let number = if device.is_anonymous() {
-        // Btrfs (and bcachefs) have a number of their own and name one of their devices as the source.
+        // Btrfs (and bcachefs) have an anonymous number and name one of their devices as the
+        // source.
         let by_source = root.device_at(&mount.source);
         match by_source {
             Some(number) => number,
@@ -318,9 +325,9 @@ fn backing_of(root: &SystemRoot, mount: &Mount, device: DeviceNumber) -> Backing
 fn reason(mount: &Mount) -> NoBlockDevice {
     let fs_type = mount.fs_type.clone();
     let source = || mount.source.to_string_lossy().into_owned();
-    match mount.keeper() {
-        Some(Keeper::AnotherMachine) => return NoBlockDevice::Network { fs_type },
-        Some(Keeper::AnotherProgram) => return NoBlockDevice::Served { fs_type },
+    match mount.file_server() {
+        Some(FileServer::AnotherMachine) => return NoBlockDevice::Network { fs_type },
+        Some(FileServer::AnotherProgram) => return NoBlockDevice::Served { fs_type },
         None => {}
     }
     match fs_type.as_str() {
@@ -334,9 +341,9 @@ fn reason(mount: &Mount) -> NoBlockDevice {
     }
 }
 
-/// ext4 lists all options in force, a line each, under the kernel's name of its device.
+/// ext4 lists all options in force, one per line, under the kernel's name of its device.
 pub(crate) fn effective_options(root: &SystemRoot, mount: &Mount, device_name: &str) -> Option<Vec<String>> {
-    // ext4 serves ext3 as well, and all lie in its directory.
+    // ext4 serves ext3 as well, and lists both in its directory.
     if !matches!(mount.fs_type.as_str(), "ext3" | "ext4") {
         return None;
     }
@@ -394,7 +401,7 @@ mod tests {
     #[test]
     fn a_container_has_an_overlay_and_a_volume() {
         let machine = built::container();
-        insta::assert_snapshot!(why(&directory(&machine, "/var/lib", "0:60")), @"overlay passes writes on to /var/lib/docker/overlay2/c0/diff on the host");
+        insta::assert_snapshot!(why(&directory(&machine, "/var/lib", "0:60")), @"overlay writes to /var/lib/docker/overlay2/c0/diff on the host");
         let volume = directory(&machine, "/data", "254:0");
         assert_eq!(volume.block_device().unwrap().name, "vda");
         assert_eq!(volume.mount.unwrap().root, Path::new("/srv/volumes/pg"));
@@ -408,7 +415,7 @@ mod tests {
         let place = directory(&machine, "/home/me", "0:47");
         assert_eq!(place.block_device().unwrap().name, "nvme0n1p2");
         machine.mounts("28 1 0:31 /@home /home rw - btrfs /dev/mapper/luks-1 rw\n");
-        insta::assert_snapshot!(why(&directory(&machine, "/home/me", "0:47")), @"btrfs mounted from `/dev/mapper/luks-1` does not tell its block device");
+        insta::assert_snapshot!(why(&directory(&machine, "/home/me", "0:47")), @"btrfs mounted from `/dev/mapper/luks-1` does not report its block device");
         machine.disk("virtual/block/dm-0", "253:0", &[("dm/name", "luks-1")]);
         assert_eq!(directory(&machine, "/home/me", "0:47").block_device().unwrap().name, "dm-0");
     }
@@ -428,12 +435,12 @@ mod tests {
         machine.mounts("28 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
         lines.push(why(&directory(&machine, "/srv", "8:1")));
         insta::assert_snapshot!(lines.join("\n"), @"
-        nfs4 keeps files on another machine
-        9p leaves files to another program or the hypervisor
-        fuse.mergerfs leaves files to another program or the hypervisor
-        zfs does not tell which devices the pool of tank/db has
-        newfs mounted from `x` does not tell its block device
-        overlay without an upper directory takes no writes
+        nfs4 stores files on another machine
+        9p stores files through another program or the hypervisor
+        fuse.mergerfs stores files through another program or the hypervisor
+        zfs does not report the devices of the pool of tank/db
+        newfs mounted from `x` does not report its block device
+        overlay without an upper directory is read-only
         sysfs does not list the block device 8:1
         ");
     }
@@ -452,11 +459,11 @@ mod tests {
         let of = |path: &str| Place::of(&root, path.as_ref()).unwrap_err();
         insta::assert_snapshot!(of("/no/such/path"), @"/no/such/path does not exist: name an existing directory, regular file or block device");
         insta::assert_snapshot!(of("/dev/null"), @"/dev/null is a character device: name a directory, a regular file or a block device");
-        insta::assert_snapshot!(of("/proc/self/mountinfo/x"), @"cannot look at /proc/self/mountinfo/x: Not a directory (os error 20)");
+        insta::assert_snapshot!(of("/proc/self/mountinfo/x"), @"cannot access /proc/self/mountinfo/x: Not a directory (os error 20)");
         let machine = Machine::new();
         machine.mounts("40 28 0:21 / /proc rw - proc proc rw\n");
         let outside = explain(&machine, "/home", "8:1", PlaceKind::Directory).unwrap_err();
-        insta::assert_snapshot!(outside, @"no mount in /proc/self/mountinfo holds /home: run outside the chroot, or mount the directory into it");
+        insta::assert_snapshot!(outside, @"no mount in /proc/self/mountinfo contains /home: run outside the chroot, or mount the directory into it");
     }
 
     #[test]

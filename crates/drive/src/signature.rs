@@ -1,8 +1,9 @@
-//! What lies on a device that nobody uses: filesystems, partition tables, RAID and volume members, named by the marks
-//! they leave at fixed places near both ends.
+//! Recognises the content of an unused device: filesystems, partition tables, RAID and volume
+//! members, identified by magic numbers near both ends.
 //!
-//! [`signatures`] is pure and works on a device's [`DeviceEdges`]; [`read_signatures`] does the reading. It errs towards
-//! naming: checksums are not verified, because a damaged filesystem is somebody's data too.
+//! [`signatures`] is pure and works on a device's [`DeviceEdges`]; [`read_signatures`] reads them.
+//! It prefers false positives: checksums are not verified, because a damaged filesystem
+//! is data worth keeping, too.
 
 mod edges;
 mod kind;
@@ -17,7 +18,8 @@ pub use kind::{Signature, SignatureKind};
 
 use crate::DriveError;
 
-/// All marks found, each kind once, where it was first seen. Never fails and never panics, whatever the bytes.
+/// All signatures found; each kind is listed once, at its first position. Never fails or panics,
+/// whatever the bytes.
 ///
 /// ```
 /// use drive::{DeviceEdges, SignatureKind, signatures};
@@ -37,7 +39,7 @@ pub fn signatures(edges: &DeviceEdges) -> Vec<Signature> {
     found
 }
 
-/// Reads the edges of a device or image, and names what is there.
+/// Reads the edges of a device or image, and lists the signatures on it.
 ///
 /// # Errors
 ///
@@ -64,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_named_once_at_its_first_place() {
+    fn each_kind_is_listed_once_at_its_first_position() {
         let mut image = vec![0; 2 << 20];
         for offset in [1024, 5 * 1024] {
             image[offset..][..4].copy_from_slice(&0xF2F5_2010_u32.to_le_bytes());
@@ -87,6 +89,6 @@ mod tests {
     #[test]
     fn a_device_that_cannot_be_read_is_an_error() {
         let error = read_signatures(Path::new("/no/such/device")).unwrap_err();
-        insta::assert_snapshot!(error, @"cannot read /no/such/device to see whether it holds data: No such file or directory (os error 2)");
+        insta::assert_snapshot!(error, @"cannot read /no/such/device to see whether it contains data: No such file or directory (os error 2)");
     }
 }

@@ -1,4 +1,4 @@
-//! Where procfs, sysfs and `/dev` are read.
+//! The root directory of procfs, sysfs and `/dev`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::DeviceNumber;
 
-/// The directory below which `proc`, `sys` and `dev` are looked for: `/`, or a captured tree of another machine.
+/// The directory that contains `proc`, `sys` and `dev`: `/`, or a captured tree of another machine.
 ///
 /// ```
 /// use drive::SystemRoot;
@@ -18,7 +18,7 @@ use crate::DeviceNumber;
 pub struct SystemRoot(PathBuf);
 
 impl Default for SystemRoot {
-    /// The machine that this runs on.
+    /// The machine that runs this program.
     fn default() -> Self {
         SystemRoot::new("/")
     }
@@ -30,7 +30,7 @@ impl SystemRoot {
         SystemRoot(directory.into())
     }
 
-    /// The real path of `below`, whether or not that is written with a leading `/`.
+    /// The real path of `below`, with or without a leading `/`.
     pub fn path(&self, below: impl AsRef<Path>) -> PathBuf {
         let below = below.as_ref();
         self.0.join(below.strip_prefix("/").unwrap_or(below))
@@ -47,8 +47,8 @@ impl SystemRoot {
         self.attributes("sys/class/block").parsed(format!("{}/dev", name.replace('/', "!")))
     }
 
-    /// The number of the block device at a path such as `/dev/mapper/vg-root` or `/dev/sda2`, as mount and swap tables
-    /// write it.
+    /// The number of the block device at a path such as `/dev/mapper/vg-root` or `/dev/sda2`, as
+    /// written in mount and swap tables.
     pub fn device_at(&self, path: &Path) -> Option<DeviceNumber> {
         use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
@@ -59,7 +59,8 @@ impl SystemRoot {
         {
             return Some(DeviceNumber::from_dev(found.rdev()));
         }
-        // Without a node (another namespace's /dev, or a captured tree), the kernel's names still tell.
+        // Without a node (another namespace's /dev, or a captured tree), fall back to the kernel's
+        // names.
         if let Ok(name) = below_dev.strip_prefix("mapper") {
             return self.mapped_device(name.to_str()?);
         }
@@ -77,8 +78,8 @@ impl SystemRoot {
     }
 }
 
-/// A directory of sysfs or procfs, whose files are small texts. Whatever is missing, unreadable, empty or not of the asked
-/// type is `None`.
+/// A directory of sysfs or procfs, whose files are short texts. A file that is missing, unreadable,
+/// empty or not of the requested type is `None`.
 #[derive(Debug, Clone)]
 pub(crate) struct Attributes {
     pub(crate) directory: PathBuf,
@@ -89,7 +90,7 @@ impl Attributes {
         fs::read(self.directory.join(file)).ok()
     }
 
-    /// The file's text without the padding that drives put around their names.
+    /// The file's text without the padding that drives add to their names.
     pub(crate) fn text(&self, file: impl AsRef<Path>) -> Option<String> {
         let bytes = self.bytes(file)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -101,7 +102,7 @@ impl Attributes {
         self.text(file)?.parse().ok()
     }
 
-    /// A number of which zero means "not told", as with `optimal_io_size`.
+    /// A number for which zero means "not reported", such as `optimal_io_size`.
     pub(crate) fn nonzero(&self, file: impl AsRef<Path>) -> Option<u64> {
         self.parsed(file).filter(|&number| number > 0)
     }
@@ -118,7 +119,7 @@ impl Attributes {
         self.directory.join(file).exists()
     }
 
-    /// The names in a subdirectory, sorted, so that two runs print the same.
+    /// The names in a subdirectory, sorted to make output reproducible.
     pub(crate) fn entries(&self, directory: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.directory.join(directory)) else { return Vec::new() };
         let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();

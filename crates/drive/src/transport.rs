@@ -5,8 +5,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The bus, or the driver that makes the device up. Judged from the device's place in sysfs: a best guess, and
-/// [`Unknown`](Transport::Unknown) where the place says nothing.
+/// The bus, or the driver that provides the device. Derived from the device's path in sysfs: a best
+/// guess, and [`Unknown`](Transport::Unknown) where the path gives no hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -15,7 +15,7 @@ pub enum Transport {
     Nvme,
     /// NVMe over TCP, RDMA or Fibre Channel.
     NvmeFabrics,
-    /// Serial (or parallel) ATA behind libata.
+    /// Serial (or parallel) ATA through libata.
     Sata,
     /// Serial Attached SCSI; the drive itself may be SATA.
     Sas,
@@ -33,7 +33,7 @@ pub enum Transport {
     Xen,
     /// Persistent memory (`/dev/pmem0`).
     Pmem,
-    /// A file that stands in for a disk.
+    /// A file presented as a disk.
     Loop,
     /// Compressed memory.
     Zram,
@@ -55,13 +55,13 @@ pub enum Transport {
     Zvol,
     /// A driver in user space.
     Ublk,
-    /// The kernel's own test device.
+    /// The kernel's test device.
     NullBlk,
-    /// None of these.
+    /// None of the above.
     Unknown,
 }
 
-/// Devices that have no place on a bus, by the start of their kernel name.
+/// Devices that are on no bus, by the start of their kernel name.
 const VIRTUAL: &[(&str, Transport)] = &[
     ("loop", Transport::Loop),
     ("zram", Transport::Zram),
@@ -79,7 +79,7 @@ const VIRTUAL: &[(&str, Transport)] = &[
 ];
 
 impl Transport {
-    /// Judges from the place of a whole disk in sysfs, links followed.
+    /// Derives the transport from the sysfs path of a whole disk, links followed.
     ///
     /// ```
     /// use drive::Transport;
@@ -105,7 +105,7 @@ impl Transport {
         if name.starts_with("nvme") {
             return if starting("nvme-fabrics") { Transport::NvmeFabrics } else { Transport::Nvme };
         }
-        // The outermost bus first: a USB bridge shows a SCSI host, a virtio-scsi disk a SCSI target.
+        // Outermost bus first: a USB bridge shows a SCSI host, a virtio-scsi disk a SCSI target.
         if numbered("usb") {
             Transport::Usb
         } else if numbered("virtio") {
@@ -127,9 +127,9 @@ impl Transport {
         }
     }
 
-    /// Whether the kernel counts flushes for such a device itself. `blk_account_io_flush` (block/blk-flush.c) runs for
-    /// requests alone; drivers that take whole bios hand the flush on, and it is counted at the devices below, if there
-    /// are any.
+    /// Returns whether the kernel counts flushes for such a device itself. `blk_account_io_flush`
+    /// (block/blk-flush.c) runs only for requests; drivers that take whole bios pass the flush on,
+    /// and it is counted at the devices below, if there are any.
     pub fn counts_flushes(self) -> bool {
         !matches!(
             self,
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_in_sysfs_tell_the_transport() {
+    fn sysfs_paths_determine_the_transport() {
         for (place, expected) in [
             ("/sys/devices/pci0000:00/0000:00:1d.0/0000:3d:00.0/nvme/nvme0/nvme0n1", Transport::Nvme),
             ("/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1", Transport::Nvme),

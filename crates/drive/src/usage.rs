@@ -1,4 +1,4 @@
-//! Where a disk is used: its partitions, what is built on them, what is mounted.
+//! How a disk is used: its partitions, the layers built on them, the mounted filesystems.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,50 +15,50 @@ use crate::{BlockDevice, DeviceNumber, MountTable, Occupied, Partition, SystemRo
 /// Deeper than any real stack of devices.
 const DEPTH_MAX: usize = 16;
 
-/// A device and its uses: a disk, a partition of it, or a layer above.
+/// A device and its uses: a disk, a partition, or a layer above.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// The path under which people know it.
+    /// The path that users know.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub path: PathBuf,
     /// The kernel's name.
     pub name: String,
-    /// What the layer does, if it is one: `lvm`, `crypt`, `raid1`.
+    /// The kind of layer, if this is one: `lvm`, `crypt`, `raid1`.
     pub layer: Option<String>,
     /// Size in bytes.
     pub size_bytes: Option<u64>,
-    /// Whether the kernel would send flushes to it; a partition's is its disk's.
+    /// The kernel's view of its cache; a partition inherits this from its disk.
     pub write_cache: Option<WriteCache>,
-    /// Filesystems on it that are mounted.
+    /// Mounted filesystems on it.
     pub mounts: Vec<MountedOn>,
-    /// Where it lies on its disk, if it is a partition.
+    /// Position on the disk, if this is a partition.
     pub partition: Option<Partition>,
-    /// The mounted Btrfs filesystem of several devices that it belongs to, by its UUID.
+    /// UUID of the mounted multi-device Btrfs filesystem that it belongs to.
     pub btrfs: Option<String>,
-    /// Whether the kernel swaps on it.
+    /// True if the kernel uses it for swap.
     pub swap: bool,
-    /// Partitions, and what is built on it.
+    /// Partitions, and devices built on it.
     pub parts: Vec<Usage>,
 }
 
 /// A mounted filesystem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MountedOn {
-    /// Where it is mounted.
+    /// Mount point.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub mount_point: PathBuf,
     /// `ext4`, `xfs`...
     pub fs_type: String,
-    /// The options that bear on a sync.
+    /// The options that affect a sync.
     pub options: Vec<String>,
-    /// The option that keeps it from flushing the drive, if there is one.
+    /// The mount option that suppresses flushes, if there is one.
     pub flushes_disabled_by: Option<String>,
 }
 
 impl Usage {
-    /// Of a disk and all that lies on it. Tables that cannot be read leave their uses out.
+    /// The uses of a disk. Tables that cannot be read are left out.
     pub fn of(root: &SystemRoot, disk: DeviceNumber) -> Option<Usage> {
         let place = sysfs_place(root, disk)?;
         let tables = Tables { root, mounts: MountTable::read(root).ok(), swaps: swaps(root) };
@@ -72,14 +72,14 @@ impl Usage {
         all
     }
 
-    /// Every mounted filesystem on it, at whatever height.
+    /// Every mounted filesystem on it, at any layer.
     pub fn filesystems(&self) -> impl Iterator<Item = (&Usage, &MountedOn)> {
         self.all().into_iter().flat_map(|usage| usage.mounts.iter().map(move |mount| (usage, mount)))
     }
 }
 
-/// Whoever uses the disk without standing in any table (ZFS, Ceph, another program); asked of the kernel itself, by opening it
-/// exclusively for a moment.
+/// Returns whether the disk has a user that no table names (ZFS, Ceph, another program). Asks the
+/// kernel by opening the disk exclusively for a moment.
 pub fn claimed_by_unknown(root: &SystemRoot, disk: &BlockDevice) -> bool {
     occupancy(root, disk.device).is_ok_and(|all| all.iter().any(|one| matches!(one, Occupied::Claim { .. })))
 }
@@ -91,7 +91,7 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// `above` holds the devices that lead here: a stack that leads back to itself ends there.
+    /// `above` lists the devices that lead here: a cyclic stack ends there.
     fn usage(&self, place: &Path, number: DeviceNumber, above: &mut BTreeSet<PathBuf>) -> Usage {
         let own = Attributes { directory: place.to_owned() };
         above.insert(place.to_owned());
@@ -126,7 +126,7 @@ impl Tables<'_> {
         }
     }
 
-    /// Each mounted Btrfs filesystem lists its devices; the mount table only one of them.
+    /// Each mounted Btrfs filesystem lists its devices; the mount table lists only one.
     fn btrfs_with(&self, name: &str) -> Option<String> {
         let filesystems = self.root.attributes("sys/fs/btrfs");
         filesystems.entries("").into_iter().find(|uuid| filesystems.exists(format!("{uuid}/devices/{name}")))
@@ -149,7 +149,8 @@ impl Tables<'_> {
                 mount_point: mount.mount_point,
                 fs_type: mount.fs_type,
             };
-            // Bind mounts and subvolumes show one filesystem many times; the first is how people know it.
+            // Bind mounts and subvolumes show one filesystem many times; users know it by the
+            // first.
             if !found.iter().any(|other| other.fs_type == mounted.fs_type) {
                 found.push(mounted);
             }
@@ -163,10 +164,10 @@ fn swaps(root: &SystemRoot) -> Vec<DeviceNumber> {
     paths.iter().filter_map(|path| root.device_at(path)).collect()
 }
 
-/// An order in which `sda2` stands before `sda10`, and `sdz` before `sdaa`, as the kernel counts them.
+/// An order that puts `sda2` before `sda10`, and `sdz` before `sdaa`, as the kernel numbers them.
 pub(crate) fn natural(path: &Path) -> Vec<(usize, String)> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // In these series letters count as numbers do: a longer one comes later.
+    // In these series, letters count like digits: a longer name comes later.
     let series = ["xvd", "sd", "hd", "vd"].into_iter().find(|prefix| name.starts_with(prefix)).unwrap_or_default();
     let mut key = vec![(0, series.to_owned())];
     let mut rest = &name[series.len()..];

@@ -1,5 +1,5 @@
-//! Facts against a real block device: a loop device over a temporary image, attached by this test and detached after it.
-//! Needs root and `losetup`; says so and passes without.
+//! Tests facts on a real block device: a loop device over a temporary image. Needs root and
+//! `losetup`; without them, the tests print a note and pass.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests, which clippy.toml exempts only inside `#[test]`.
 

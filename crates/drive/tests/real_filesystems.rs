@@ -1,4 +1,5 @@
-//! Signatures against what the real tools write. Each tool that is not installed is skipped, with its name.
+//! Tests signatures on what the real tools write. Tests whose tool is not installed are skipped
+//! with a note.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests, which clippy.toml exempts only inside `#[test]`.
 
@@ -12,7 +13,8 @@ use drive::read_signatures;
 
 const MIB: u64 = 1 << 20;
 
-/// The tool with its arguments; `IMAGE` stands for the image, `SOURCE` for a directory with a file in it, `KEY` for that file.
+/// The tool with its arguments; `IMAGE` is replaced by the image, `SOURCE` by a directory with a
+/// file in it, `KEY` by that file.
 fn check(test: &str, image_bytes: u64, command: &str, expected: &[SignatureKind]) {
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("image");

@@ -1,5 +1,5 @@
-//! An image that is in use is recognised under every name that it has. Needs root and `losetup`;
-//! says so and passes without.
+//! An image in use is recognised under all of its names. Needs root and `losetup`; without them,
+//! the tests print a note and pass.
 
 #![allow(clippy::unwrap_used)] // Helpers of tests, which clippy.toml exempts only inside `#[test]`.
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use drive::{Occupied, Place, SystemRoot, file_occupancy, occupancy};
 
-/// Runs a system program; its output on success.
+/// Runs a system program; returns its output on success.
 fn system(program: &str, args: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
@@ -50,14 +50,14 @@ impl Attached {
         }
     }
 
-    /// Attaches the image in another way.
+    /// Attaches the image a second time.
     fn attach_again(&mut self, args: &[&str]) -> Result<(), String> {
         detach(&self.loop_device);
         self.loop_device = attach(&self.image, args)?;
         Ok(())
     }
 
-    /// Mounts something on `at`, until the test ends.
+    /// Mounts something on `at` until the test ends.
     fn mount(&mut self, args: &[&str], at: &Path) -> Result<(), String> {
         system("mount", &[args, &[text(at)]].concat())?;
         self.mounts.push(at.to_owned());
@@ -82,8 +82,8 @@ fn attach(image: &Path, args: &[&str]) -> Result<PathBuf, String> {
     system("losetup", &[&["--find", "--show"], args, &[text(image)]].concat()).map(PathBuf::from)
 }
 
-/// The kernel detaches a device only when nobody has it open, and other tests open it for a moment
-/// to ask what it shows.
+/// The kernel detaches a device only when it is not open, and other tests open it for a moment to
+/// query it.
 fn detach(loop_device: &Path) {
     let name = loop_device.file_name().unwrap();
     let backing_file = Path::new("/sys/class/block").join(name).join("loop/backing_file");
@@ -139,7 +139,7 @@ fn under_a_name_that_the_user_of_the_file_has_lost() {
     fs::hard_link(&attached.image, &moved).unwrap();
     fs::remove_file(&attached.image).unwrap();
     assert!(is_on_loop(&moved, &attached.loop_device));
-    // A new file under the old name is another file.
+    // A new file under the old name is a different file.
     fs::write(&attached.image, [0; 4096]).unwrap();
     assert_eq!(users(&attached.image), []);
 }
@@ -149,7 +149,7 @@ fn attached_in_another_mount_namespace() {
     const TEST: &str = "attached_in_another_mount_namespace";
     let Some(mut attached) = Attached::new(TEST) else { return };
     detach(&attached.loop_device);
-    // There the image lies in a directory that is empty here, and another file has its name here.
+    // There, the image is in a directory that is empty here, and another file has its name here.
     let elsewhere = attached.beside("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let namesake = elsewhere.join("im.img");
@@ -175,7 +175,7 @@ fn as_an_ordinary_user_by_name() {
     fs::hard_link(&attached.image, &second).unwrap();
     let other = attached.beside("other.img");
     fs::write(&other, [0; 4096]).unwrap();
-    // The loop device's node is hidden in the way in which a container hides it.
+    // The loop device's node is hidden, as in a container.
     let root = SystemRoot::new(attached.beside("root"));
     fs::create_dir_all(root.path("dev")).unwrap();
     for tree in ["proc", "sys", text(attached.image.parent().unwrap().parent().unwrap())] {
@@ -229,7 +229,7 @@ fn by_a_second_loop_device() {
     detach(&other);
     let first = attached.loop_device.clone();
     assert_eq!(found, [Occupied::SharedFile { loop_device: other, other: first }]);
-    // Two parts of a file are two drives.
+    // Two separate parts of a file are two drives.
     attached.attach_again(&["--sizelimit", "1MiB"]).unwrap();
     let other = attach(&second, &["--offset", "1MiB"]).unwrap();
     let found = of(&other);
@@ -267,7 +267,7 @@ fn a_copy_that_shares_its_blocks_is_another_file() {
 fn a_swap_file_by_its_other_names() {
     const TEST: &str = "a_swap_file_by_its_other_names";
     let Some(mut place) = Attached::new(TEST) else { return };
-    // Not every filesystem of temporary files takes swap.
+    // Not every filesystem for temporary files supports swap.
     let mounted_on = place.beside("mounted");
     fs::create_dir(&mounted_on).unwrap();
     let [swap, second, other] = ["swap", "second", "other"].map(|name| mounted_on.join(name));
@@ -285,7 +285,7 @@ fn a_swap_file_by_its_other_names() {
         return;
     }
     let by_name = users(&second);
-    // With the mount gone, the name in /proc/swaps leads nowhere.
+    // Without the mount, the path in /proc/swaps leads nowhere.
     let hidden = place.beside("hidden");
     fs::create_dir(&hidden).unwrap();
     let bound = place.mount(&["--bind", text(&mounted_on)], &hidden);

@@ -1,4 +1,5 @@
-//! Where an NBD server listens: a unix socket, or a TCP port. Never on more than this machine, unless that is what was typed.
+//! The address of an NBD server: a unix socket or a TCP port. Without an explicit host it listens
+//! only on this machine.
 
 use std::fmt;
 use std::io;
@@ -10,10 +11,10 @@ use std::str::FromStr;
 
 use crate::serve::socket::Listener;
 
-/// The port that NBD has.
+/// The registered NBD port.
 const NBD_PORT: u16 = 10809;
 
-/// Where to listen.
+/// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A unix socket.
@@ -22,41 +23,43 @@ pub enum Address {
     Tcp(String, u16),
 }
 
-/// Why nothing listens there.
+/// Why an address cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// Somebody else does.
-    #[error("`{0}` is in use by another server; name another address")]
+    /// Another server listens there.
+    #[error("`{0}` is in use by another server: choose another address")]
     InUse(Address),
-    /// Somebody else did.
-    #[error("`{path}` is a socket on which nobody listens any more; remove it (`rm {path}`) or name another", path = .0.display())]
+    /// A server that has ended left its socket file.
+    #[error("`{path}` is a stale socket that no server listens on: remove it (`rm {path}`) or choose another path", path = .0.display())]
     Left(PathBuf),
-    /// There is something else of that name.
-    #[error("`{}` exists and is no socket; name another", .0.display())]
+    /// A file that is not a socket has this name.
+    #[error("`{}` exists and is not a socket: choose another path", .0.display())]
     Exists(PathBuf),
-    /// The system said no.
+    /// The system call failed.
     #[error("cannot listen on `{address}`: {source}")]
     System {
-        /// Where.
+        /// The address that was tried.
         address: Address,
-        /// What it said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// `HOST:PORT`, `:PORT` on this machine, `HOST` alone with brackets or dots as in addresses; everything else is a path.
+/// Parses `HOST:PORT`, `:PORT` on this machine, and `HOST` alone if it has brackets or dots like an
+/// address; everything else is a path.
 impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Address, String> {
         let tcp = |host: &str, port: &str| {
-            let port =
-                port.parse().map_err(|_| format!("`{port}` is no port; write HOST:PORT or the path of a socket"))?;
+            let port = port
+                .parse()
+                .map_err(|_| format!("invalid port `{port}`; expected HOST:PORT or the path of a socket"))?;
             let host = if host.is_empty() { "127.0.0.1" } else { host.trim_start_matches('[').trim_end_matches(']') };
             Ok(Address::Tcp(host.to_owned(), port))
         };
         if text.is_empty() {
-            return Err("write HOST:PORT or the path of a socket".to_owned());
+            return Err("the address is empty; expected HOST:PORT or the path of a socket".to_owned());
         }
         if text.contains('/') {
             return Ok(Address::Unix(PathBuf::from(text)));
@@ -82,7 +85,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// As NBD clients name it.
+    /// The address as an NBD URI.
     pub fn uri(&self) -> String {
         match self {
             Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
@@ -90,10 +93,10 @@ impl Address {
         }
     }
 
-    /// Listens.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// When somebody else does, or the system does not allow it.
+    /// When another server listens there, or the system does not allow it.
     pub fn listen(&self) -> Result<Listener, AddressError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => AddressError::InUse(self.clone()),
@@ -109,10 +112,10 @@ impl Address {
     }
 }
 
-/// Listens on a unix socket that nobody else has. Only its owner may connect.
+/// Listens on a new unix socket, to which only its owner may connect.
 ///
 /// # Errors
-/// When something of that name exists, or the system does not allow it.
+/// When a file of that name exists, or the system does not allow it.
 pub fn listen_unix(path: &Path) -> Result<UnixListener, AddressError> {
     let address = || Address::Unix(path.to_owned());
     if let Ok(metadata) = std::fs::symlink_metadata(path) {
@@ -154,10 +157,10 @@ mod tests {
             listen_unix(&path).unwrap_err().to_string().replace(directory.path().to_str().unwrap(), "DIR")
         };
         std::fs::write(directory.path().join("file"), b"").unwrap();
-        insta::assert_snapshot!(refused("file"), @"`DIR/file` exists and is no socket; name another");
+        insta::assert_snapshot!(refused("file"), @"`DIR/file` exists and is not a socket: choose another path");
         let listener = listen_unix(&directory.path().join("socket")).unwrap();
-        insta::assert_snapshot!(refused("socket"), @"`DIR/socket` is in use by another server; name another address");
+        insta::assert_snapshot!(refused("socket"), @"`DIR/socket` is in use by another server: choose another address");
         drop(listener);
-        insta::assert_snapshot!(refused("socket"), @"`DIR/socket` is a socket on which nobody listens any more; remove it (`rm DIR/socket`) or name another");
+        insta::assert_snapshot!(refused("socket"), @"`DIR/socket` is a stale socket that no server listens on: remove it (`rm DIR/socket`) or choose another path");
     }
 }

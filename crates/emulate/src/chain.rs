@@ -1,4 +1,5 @@
-//! From the served file to a mounted filesystem: loop device, filesystem, mount; and back, in the opposite order.
+//! From the served file to a mounted filesystem: loop device, filesystem, mount; and back in
+//! reverse order.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::fuse::mount::has_lost_its_process;
 use crate::fuse::server;
 
-/// Filesystems that can be made.
+/// Filesystems that can be created on an emulated drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filesystem {
     /// ext4.
@@ -20,7 +21,7 @@ pub enum Filesystem {
 }
 
 impl Filesystem {
-    /// As `mount -t` names it.
+    /// The name for `mount -t`.
     pub const fn name(self) -> &'static str {
         match self {
             Filesystem::Ext4 => "ext4",
@@ -28,20 +29,23 @@ impl Filesystem {
         }
     }
 
-    /// The smallest drive that one is made on: mke2fs finds no room for a journal of its least size below, mkfs.xfs refuses (`calculate_initial_geometry`: 300 MB).
-    pub const fn capacity_bytes_least(self) -> u64 {
+    /// The smallest drive that can hold it, in bytes: mke2fs has no room for the smallest journal
+    /// below that, and mkfs.xfs refuses (`calculate_initial_geometry`: 300 MB).
+    pub const fn capacity_bytes_min(self) -> u64 {
         match self {
             Filesystem::Ext4 => 16 << 20,
             Filesystem::Xfs => 300 << 20,
         }
     }
 
-    /// With which options one is mounted that lies on an emulated drive.
+    /// Mount options for a filesystem on an emulated drive.
     pub const fn mount_options(self) -> &'static str {
         match self {
-            // The tables of inodes are not written in the background, where that would be measured with everything else.
+            // Inode tables are not initialised in the background, which would be measured with
+            // everything else.
             Filesystem::Ext4 => "noinit_itable",
-            // Whoever still uses the filesystem of before a power cut keeps it alive, and XFS refuses to mount a second one of the same UUID.
+            // A process that still uses the filesystem from before a power cut keeps it alive, and
+            // XFS refuses to mount a second one with the same UUID.
             Filesystem::Xfs => "nouuid",
         }
     }
@@ -50,53 +54,53 @@ impl Filesystem {
 /// A step that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
-    /// A command ended with an error.
+    /// A command exited with an error.
     #[error("`{command}` failed: {said}")]
     Failed {
-        /// What was run.
+        /// The command line.
         command: String,
-        /// What it said.
+        /// The first line of its error output.
         said: String,
     },
-    /// A command is not there.
+    /// A command is not installed.
     #[error("`{0}` is not installed")]
     Missing(String),
-    /// The drive holds another of the filesystems that can be made.
+    /// The drive contains another supported filesystem.
     #[error(
-        "the drive holds {}, not {}; it is not overwritten: give --fs {}, or another --image",
-        held.name(), wanted.name(), held.name()
+        "the drive contains {}, not {}, and is not overwritten: pass --fs {} or another --image",
+        found.name(), wanted.name(), found.name()
     )]
     OtherFilesystem {
         /// The filesystem on the drive.
-        held: Filesystem,
-        /// The filesystem of `--fs`.
+        found: Filesystem,
+        /// The filesystem requested with `--fs`.
         wanted: Filesystem,
     },
-    /// What the drive holds is cut up into partitions.
+    /// The drive contains a partition table.
     #[error(
-        "the drive holds {0} and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want"
+        "the drive contains {0} and no filesystem, and is not overwritten: pass another --image, or serve it with --fuse DIR --loop and mount the partition that you want"
     )]
     Partitions(SignatureKind),
-    /// The drive holds what no `--fs` mounts.
-    #[error("the drive holds {}; it is not overwritten: give another --image", listed(.0))]
+    /// The drive contains something that no `--fs` can mount.
+    #[error("the drive contains {} and is not overwritten: pass another --image", listed(.0))]
     OtherContent(Vec<SignatureKind>),
     /// The drive cannot be read.
     #[error(transparent)]
     Unreadable(#[from] drive::DriveError),
-    /// The drive holds nothing that could be mounted, and was written to.
+    /// The drive was written to, but contains no known filesystem.
     #[error(
-        "the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image"
+        "the drive was written to but contains no known filesystem, and is not overwritten: examine it with --fuse DIR --loop, or pass another --image"
     )]
     Nothing,
-    /// Somebody uses it.
+    /// A device or mount is in use.
     #[error("{0} is in use")]
     InUse(String),
-    /// The system said no.
+    /// A system call failed.
     #[error("{what}")]
     System {
-        /// What was done.
+        /// The operation that failed.
         what: String,
-        /// What it said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -108,12 +112,12 @@ fn listed(kinds: &[SignatureKind]) -> String {
 fn run(program: &str, arguments: &[&std::ffi::OsStr]) -> Result<String, ChainError> {
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let command = || format!("{program} {}", words.join(" "));
-    // Where ordinary users' paths do not lead.
+    // The PATH of ordinary users lacks these directories.
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     match Command::new(program).args(arguments).env("PATH", path).output() {
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().lines().next().unwrap_or("no word").to_owned();
+            let said = String::from_utf8_lossy(&output.stderr).trim().lines().next().unwrap_or("no message").to_owned();
             Err(ChainError::Failed { command: command(), said })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ChainError::Missing(program.to_owned())),
@@ -125,49 +129,50 @@ macro_rules! words {
     ($($word:expr),* $(,)?) => { &[$(std::ffi::OsStr::new($word)),*] };
 }
 
-/// What a kernel would have learned from the drive itself.
+/// The properties that a kernel would have read from the drive itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Queue {
-    /// It has a volatile cache, and wants flushes.
+    /// True if it has a volatile cache and needs flushes.
     pub flushes: bool,
-    /// It rotates.
+    /// True if it rotates.
     pub rotational: bool,
-    /// How many commands it takes at a time.
+    /// Number of commands that it accepts at a time.
     pub depth: u32,
 }
 
-/// No queue of the kernel is shorter (`BLKDEV_MIN_RQ`).
-const DEPTH_LEAST: u32 = 4;
+/// The shortest queue that the kernel allows (`BLKDEV_MIN_RQ`).
+const DEPTH_MIN: u32 = 4;
 
-/// How deep a loop device's queue is that nobody has changed.
+/// The default queue depth of a loop device.
 fn depth_by_default() -> u32 {
     let parameter = std::fs::read_to_string("/sys/module/loop/parameters/hw_queue_depth");
     parameter.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(128)
 }
 
-/// A loop device. Dropping it lets it go.
+/// A loop device, detached on drop.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
 }
 
 impl LoopDevice {
-    /// Attaches one to a served file: direct I/O, so that no page cache acknowledges what the drive did not.
+    /// Attaches a loop device to a served file, with direct I/O: otherwise the page cache would
+    /// acknowledge what the drive did not.
     ///
     /// # Errors
     /// Without root, or without a free loop device.
     pub fn attach(file: &Path, queue: Queue) -> Result<LoopDevice, ChainError> {
         let path = run("losetup", words!["--find", "--show", "--direct-io=on", "--", file])?;
         let device = LoopDevice { path: PathBuf::from(path) };
-        // A failure from here on lets it go again.
+        // From here on, a failure detaches it again.
         set(&device.path, "write_cache", if queue.flushes { WRITE_BACK } else { "write through" })?;
         set(&device.path, "rotational", if queue.rotational { "1" } else { "0" })?;
-        let depth = queue.depth.clamp(DEPTH_LEAST, depth_by_default());
+        let depth = queue.depth.clamp(DEPTH_MIN, depth_by_default());
         set(&device.path, "nr_requests", &depth.to_string())?;
         Ok(device)
     }
 
-    /// The device.
+    /// Path of the device.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -179,7 +184,7 @@ impl Drop for LoopDevice {
     }
 }
 
-/// What a loop device is told that sends flushes.
+/// The cache mode of a loop device that sends flushes.
 const WRITE_BACK: &str = "write back";
 
 fn set(device: &Path, attribute: &str, value: &str) -> Result<(), ChainError> {
@@ -188,7 +193,8 @@ fn set(device: &Path, attribute: &str, value: &str) -> Result<(), ChainError> {
     std::fs::write(&path, value).map_err(|source| ChainError::System { what: path.display().to_string(), source })
 }
 
-/// Detaches a loop device. The kernel keeps what its queue was set to for whoever gets the device next (seen on 6.18): they would send no flushes, and lose data.
+/// Detaches a loop device. The kernel keeps the queue settings for the device's next user (seen on
+/// 6.18), who would send no flushes and lose data.
 fn let_go(device: &Path) -> Result<(), ChainError> {
     let told = set(device, "write_cache", WRITE_BACK);
     let told = told.and(set(device, "nr_requests", &depth_by_default().to_string()));
@@ -196,16 +202,16 @@ fn let_go(device: &Path) -> Result<(), ChainError> {
     told
 }
 
-/// What is done with a drive that holds nothing.
+/// The action on a drive that contains nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blank {
-    /// A filesystem is made: it is a new drive.
+    /// Create a filesystem: the drive is new.
     GetsAFilesystem,
-    /// It held one, and what is left of that is not written over.
+    /// Refuse: the drive contained a filesystem, and its remains are not overwritten.
     IsRefused,
 }
 
-/// A mounted filesystem. Dropping it takes it away, in use or not.
+/// A mounted filesystem. Dropping it unmounts it, even if it is in use.
 #[derive(Debug)]
 pub struct MountedFilesystem {
     directory: PathBuf,
@@ -213,10 +219,11 @@ pub struct MountedFilesystem {
 }
 
 impl MountedFilesystem {
-    /// Mounts what is on the device; `blank` says what to do where there is nothing. `options` are those of `mount -o`.
+    /// Mounts the filesystem on the device; `blank` decides what happens if there is none.
+    /// `options` are those of `mount -o`.
     ///
     /// # Errors
-    /// When there is something else, or a step fails.
+    /// When the device contains something else, or a step fails.
     pub fn mount(
         device: &Path,
         directory: &Path,
@@ -228,8 +235,8 @@ impl MountedFilesystem {
         match (Content::of(&drive::read_signatures(device)?), blank) {
             (Content::Nothing, Blank::GetsAFilesystem) => make(device, filesystem)?,
             (Content::Nothing, Blank::IsRefused) => return Err(ChainError::Nothing),
-            (Content::Filesystem(held), _) if held == filesystem => {}
-            (Content::Filesystem(held), _) => return Err(ChainError::OtherFilesystem { held, wanted: filesystem }),
+            (Content::Filesystem(found), _) if found == filesystem => {}
+            (Content::Filesystem(found), _) => return Err(ChainError::OtherFilesystem { found, wanted: filesystem }),
             (Content::Partitions(table), _) => return Err(ChainError::Partitions(table)),
             (Content::Other(content), _) => return Err(ChainError::OtherContent(content)),
         }
@@ -237,13 +244,13 @@ impl MountedFilesystem {
         Ok(MountedFilesystem { directory: directory.to_owned(), mounted: true })
     }
 
-    /// Takes it away, if nobody uses it.
+    /// Unmounts it unless it is in use.
     ///
     /// # Errors
-    /// When somebody does.
+    /// When it is in use.
     pub fn unmount(&mut self) -> Result<(), ChainError> {
         match run("umount", words!["--", &self.directory]) {
-            // Somebody else has taken it away.
+            // It was already unmounted by someone else.
             Err(_) if !self.is_there() => {}
             other => drop(other?),
         }
@@ -256,7 +263,7 @@ impl MountedFilesystem {
         table.is_ok_and(|table| table.mounts().iter().any(|mount| mount.mount_point == self.directory))
     }
 
-    /// Takes it away from the tree of directories; whoever uses it keeps it.
+    /// Removes it from the directory tree; its users keep it.
     pub fn unmount_lazily(&mut self) {
         let _ = run("umount", words!["--lazy", "--", &self.directory]);
         self.mounted = false;
@@ -271,7 +278,7 @@ impl Drop for MountedFilesystem {
     }
 }
 
-/// What is on a device.
+/// The content of a device.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Nothing,
@@ -281,8 +288,8 @@ enum Content {
 }
 
 impl Content {
-    /// A partition table is content only where nothing else is: a filesystem may keep its remains. Where a device bears
-    /// more than one mark, none of them is trusted.
+    /// A partition table counts as content only if nothing else does: a filesystem may keep its
+    /// remains. If a device has more than one signature, none of them is trusted.
     fn of(signatures: &[Signature]) -> Content {
         let is_table =
             |kind: &SignatureKind| matches!(kind, SignatureKind::Mbr | SignatureKind::Gpt | SignatureKind::GptBackup);
@@ -299,7 +306,8 @@ impl Content {
 
 fn make(device: &Path, filesystem: Filesystem) -> Result<(), ChainError> {
     match filesystem {
-        // The tables of inodes are not written now, and not in the background later (`noinit_itable`), where it would be measured with everything else. The journal is no larger than needed,
+        // Inode tables are written neither now nor later in the background (`noinit_itable`), where
+        // they would be measured with everything else. The journal is only as large as needed,
         // because all of it is written here.
         Filesystem::Ext4 => {
             let journal = format!("size={}", ext4_journal_mib(size_bytes(device)?));
@@ -313,7 +321,7 @@ fn make(device: &Path, filesystem: Filesystem) -> Result<(), ChainError> {
     .map(drop)
 }
 
-/// How large a journal is made. On a small drive it must leave room for files.
+/// Size of the journal, in MiB. On a small drive it must leave room for files.
 const fn ext4_journal_mib(capacity_bytes: u64) -> u64 {
     match capacity_bytes >> 20 {
         0..64 => capacity_bytes.div_ceil(4 << 20),
@@ -326,14 +334,14 @@ fn size_bytes(device: &Path) -> Result<u64, ChainError> {
     let name = device.file_name().unwrap_or_default();
     let path = Path::new("/sys/block").join(name).join("size");
     let read = std::fs::read_to_string(&path);
-    // The kernel counts in sectors of 512 bytes here, whatever the device's are.
+    // The kernel counts sectors of 512 bytes here, whatever the device's sector size.
     let sectors = read.and_then(|text| text.trim().parse::<u64>().map_err(io::Error::other));
     sectors
         .map(|sectors| sectors * 512)
         .map_err(|source| ChainError::System { what: path.display().to_string(), source })
 }
 
-/// Who uses the drive that is served in this directory, apart from its own loop device `own`.
+/// A user of the drive that is served in this directory, other than its loop device `own`.
 pub fn user_of(directory: &Path, own: Option<&Path>) -> Option<String> {
     let loops = loops_on(directory);
     if let Some(other) = loops.iter().find(|device| own != Some(device.as_path())) {
@@ -344,59 +352,60 @@ pub fn user_of(directory: &Path, own: Option<&Path>) -> Option<String> {
     if let Some(mount) = table.iter().flat_map(drive::MountTable::mounts).find(|mount| mount.source == own) {
         return Some(format!("{}, mounted on {}", own.display(), mount.mount_point.display()));
     }
-    // Swap, part of another device, mounted where this process does not see it: the kernel gives nobody else a device that one of them holds.
-    let held = rustix::fs::open(own, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty());
-    held.is_err_and(|error| error == rustix::io::Errno::BUSY).then(|| own.display().to_string())
+    // Swap, part of another device, or mounted in another mount namespace: the kernel grants
+    // exclusive access to nobody else meanwhile.
+    let opened = rustix::fs::open(own, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty());
+    opened.is_err_and(|error| error == rustix::io::Errno::BUSY).then(|| own.display().to_string())
 }
 
-/// A mount whose process was killed, with what stands on it.
+/// A mount whose process was killed, with the devices and mounts on top of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct LeftMount {
     /// The FUSE directory.
     pub directory: PathBuf,
-    /// Loop devices on its file.
+    /// Loop devices attached to its file.
     pub loops: Vec<PathBuf>,
-    /// Filesystems mounted from those.
+    /// Filesystems mounted from those devices.
     pub mounts: Vec<PathBuf>,
 }
 
-/// A mount whose process is stopped. It is in use, not left behind.
+/// A mount whose process is stopped: it is in use, not left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stopped {
+pub struct StoppedMount {
     /// The FUSE directory.
     pub directory: PathBuf,
     /// Filesystems mounted from the drive.
     pub mounts: Vec<PathBuf>,
-    /// The process that serves it.
+    /// Process that serves it.
     pub process: u32,
 }
 
-/// What killed processes left.
+/// Finds the mounts that killed processes left behind.
 ///
 /// # Errors
 /// When the list of mounts cannot be read.
-pub fn left_behind() -> Result<Vec<Left>, drive::DriveError> {
+pub fn left_behind() -> Result<Vec<LeftMount>, drive::DriveError> {
     let table = drive::MountTable::read(&drive::SystemRoot::default())?;
     let left = ours(&table).filter(|mount| has_lost_its_process(mount)).map(|mount| {
         let directory = mount.mount_point.clone();
         let loops = loops_on(&directory);
         let mounts = mounts_of(&table, &loops);
-        Left { directory, loops, mounts }
+        LeftMount { directory, loops, mounts }
     });
     Ok(left.collect())
 }
 
-/// Drives of processes that are stopped.
+/// Finds the drives of stopped processes.
 ///
 /// # Errors
 /// When the list of mounts cannot be read.
-pub fn stopped() -> Result<Vec<Stopped>, drive::DriveError> {
+pub fn stopped() -> Result<Vec<StoppedMount>, drive::DriveError> {
     let table = drive::MountTable::read(&drive::SystemRoot::default())?;
     let stopped = ours(&table).filter_map(|mount| {
         let server = server::of_connection(mount.device).filter(|server| server.is_stopped)?;
         let directory = mount.mount_point.clone();
         let mounts = mounts_of(&table, &loops_on(&directory));
-        Some(Stopped { directory, mounts, process: server.process })
+        Some(StoppedMount { directory, mounts, process: server.process })
     });
     Ok(stopped.collect())
 }
@@ -410,7 +419,7 @@ fn mounts_of(table: &drive::MountTable, loops: &[PathBuf]) -> Vec<PathBuf> {
     table.mounts().iter().filter(on_loop).map(|mount| mount.mount_point.clone()).collect()
 }
 
-/// Loop devices whose file lies in this directory.
+/// Loop devices whose file is in this directory.
 fn loops_on(directory: &Path) -> Vec<PathBuf> {
     let Ok(devices) = std::fs::read_dir("/sys/block") else { return Vec::new() };
     let on_it = |device: std::fs::DirEntry| {
@@ -420,11 +429,11 @@ fn loops_on(directory: &Path) -> Vec<PathBuf> {
     devices.flatten().filter_map(on_it).collect()
 }
 
-impl Left {
-    /// Takes it away, from top to bottom.
+impl LeftMount {
+    /// Removes everything, from top to bottom.
     ///
     /// # Errors
-    /// When a step fails, for example without the rights of who made it.
+    /// When a step fails, for example without the permissions of the user who created it.
     pub fn clean_up(&self) -> Result<(), ChainError> {
         for mount in self.mounts.iter().rev() {
             run("umount", words!["--lazy", "--", mount])?;
@@ -435,7 +444,7 @@ impl Left {
         crate::fuse::mount::detach(&self.directory, true)
             .map_err(|source| ChainError::System { what: format!("unmount {}", self.directory.display()), source })?;
         if crate::runtime::is_private(&self.directory) {
-            // Whoever put something there keeps it.
+            // Files that someone has put there are kept.
             let _ = std::fs::remove_dir(&self.directory);
         }
         Ok(())
@@ -459,17 +468,17 @@ mod tests {
         assert_eq!(content(&[Mbr, Gpt]), Content::Partitions(Mbr));
         assert_eq!(content(&[Btrfs]), Content::Other(vec![Btrfs]));
         assert_eq!(content(&[Mbr, Luks2]), Content::Other(vec![Luks2]));
-        // A member of a RAID of two drives shows the filesystem of the whole.
+        // A member of a two-drive RAID shows the filesystem of the whole array.
         assert_eq!(content(&[Ext4, Md10]), Content::Other(vec![Ext4, Md10]));
     }
 
     #[test]
     fn what_is_not_overwritten_is_named() {
-        let other = ChainError::OtherFilesystem { held: Filesystem::Xfs, wanted: Filesystem::Ext4 };
-        insta::assert_snapshot!(other, @"the drive holds xfs, not ext4; it is not overwritten: give --fs xfs, or another --image");
-        insta::assert_snapshot!(ChainError::Partitions(SignatureKind::Mbr), @"the drive holds an MBR partition table and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
+        let other = ChainError::OtherFilesystem { found: Filesystem::Xfs, wanted: Filesystem::Ext4 };
+        insta::assert_snapshot!(other, @"the drive contains xfs, not ext4, and is not overwritten: pass --fs xfs or another --image");
+        insta::assert_snapshot!(ChainError::Partitions(SignatureKind::Mbr), @"the drive contains an MBR partition table and no filesystem, and is not overwritten: pass another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
         let several = ChainError::OtherContent(vec![SignatureKind::Ext4, SignatureKind::Md10]);
-        insta::assert_snapshot!(several, @"the drive holds an ext4 filesystem and a member of a Linux RAID (md 1.0); it is not overwritten: give another --image");
-        insta::assert_snapshot!(ChainError::Nothing, @"the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
+        insta::assert_snapshot!(several, @"the drive contains an ext4 filesystem and a member of a Linux RAID (md 1.0) and is not overwritten: pass another --image");
+        insta::assert_snapshot!(ChainError::Nothing, @"the drive was written to but contains no known filesystem, and is not overwritten: examine it with --fuse DIR --loop, or pass another --image");
     }
 }

@@ -1,6 +1,8 @@
-//! Where a drive's data lies: in memory, or in a sparse file with a note beside it that says whose it is.
+//! Storage for a drive's data: memory, or a sparse file with a metadata file beside it that
+//! identifies the drive.
 //!
-//! A file that was there before and has no such note is not touched: a slip of the finger in a path must not put a filesystem over somebody's photos.
+//! An existing file without such a metadata file is never touched: a typo in a path must not
+//! overwrite unrelated files with a filesystem.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,70 +15,70 @@ use serde::{Deserialize, Serialize};
 
 use crate::image::Image;
 
-/// What stands in the note, `FILE.flushmark`.
+/// Content of the metadata file, `FILE.flushmark`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// The model.
+pub struct ImageMetadata {
+    /// Name of the model.
     pub model: String,
-    /// The drive's size.
+    /// Size of the drive, in bytes.
     pub capacity_bytes: u64,
 }
 
-/// Why a file cannot hold a drive.
+/// Why a file cannot store a drive.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
-    /// It is somebody's.
-    #[error("`{}` exists and was not made by an emulated drive; name another file, or add --destroy-data", .0.display())]
+    /// The file does not belong to an emulated drive.
+    #[error("`{}` exists and was not created by an emulated drive: choose another file, or add --destroy-data", .0.display())]
     Foreign(PathBuf),
-    /// Its drive has another size.
-    #[error("`{}` holds a drive of {held_bytes} bytes ({model}), and this one has {wanted_bytes}; name another file, or add `,capacity={held_bytes}` to the model", path.display())]
+    /// The file stores a drive of another size.
+    #[error("`{}` stores a drive of {stored_bytes} bytes ({model}), but this one has {wanted_bytes}: choose another file, or add `,capacity={stored_bytes}` to the model", path.display())]
     OtherSize {
         /// The file.
         path: PathBuf,
-        /// Its model.
+        /// Model of the stored drive.
         model: String,
-        /// Its drive's size.
-        held_bytes: u64,
-        /// The size wanted.
+        /// Size of the stored drive, in bytes.
+        stored_bytes: u64,
+        /// Size of the requested drive, in bytes.
         wanted_bytes: u64,
     },
     /// Another process serves it.
     #[error("`{}` is in use by another emulated drive", .0.display())]
     InUse(PathBuf),
     /// The kernel uses it: a loop device, a mounted filesystem, swap.
-    #[error("`{}` is in use and is never overwritten: {}; name another file", path.display(), sentence(occupied))]
+    #[error("`{}` is in use and is never overwritten: {}; choose another file", path.display(), sentence(occupied))]
     Occupied {
         /// The file.
         path: PathBuf,
-        /// By what.
+        /// Its users.
         occupied: Vec<Occupied>,
     },
-    /// Who uses it cannot be found out.
+    /// The users of the file cannot be determined.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// What stands beside it is no note of ours.
-    #[error("`{}` is where an emulated drive would keep its note, and holds something else; name another file", .0.display())]
-    ForeignNote(PathBuf),
-    /// It is a directory, or a device.
-    #[error("`{}` is no regular file", .0.display())]
+    /// The metadata file is not one.
+    #[error("`{}` exists and is not the metadata file of an emulated drive: choose another file", .0.display())]
+    ForeignMetadata(PathBuf),
+    /// A directory or a device, for example.
+    #[error("`{}` is not a regular file", .0.display())]
     NoFile(PathBuf),
-    /// The system said no.
-    #[error("`{}` cannot hold a drive", path.display())]
+    /// A system call failed.
+    #[error("`{}` cannot store a drive", path.display())]
     System {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl ContainerError {
-    /// Whether it was refused for safety.
+    /// Returns whether it was refused for safety.
     pub const fn is_refusal(&self) -> bool {
         matches!(
             self,
             ContainerError::Foreign(_)
-                | ContainerError::ForeignNote(_)
+                | ContainerError::ForeignMetadata(_)
                 | ContainerError::InUse(_)
                 | ContainerError::Occupied { .. }
         )
@@ -87,15 +89,16 @@ fn sentence(occupied: &[Occupied]) -> String {
     occupied.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Opens or makes the file of a drive. Whether it is blank comes with it: nothing was ever written to it, or what was may be lost.
+/// Opens or creates the file of a drive. Also returns whether the drive is blank: nothing was ever
+/// written to it, or its content may be overwritten.
 ///
 /// # Errors
-/// When it is not ours, in use, of another size, or cannot be opened.
-pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<(Image, bool), ContainerError> {
+/// When the file is not a drive's, in use, of another size, or cannot be opened.
+pub fn open(path: &Path, wanted: &ImageMetadata, destroy_data: bool) -> Result<(Image, bool), ContainerError> {
     let system = |source| ContainerError::System { path: path.to_owned(), source };
-    let beside = note_path(path);
-    let held: Option<Note> = match std::fs::read(&beside) {
-        Ok(bytes) => Some(serde_json::from_slice(&bytes).map_err(|_| ContainerError::ForeignNote(beside.clone()))?),
+    let beside = metadata_path(path);
+    let stored: Option<ImageMetadata> = match std::fs::read(&beside) {
+        Ok(bytes) => Some(serde_json::from_slice(&bytes).map_err(|_| ContainerError::ForeignMetadata(beside.clone()))?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => return Err(ContainerError::System { path: beside, source }),
     };
@@ -106,7 +109,7 @@ pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<(Image, bool
             if !metadata.is_file() {
                 return Err(ContainerError::NoFile(path.to_owned()));
             }
-            if held.is_none() && !destroy_data {
+            if stored.is_none() && !destroy_data {
                 return Err(ContainerError::Foreign(path.to_owned()));
             }
             let canonical = path.canonicalize().map_err(system)?;
@@ -121,40 +124,40 @@ pub fn open(path: &Path, note: &Note, destroy_data: bool) -> Result<(Image, bool
     lock(&file, path)?;
     let metadata = file.metadata().map_err(system)?;
     let length = metadata.len();
-    // A file of holes only, or one that may be overwritten.
-    let is_blank = metadata.blocks() == 0 || (held.is_none() && destroy_data);
-    match held {
-        // A note of a drive that is gone, and somebody's file under its name.
-        Some(held) if ![0, held.capacity_bytes].contains(&length) && !destroy_data => {
+    // A file that has only holes, or may be overwritten.
+    let is_blank = metadata.blocks() == 0 || (stored.is_none() && destroy_data);
+    match stored {
+        // The metadata file of a deleted drive, with an unrelated file under the drive's name.
+        Some(stored) if ![0, stored.capacity_bytes].contains(&length) && !destroy_data => {
             return Err(ContainerError::Foreign(path.to_owned()));
         }
-        Some(held) if length > 0 && held.capacity_bytes != note.capacity_bytes => {
+        Some(stored) if length > 0 && stored.capacity_bytes != wanted.capacity_bytes => {
             return Err(ContainerError::OtherSize {
                 path: path.to_owned(),
-                model: held.model,
-                held_bytes: held.capacity_bytes,
-                wanted_bytes: note.capacity_bytes,
+                model: stored.model,
+                stored_bytes: stored.capacity_bytes,
+                wanted_bytes: wanted.capacity_bytes,
             });
         }
         _ => {}
     }
-    std::fs::write(&beside, serde_json::to_vec_pretty(note).unwrap_or_default())
+    std::fs::write(&beside, serde_json::to_vec_pretty(wanted).unwrap_or_default())
         .map_err(|source| ContainerError::System { path: beside, source })?;
-    if length != note.capacity_bytes {
-        file.set_len(note.capacity_bytes).map_err(system)?;
+    if length != wanted.capacity_bytes {
+        file.set_len(wanted.capacity_bytes).map_err(system)?;
     }
-    Ok((Image::in_file(file, note.capacity_bytes), is_blank))
+    Ok((Image::in_file(file, wanted.capacity_bytes), is_blank))
 }
 
 fn lock(file: &File, path: &Path) -> Result<(), ContainerError> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(rustix::io::Errno::WOULDBLOCK) => Err(ContainerError::InUse(path.to_owned())),
-        // Where there are no locks, nothing guards against a second process.
+        // On filesystems without locks, nothing prevents a second process.
         _ => Ok(()),
     }
 }
 
-fn note_path(path: &Path) -> PathBuf {
+fn metadata_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".flushmark");
     PathBuf::from(name)
@@ -164,8 +167,8 @@ fn note_path(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn note(capacity_bytes: u64) -> Note {
-        Note { model: "consumer-nvme".to_owned(), capacity_bytes }
+    fn metadata(capacity_bytes: u64) -> ImageMetadata {
+        ImageMetadata { model: "consumer-nvme".to_owned(), capacity_bytes }
     }
 
     fn refused(result: Result<(Image, bool), ContainerError>, directory: &Path) -> String {
@@ -173,39 +176,39 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_goes_on_where_it_was() {
+    fn a_drive_keeps_its_content() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("drive.img");
-        let (mut image, is_blank) = open(&path, &note(1 << 20), false).unwrap();
+        let (mut image, is_blank) = open(&path, &metadata(1 << 20), false).unwrap();
         assert!(is_blank);
         image.write(512, &[7; 512]).unwrap();
-        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"`DIR/drive.img` is in use by another emulated drive");
+        insta::assert_snapshot!(refused(open(&path, &metadata(1 << 20), false), directory.path()), @"`DIR/drive.img` is in use by another emulated drive");
         drop(image);
-        let (image, is_blank) = open(&path, &note(1 << 20), false).unwrap();
+        let (image, is_blank) = open(&path, &metadata(1 << 20), false).unwrap();
         assert!(!is_blank);
-        let mut held = [0; 512];
-        image.read(512, &mut held).unwrap();
-        assert_eq!(held, [7; 512]);
+        let mut stored = [0; 512];
+        image.read(512, &mut stored).unwrap();
+        assert_eq!(stored, [7; 512]);
         drop(image);
-        insta::assert_snapshot!(refused(open(&path, &note(2 << 20), false), directory.path()), @"`DIR/drive.img` holds a drive of 1048576 bytes (consumer-nvme), and this one has 2097152; name another file, or add `,capacity=1048576` to the model");
+        insta::assert_snapshot!(refused(open(&path, &metadata(2 << 20), false), directory.path()), @"`DIR/drive.img` stores a drive of 1048576 bytes (consumer-nvme), but this one has 2097152: choose another file, or add `,capacity=1048576` to the model");
     }
 
     #[test]
-    fn what_is_somebodys_is_not_touched() {
+    fn foreign_files_are_not_touched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("photos.tar");
         std::fs::write(&path, b"photos").unwrap();
-        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"`DIR/photos.tar` exists and was not made by an emulated drive; name another file, or add --destroy-data");
+        insta::assert_snapshot!(refused(open(&path, &metadata(1 << 20), false), directory.path()), @"`DIR/photos.tar` exists and was not created by an emulated drive: choose another file, or add --destroy-data");
         assert_eq!(std::fs::read(&path).unwrap(), b"photos");
-        assert!(open(&path, &note(1 << 20), true).is_ok());
-        // A note that outlived its drive.
+        assert!(open(&path, &metadata(1 << 20), true).is_ok());
+        // A metadata file that outlived its drive.
         std::fs::write(&path, b"other photos").unwrap();
-        insta::assert_snapshot!(refused(open(&path, &note(1 << 20), false), directory.path()), @"`DIR/photos.tar` exists and was not made by an emulated drive; name another file, or add --destroy-data");
+        insta::assert_snapshot!(refused(open(&path, &metadata(1 << 20), false), directory.path()), @"`DIR/photos.tar` exists and was not created by an emulated drive: choose another file, or add --destroy-data");
         assert_eq!(std::fs::read(&path).unwrap(), b"other photos");
         let letter = directory.path().join("letter");
-        std::fs::write(note_path(&letter), b"Dear").unwrap();
-        insta::assert_snapshot!(refused(open(&letter, &note(1 << 20), true), directory.path()), @"`DIR/letter.flushmark` is where an emulated drive would keep its note, and holds something else; name another file");
+        std::fs::write(metadata_path(&letter), b"Dear").unwrap();
+        insta::assert_snapshot!(refused(open(&letter, &metadata(1 << 20), true), directory.path()), @"`DIR/letter.flushmark` exists and is not the metadata file of an emulated drive: choose another file");
         assert!(!letter.exists());
-        insta::assert_snapshot!(refused(open(directory.path(), &note(1 << 20), true), directory.path()), @"`DIR` is no regular file");
+        insta::assert_snapshot!(refused(open(directory.path(), &metadata(1 << 20), true), directory.path()), @"`DIR` is not a regular file");
     }
 }

@@ -1,4 +1,5 @@
-//! A modelled drive with data in it, and with a plug that can be pulled. It owns no clock: whoever serves it says what time it is, real or virtual.
+//! A modelled drive that stores data, and whose power can be cut. It has no clock: its server
+//! passes the time, real or virtual.
 
 mod command;
 mod status;
@@ -21,27 +22,28 @@ use crate::promises::Promises;
 pub use command::{Command, Done, Refused};
 pub use status::{Cut, Power, Status};
 
-/// What may be forgotten is looked for each time the log of writes has grown by so much.
+/// Safe writes are forgotten each time the log of writes has grown by this much.
 const FORGET_EVERY_BYTES: u64 = 256 << 10;
-/// With a longer log than this no more writes are taken, until the drive has put something away: no drive's cache holds more.
-const HISTORY_BYTES_MOST: u64 = 512 << 20;
-/// Of a larger range of zeros this is done first, and the rest when that is done.
-const ZEROS_BYTES_MOST: u64 = 8 << 20;
+/// With a longer log, no more writes are accepted until the drive has stored something: no drive's
+/// cache is larger.
+const HISTORY_BYTES_MAX: u64 = 512 << 20;
+/// A larger range of zeros is written in pieces of this size, one after the other.
+const ZEROS_BYTES_MAX: u64 = 8 << 20;
 
-/// A command under way.
+/// A command in progress.
 #[derive(Debug, Clone, Copy)]
 struct UnderWay {
     tag: u64,
     kind: Op,
     parts: u32,
-    /// Of a write: its first and last stamp.
+    /// The first and last stamp of a write.
     stamps: Option<(Stamp, Stamp)>,
     fua: bool,
-    /// Zeros that come after what is under way now.
+    /// Zeros still to be written after the current piece.
     zeros: Option<Zeros>,
 }
 
-/// A range that becomes zeros.
+/// A range to be zeroed.
 #[derive(Debug, Clone, Copy)]
 struct Zeros {
     offset: u64,
@@ -49,7 +51,7 @@ struct Zeros {
     keeps_space: bool,
 }
 
-/// The drive.
+/// A modelled drive with its data.
 pub struct Drive {
     device: Box<dyn Device>,
     identity: Identity,
@@ -57,24 +59,24 @@ pub struct Drive {
     honesty: Honesty,
     faults: Faults,
     history: History,
-    /// How long the log was when it was last shortened.
+    /// Length of the log when it was last shortened.
     history_was: u64,
     keeps_history: bool,
     promises: Promises,
-    request_most: u64,
-    /// The model's time does not run backwards.
+    request_bytes_max: u64,
+    /// The model's time, which never runs backwards.
     clock: Ns,
     chance: Xoshiro256PlusPlus,
     power: Power,
     read_only: bool,
     next_stamp: Stamp,
     under_way: Slab<UnderWay>,
-    /// Of ranges of zeros that take several pieces: the stamps of those that are done.
+    /// For zeros written in several pieces: the stamps of the finished pieces.
     pieces_done: BTreeMap<u32, Vec<(Stamp, Stamp)>>,
-    /// Commands that the drive's queue has no place for.
+    /// Commands that do not fit into the drive's queue.
     waiting: VecDeque<Request>,
     in_flight: u32,
-    /// What is done, and nobody was told of yet.
+    /// Finished commands that were not reported yet.
     finished: Vec<Done>,
     scratch: Vec<Completion>,
     writes: u64,
@@ -84,9 +86,10 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// A drive of this model, which tracks contents, over an image that is as large. `request_most` is the largest command that it takes as one, in bytes; larger ones go
-    /// to it in parts, as a host's block layer would send them. `seed` decides what is chance.
-    pub fn new(device: Box<dyn Device>, image: Image, honesty: Honesty, request_most: u64, seed: u64) -> Drive {
+    /// A drive of a model that tracks contents, over an image of the same size. `request_bytes_max`
+    /// is the largest command in bytes that it takes in one piece; larger ones are split, as a
+    /// host's block layer would do. `seed` determines all random decisions.
+    pub fn new(device: Box<dyn Device>, image: Image, honesty: Honesty, request_bytes_max: u64, seed: u64) -> Drive {
         let faults = Faults::new(&honesty, seed);
         let promises = Promises::new(honesty.ack_early.map(|early| early.as_nanos() as Ns));
         Drive {
@@ -99,9 +102,9 @@ impl Drive {
             history_was: 0,
             keeps_history: true,
             promises,
-            request_most,
+            request_bytes_max,
             clock: 0,
-            // Not the faults' chance: one more fault should not change what the cache loses.
+            // A separate random sequence: adding a fault must not change what the cache loses.
             chance: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x0c07_5eed),
             power: Power::On,
             read_only: false,
@@ -119,60 +122,62 @@ impl Drive {
         }
     }
 
-    /// The same, of a drive that never loses anything, not even what is under way: nothing is kept for that case.
+    /// Turns it into a drive that never loses anything, not even commands in progress; no undo log
+    /// is kept.
     #[must_use]
     pub fn without_history(mut self) -> Drive {
         self.keeps_history = false;
         self
     }
 
-    /// What it says of itself.
+    /// The model's identity.
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Whether a host has to send flushes; without, neither FLUSH nor FUA is offered.
+    /// Returns whether a host has to send flushes; if not, neither FLUSH nor FUA is offered.
     pub const fn wants_flushes(&self) -> bool {
         self.identity.volatile_cache
     }
 
-    /// Whether a host may ask for single writes to be safe.
+    /// Returns whether a host may request FUA.
     pub const fn takes_fua(&self) -> bool {
         self.identity.volatile_cache && self.identity.fua
     }
 
-    /// Whether it runs.
+    /// Its power state: on, off or dead.
     pub const fn power(&self) -> Power {
         self.power
     }
 
-    /// Whether it takes writes.
+    /// Returns whether it refuses writes.
     pub const fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Whether it has so much to remember that a host should wait before it sends more.
+    /// Returns whether its log is so long that a host should wait before it sends more.
     pub fn is_crowded(&self) -> bool {
-        // Where nothing will ever be put away by itself, waiting would not help.
-        self.history.bytes() >= HISTORY_BYTES_MOST && self.device.next_event().is_some()
+        // Waiting would not help if nothing is ever stored without a flush.
+        self.history.bytes() >= HISTORY_BYTES_MAX && self.device.next_event().is_some()
     }
 
-    /// Commands that are under way.
+    /// Number of commands in progress.
     pub fn under_way(&self) -> usize {
         self.under_way.count()
     }
 
-    /// Takes a command that came at `now`. When it is done, [`Drive::advance`] gives back its `tag`. Where `now` is before the latest event that was advanced to, that is when it
-    /// came.
+    /// Accepts a command that arrived at `now`. When it is done, [`Drive::advance`] returns its
+    /// `tag`. If `now` is before the latest event already processed, that event's time counts
+    /// instead.
     ///
     /// # Errors
-    /// When the command fails at once; its tag does not come back then.
+    /// When the command fails immediately; its tag is not returned then.
     #[inline]
     pub fn submit(&mut self, now: Ns, tag: u64, command: Command<'_>) -> Result<(), Refused> {
         if self.power != Power::On {
             return Err(Refused::NoPower);
         }
-        // The model knows nothing of what will have happened by the time at which a command comes.
+        // The model cannot look back before events that it has already processed.
         let now = now.max(self.clock);
         self.go_on(now);
         self.clock = now;
@@ -190,7 +195,7 @@ impl Drive {
             }
             Command::Zero { offset, bytes, fua, keeps_space } => {
                 self.check_write(offset, bytes)?;
-                let zeros = Zeros { offset, bytes: bytes.min(ZEROS_BYTES_MOST), keeps_space };
+                let zeros = Zeros { offset, bytes: bytes.min(ZEROS_BYTES_MAX), keeps_space };
                 let first = self.store_zeros(zeros)?;
                 let (offset, bytes) = (offset + zeros.bytes, bytes - zeros.bytes);
                 let rest = (bytes > 0).then_some(Zeros { offset, bytes, keeps_space });
@@ -207,13 +212,13 @@ impl Drive {
         Ok(())
     }
 
-    /// When it next has something to say; `None` while nothing is under way.
+    /// Time of the next event; `None` if no command is in progress.
     #[inline]
     pub fn next_event(&self) -> Option<Ns> {
         if self.finished.is_empty() { self.device.next_event() } else { Some(0) }
     }
 
-    /// Lets time go on, and puts what is done by `now` behind what is in `done`.
+    /// Advances time, and appends the commands finished by `now` to `done`.
     #[inline]
     pub fn advance(&mut self, now: Ns, done: &mut Vec<Done>) {
         self.go_on(now);
@@ -223,7 +228,8 @@ impl Drive {
         }
     }
 
-    /// Carries out what the model does until `now`. One event after the other: whoever waits for a place in the queue goes on at the time at which it became free.
+    /// Runs the model up to `now`, one event after the other: a command that waits for a place in
+    /// the queue starts when a place becomes free.
     #[inline]
     fn go_on(&mut self, now: Ns) {
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
@@ -241,10 +247,10 @@ impl Drive {
         }
     }
 
-    /// What a read that is done got, behind what is in `out`.
+    /// Appends the data of a finished read to `out`.
     ///
     /// # Errors
-    /// Those of the image, and when the power went in between; `out` is as it was then.
+    /// Those of the image, and when the power was cut meanwhile; `out` is unchanged then.
     #[inline]
     pub fn fetch(&self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), Refused> {
         if self.power != Power::On {
@@ -253,10 +259,11 @@ impl Drive {
         Ok(self.image.append(offset, bytes, out)?)
     }
 
-    /// Pulls the plug: commands under way are never done, and what was not safe is lost, as the model and the drive's honesty have it.
+    /// Cuts the power: commands in progress never finish, and data that was not safe is lost,
+    /// according to the model and the drive's honesty.
     ///
     /// # Errors
-    /// Those of the image: what is left then is undefined, so that the drive is dead.
+    /// Those of the image: its content is undefined then, so the drive is dead.
     pub fn cut(&mut self, now: Ns) -> Result<Cut, Refused> {
         if self.power != Power::On {
             return Err(Refused::NoPower);
@@ -290,7 +297,8 @@ impl Drive {
             .filter(|(sector, newest)| left.get(sector) != Some(newest))
             .map(|(_, newest)| *newest)
             .collect();
-        // What was called safe and overwritten by what was not is lost all the same when something older comes back.
+        // Data that was called safe, and then overwritten by data that was not, is also lost when
+        // an older version comes back.
         let promised = self.history.newest_of(|stamp| self.promises.is_made(stamp));
         let is_gone = |(sector, stamp): &(u64, Stamp)| left.get(sector).is_none_or(|left| left < stamp);
         lost.extend(promised.into_iter().filter(is_gone).map(|(_, stamp)| stamp));
@@ -307,21 +315,22 @@ impl Drive {
             self.image.restore(restored.offset, &restored.data)?;
         }
         self.history_was = 0;
-        self.promises.start_anew();
+        self.promises.reset();
         cut.injected = self.faults.strike(&mut self.image)?;
         Ok(cut)
     }
 
-    /// Which write's data each of these sectors holds after a cut.
+    /// For each of these sectors, the write whose data it contains after a cut.
     fn left(&self, sectors: &BTreeMap<u64, Stamp>) -> BTreeMap<u64, Stamp> {
         let by_model = |sector: u64| self.device.contents(sector * SECTOR_BYTES, SECTOR_BYTES)[0];
         if !self.promises.are_early() {
             return sectors.keys().map(|&sector| (sector, by_model(sector))).collect();
         }
-        let kept = self.history.newest_of(|stamp| self.promises.came_true(stamp));
+        let kept = self.history.newest_of(|stamp| self.promises.fulfilled(stamp));
         let left = |sector: u64| {
             let kept = kept.get(&sector).copied().unwrap_or_default();
-            // In a drive without a volatile cache each acknowledgement is a promise, and none of them is the model's.
+            // In a drive without a volatile cache, every acknowledgement is a promise, and the
+            // model does not know of any.
             if self.identity.volatile_cache { kept.max(by_model(sector)) } else { kept }
         };
         sectors.keys().map(|&sector| (sector, left(sector))).collect()
@@ -342,25 +351,25 @@ impl Drive {
         }
     }
 
-    /// Writes acknowledged so far.
+    /// Number of acknowledged writes.
     pub const fn writes(&self) -> u64 {
         self.writes
     }
 
-    /// Flushes acknowledged so far, also those that were ignored.
+    /// Number of acknowledged flushes, including ignored ones.
     pub const fn flushes(&self) -> u64 {
         self.flushes
     }
 
-    /// Power cuts so far.
+    /// Number of power cuts.
     pub const fn cuts(&self) -> u64 {
         self.cuts
     }
 
-    /// Overwrites it at random so many times, in no time. What it holds stays, and is safe.
+    /// Overwrites the drive randomly this many times, in no time. Its data stays, and is safe.
     ///
     /// # Errors
-    /// When it is off, or has nothing that wears.
+    /// When it is off, or has no flash.
     pub fn wear(&mut self, now: Ns, overwrites: f64) -> Result<(), Refused> {
         if self.power != Power::On {
             return Err(Refused::NoPower);
@@ -375,7 +384,8 @@ impl Drive {
         Ok(())
     }
 
-    /// Lays the first `percent` of it out, as if it had been written once, long ago. What it holds stays, and is safe.
+    /// Preconditions the first `percent` of it, as if it had been written once, long ago. Its data
+    /// stays, and is safe.
     ///
     /// # Errors
     /// When it is off.
@@ -389,14 +399,14 @@ impl Drive {
         Ok(())
     }
 
-    /// Everything that was written so far is safe.
+    /// Marks everything written so far as safe.
     fn forget_all(&mut self) {
         self.history = History::default();
         self.history_was = 0;
         self.promises.forget_all();
     }
 
-    /// What it is and does.
+    /// State and counters.
     pub fn status(&self, now: Ns) -> Status {
         let activity: Activity = self.device.activity();
         Status {
@@ -415,7 +425,7 @@ impl Drive {
         }
     }
 
-    /// Makes the image survive a crash of this machine.
+    /// Makes the image survive a crash of this host.
     ///
     /// # Errors
     /// Those of the file.
@@ -439,7 +449,7 @@ impl Drive {
         if self.read_only { Err(Refused::ReadOnly) } else { Ok(()) }
     }
 
-    /// Writes into the image, and remembers what was there.
+    /// Writes into the image, and logs the previous content.
     fn store(&mut self, offset: u64, data: &[u8]) -> Result<Stamp, Refused> {
         let stamp = self.remember(offset, data.len() as u64)?;
         let told = if self.faults.are_none() { Ok(()) } else { self.faults.write(&self.image, offset, data) };
@@ -448,7 +458,7 @@ impl Drive {
         Ok(stamp)
     }
 
-    /// The same, of zeros, in parts that the drive takes as one. Gives the first stamp.
+    /// The same for zeros, in pieces that the drive takes at once. Returns the first stamp.
     fn store_zeros(&mut self, zeros: Zeros) -> Result<Stamp, Refused> {
         let first = self.next_stamp;
         for (offset, bytes) in self.parts(zeros.offset, zeros.bytes) {
@@ -465,11 +475,13 @@ impl Drive {
         if keeps_space { self.image.zero(offset, bytes) } else { self.image.clear(offset, bytes) }
     }
 
-    /// What the image refused was never written, none of it from the write `first` on, and is not lost at a cut.
+    /// A write that the image refused, from stamp `first` on, never happened and cannot be lost in
+    /// a cut.
     fn unless_refused(&mut self, first: Stamp, written: io::Result<()>) -> Result<(), Refused> {
         let Err(error) = written else { return Ok(()) };
         while let Some(before) = self.history.take_back_newest(first) {
-            // A part of it may be there. What cannot even be put back stays undefined, as on a drive that failed to write.
+            // A part of it may have been written. If even that cannot be undone, the content is
+            // undefined, as on a drive that failed to write.
             let _ = self.image.restore(before.offset, &before.data);
         }
         Err(Refused::Image(error))
@@ -502,7 +514,7 @@ impl Drive {
         self.send(now, Request { id, op: Op::Flush, offset: 0, bytes: 0, fua: false, stamp: 0 });
     }
 
-    /// Sends a write that was stored, from this stamp to the latest one.
+    /// Submits a stored write, from this stamp to the latest one.
     fn send_write(&mut self, now: Ns, id: u32, offset: u64, bytes: u64, first: Stamp) {
         let last = self.next_stamp - 1;
         if self.keeps_history {
@@ -515,7 +527,7 @@ impl Drive {
     }
 
     fn send_parts(&mut self, now: Ns, id: u32, whole: Request) {
-        // Of zeros each part was remembered by itself, of other data the whole.
+        // Zeros were logged part by part, other data as a whole.
         let last = self.under_way.get(id).stamps.map_or(whole.stamp, |(_, last)| last);
         let parts = self.parts(whole.offset, whole.bytes);
         self.under_way.get_mut(id).parts = parts.len() as u32;
@@ -524,9 +536,9 @@ impl Drive {
         }
     }
 
-    /// A range in parts that the drive takes as one command.
+    /// Splits a range into parts that the drive takes as one command.
     fn parts(&self, offset: u64, bytes: u64) -> impl ExactSizeIterator<Item = (u64, u64)> + use<> {
-        let most = self.request_most;
+        let most = self.request_bytes_max;
         (0..bytes.div_ceil(most) as u32).map(move |part| {
             let from = u64::from(part) * most;
             (offset + from, most.min(bytes - from))
@@ -575,7 +587,7 @@ impl Drive {
     }
 
     fn go_on_with_zeros(&mut self, id: u32, at: Ns, rest: Zeros) -> Result<(), io::ErrorKind> {
-        let now = Zeros { bytes: rest.bytes.min(ZEROS_BYTES_MOST), ..rest };
+        let now = Zeros { bytes: rest.bytes.min(ZEROS_BYTES_MAX), ..rest };
         let first = self.store_zeros(now).map_err(|refused| match refused {
             Refused::Image(error) => error.kind(),
             _ => io::ErrorKind::Other,
@@ -583,7 +595,7 @@ impl Drive {
         let (offset, bytes) = (rest.offset + now.bytes, rest.bytes - now.bytes);
         let command = self.under_way.get_mut(id);
         command.zeros = (bytes > 0).then_some(Zeros { offset, bytes, ..rest });
-        // Others have written meanwhile: their stamps lie between those of the pieces.
+        // Other commands have written meanwhile: their stamps are between those of the pieces.
         if let (true, Some(done)) = (self.keeps_history, command.stamps) {
             self.pieces_done.entry(id).or_default().push(done);
         }
@@ -591,24 +603,25 @@ impl Drive {
         Ok(())
     }
 
-    /// Forgets what is safe by now.
+    /// Forgets writes that are safe by now.
     pub fn forget(&mut self, now: Ns) {
         self.promises.go_on(now);
         self.forget_safe(now);
-        // However early its promises are: no cache holds so much.
-        while self.history.bytes() >= HISTORY_BYTES_MOST && self.promises.come_true() {
+        // Applies even to very early promises: no cache is larger.
+        while self.history.bytes() >= HISTORY_BYTES_MAX && self.promises.fulfil_oldest() {
             self.forget_safe(now);
         }
         self.history_was = self.history.bytes();
     }
 
     fn forget_safe(&mut self, now: Ns) {
-        // What the model knows to be safe; in a drive that makes early promises and has no volatile cache it knows nothing.
+        // Asks the model what is safe; it knows nothing in a drive that makes early promises and
+        // has no volatile cache.
         let knows = self.identity.volatile_cache || !self.promises.are_early();
         let at_risk = if knows { self.device.at_risk_from(now).unwrap_or(Stamp::MAX) } else { 0 };
         let open = self.promises.oldest_open().unwrap_or(self.next_stamp);
         let promises = &self.promises;
-        self.history.forget_while(|stamp| stamp < open && (stamp < at_risk || promises.came_true(stamp)));
+        self.history.forget_while(|stamp| stamp < open && (stamp < at_risk || promises.fulfilled(stamp)));
         self.promises.forget_before(self.history.oldest().unwrap_or(self.next_stamp).min(open));
     }
 }

@@ -1,4 +1,5 @@
-//! A drive from its model to its users, and back: everything that has to be set up, measured, watched and taken down again, in its order.
+//! Sets up, measures, watches and takes down an emulated drive with everything on top of it, in the
+//! right order.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -13,36 +14,36 @@ use simdrive::run::Machine;
 
 use crate::address::{Address, AddressError, listen_unix};
 use crate::chain::{self, Blank, ChainError, Filesystem, LoopDevice, MountedFilesystem, Queue};
-use crate::container::{self, ContainerError, Note};
+use crate::container::{self, ContainerError, ImageMetadata};
+use crate::cut_trigger::{CutAfter, CutTrigger};
 use crate::drive::Drive;
 use crate::fixed::{self, Fixed};
 use crate::fuse::mount::{self, MountError, Mounted};
 use crate::honesty::Honesty;
 use crate::image::Image;
 use crate::nominal::Nominal;
-use crate::plug::{After, Plug};
 use crate::runtime;
 use crate::serve::control::Order;
 use crate::serve::directory::{DRIVE, Directory, PROBE};
-use crate::serve::floor::Floor;
 use crate::serve::handle::{Event, Handle};
 use crate::serve::socket::Socket;
-use crate::serve::{Server, Ways, probe};
+use crate::serve::transport_cost::TransportCost;
+use crate::serve::{Endpoints, Server, probe};
 
-/// What is emulated.
+/// The drive to emulate.
 #[derive(Debug, Clone)]
 pub enum Model {
     /// A modelled drive.
     Modelled(Box<Machine>),
-    /// One that takes no time, of so many bytes.
+    /// A drive of this size that takes no time.
     Ideal {
-        /// Its size.
+        /// Size of the drive.
         capacity_bytes: u64,
     },
 }
 
 impl Model {
-    /// Its name.
+    /// Name of the model.
     pub fn name(&self) -> &str {
         match self {
             Model::Modelled(machine) => &machine.model.model,
@@ -50,7 +51,7 @@ impl Model {
         }
     }
 
-    /// The seed that was named with it.
+    /// The seed given with the model.
     pub const fn seed(&self) -> u64 {
         match self {
             Model::Modelled(machine) => machine.seed,
@@ -58,7 +59,7 @@ impl Model {
         }
     }
 
-    /// Its name for people.
+    /// Display name of the model.
     pub fn label(&self) -> &str {
         match self {
             Model::Modelled(machine) => &machine.model.label,
@@ -73,8 +74,8 @@ impl Model {
         }
     }
 
-    /// The largest command of a host.
-    fn request_bytes_most(&self) -> u64 {
+    /// The largest command of a host, in bytes.
+    fn request_bytes_max(&self) -> u64 {
         match self {
             Model::Modelled(machine) => machine.model.host.request_most.0,
             Model::Ideal { .. } => 32 << 20,
@@ -82,99 +83,99 @@ impl Model {
     }
 }
 
-/// How a drive reaches its users, apart from NBD.
+/// Endpoints to access the drive other than NBD.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Files {
-    /// Not at all.
+    /// None.
     #[default]
     None,
-    /// As a file in this directory, which is mounted on.
+    /// A file in this directory, which becomes a FUSE mount.
     File(PathBuf),
-    /// And as a loop device.
+    /// The file, and a loop device on it.
     Device(PathBuf),
-    /// And as a filesystem in this directory.
+    /// The file, a loop device, and a filesystem mounted on this directory.
     Mounted(PathBuf, Filesystem),
 }
 
-/// What a person wants.
+/// Configuration of an emulation.
 #[derive(Debug, Clone)]
-pub struct Wishes {
-    /// The drive.
+pub struct EmulationConfig {
+    /// The drive to emulate.
     pub model: Model,
-    /// The file that holds its data; none: memory.
+    /// The file that stores its data; `None`: memory.
     pub image: Option<PathBuf>,
-    /// That file may be written to, although it is not ours.
+    /// True if that file may be overwritten although it is not a drive's.
     pub destroy_data: bool,
-    /// Its lies.
+    /// The drive's lies.
     pub honesty: Honesty,
-    /// Decides what is chance.
+    /// Determines all random decisions.
     pub seed: u64,
-    /// When its plug is pulled.
-    pub after: Option<After>,
-    /// Percent that are laid out at the start.
+    /// When to cut the power automatically.
+    pub after: Option<CutAfter>,
+    /// Percentage of the drive to precondition at the start.
     pub fill_percent: f64,
-    /// NBD.
+    /// Address of the NBD server.
     pub nbd: Option<Address>,
-    /// FUSE and what follows.
+    /// File, loop device and filesystem.
     pub files: Files,
-    /// Where orders come from.
+    /// Path of the control socket.
     pub control: Option<PathBuf>,
 }
 
-/// Why a drive cannot be emulated as wished.
+/// Why a drive cannot be emulated as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
-    /// The model.
+    /// The model is invalid.
     #[error(transparent)]
     Impossible(#[from] Impossible),
-    /// The file for the data.
+    /// The image file cannot be used.
     #[error(transparent)]
     Container(#[from] ContainerError),
-    /// Where NBD or the control socket would listen.
+    /// The NBD or control socket cannot be opened.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// FUSE.
+    /// FUSE cannot be mounted.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// Loop device, filesystem, mount.
+    /// Loop device, filesystem or mount failed.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The mount point is in use.
-    #[error("`{}` is not empty, and what is in it would be hidden; name an empty directory", .0.display())]
+    /// The mount point is not empty.
+    #[error("`{}` is not empty, and its files would be hidden: choose an empty directory", .0.display())]
     NotEmpty(PathBuf),
-    /// A filesystem does not fit.
-    #[error("{} needs a drive of at least {} MiB, and this one has {}; name a larger one: `,capacity=1GiB`", filesystem.name(), filesystem.capacity_bytes_least() >> 20, capacity_bytes >> 20)]
+    /// The filesystem does not fit on the drive.
+    #[error("{} needs a drive of at least {} MiB, and this one has {}: choose a larger one, such as `,capacity=1GiB`", filesystem.name(), filesystem.capacity_bytes_min() >> 20, capacity_bytes >> 20)]
     TooSmall {
-        /// Which.
+        /// The requested filesystem.
         filesystem: Filesystem,
-        /// How large the drive is.
+        /// Size of the drive.
         capacity_bytes: u64,
     },
     /// Root is needed.
-    #[error("{0} needs root; without it, --nbd and --fuse work")]
+    #[error("{0} needs root; without root, use --nbd or --fuse")]
     Root(&'static str),
-    /// It would be a lie about something that was never promised.
-    #[error("{lie} is no lie of {model}: {because}. Without --lie {lie}, or with another model, it works")]
+    /// The lie would be about a promise that the drive never makes.
+    #[error("{lie} has no effect on {model}: {because}; omit --lie {lie}, or choose another model")]
     NothingToLieAbout {
-        /// The lie.
+        /// Name of the lie.
         lie: &'static str,
-        /// The model.
+        /// Name of the model.
         model: String,
-        /// Why.
+        /// Reason.
         because: &'static str,
     },
-    /// The system said no.
+    /// A system call failed.
     #[error("{what}")]
     System {
-        /// What was done.
+        /// The operation that failed.
         what: &'static str,
-        /// What it said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl EmulateError {
-    /// Whether it was refused for safety.
+    /// Returns whether it was refused for safety.
     pub const fn is_refusal(&self) -> bool {
         match self {
             EmulateError::Container(error) => error.is_refusal(),
@@ -190,7 +191,7 @@ impl EmulateError {
         }
     }
 
-    /// Whether something that was typed is wrong.
+    /// Returns whether an argument is wrong.
     pub const fn is_wrong_use(&self) -> bool {
         matches!(
             self,
@@ -202,91 +203,91 @@ impl EmulateError {
     }
 }
 
-/// What happened to a drive.
+/// A notification from an emulated drive.
 #[derive(Debug)]
-pub enum News {
-    /// Something of the drive.
+pub enum Notification {
+    /// An event of the drive.
     Drive(Event),
-    /// Nothing did.
+    /// Nothing happened in time.
     Nothing,
-    /// The server has ended by itself.
+    /// The server has ended unexpectedly.
     Ended,
 }
 
-/// A drive that is being emulated. Dropping it takes everything down.
+/// A running emulation. Dropping it takes everything down.
 pub struct Emulation {
     handle: Handle,
     server: Option<JoinHandle<io::Result<Drive>>>,
     events: Receiver<Event>,
     sockets: Vec<PathBuf>,
-    /// What was learned.
+    /// Facts about the drive.
     pub facts: Facts,
-    // In the order in which they are taken down.
+    // Dropped in this order.
     filesystem: Option<MountedFilesystem>,
     device: Option<LoopDevice>,
     directory: Option<Mounted>,
-    /// Made for the directory, and removed after it.
+    /// A directory created for the mount, and removed after it.
     private: Option<PathBuf>,
 }
 
-/// What a person should know of a drive that is being emulated.
+/// Facts about an emulated drive for its user.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Facts {
     /// The model's name.
     pub model: String,
-    /// The model's name for people.
+    /// Display name of the model.
     pub label: String,
-    /// Bytes.
+    /// Size of the drive.
     pub capacity_bytes: u64,
-    /// Whether it tells of a volatile cache, so that hosts send flushes.
+    /// True if it reports a volatile cache, so hosts send flushes.
     pub wants_flushes: bool,
-    /// Whether it takes forced unit access.
+    /// True if it supports FUA.
     pub takes_fua: bool,
-    /// Whether it rotates.
+    /// True if it rotates.
     pub rotational: bool,
-    /// How many commands it takes at a time.
+    /// Number of commands that it accepts at a time.
     pub queue_depth: u32,
-    /// Its lies.
+    /// Its lies, as typed on the command line.
     pub honesty: String,
-    /// The file that holds its data.
+    /// The file that stores its data.
     pub image: Option<PathBuf>,
-    /// Where NBD clients find it.
+    /// NBD URI.
     pub nbd: Option<String>,
-    /// The file.
+    /// Path of the FUSE file.
     pub file: Option<PathBuf>,
-    /// The block device.
+    /// Path of the loop device.
     pub device: Option<PathBuf>,
-    /// The filesystem.
+    /// Mount point of the filesystem.
     pub mounted: Option<PathBuf>,
-    /// Where it takes orders.
+    /// Path of the control socket.
     pub control: Option<PathBuf>,
-    /// What the model takes.
+    /// Latencies of the model.
     pub nominal: Nominal,
-    /// What NBD costs.
-    pub nbd_floor: Option<Floor>,
-    /// What the file, the loop device behind it included, costs.
-    pub file_floor: Option<Floor>,
+    /// Cost of NBD as a transport.
+    pub nbd_floor: Option<TransportCost>,
+    /// Cost of the file as a transport, including the loop device on it.
+    pub file_floor: Option<TransportCost>,
 }
 
 impl Facts {
-    /// Before anything is set up.
-    fn of(wishes: &Wishes, drive: &Drive, nominal: Nominal) -> Facts {
+    /// The facts known before anything is set up.
+    fn of(config: &EmulationConfig, drive: &Drive, nominal: Nominal) -> Facts {
         let identity = drive.identity();
         Facts {
-            model: wishes.model.name().to_owned(),
-            label: wishes.model.label().to_owned(),
+            model: config.model.name().to_owned(),
+            label: config.model.label().to_owned(),
             capacity_bytes: identity.capacity_bytes,
             wants_flushes: drive.wants_flushes(),
             takes_fua: drive.takes_fua(),
             rotational: identity.rotational,
             queue_depth: identity.queue_depth,
-            honesty: wishes.honesty.to_string(),
-            image: wishes.image.clone(),
-            nbd: wishes.nbd.as_ref().map(Address::uri),
+            honesty: config.honesty.to_string(),
+            image: config.image.clone(),
+            nbd: config.nbd.as_ref().map(Address::uri),
             file: None,
             device: None,
             mounted: None,
-            control: wishes.control.clone(),
+            control: config.control.clone(),
             nominal,
             nbd_floor: None,
             file_floor: None,
@@ -295,61 +296,61 @@ impl Facts {
 }
 
 impl Emulation {
-    /// Sets everything up. `told` hears of steps that take a while.
+    /// Sets everything up. `progress` is called with a description of slow steps.
     ///
     /// # Errors
-    /// When anything of it is not possible; what was set up until then is taken down again.
-    pub fn start(wishes: &Wishes, told: &dyn Fn(&str)) -> Result<Emulation, EmulateError> {
+    /// When any step fails; everything set up before is taken down again.
+    pub fn start(config: &EmulationConfig, progress: &dyn Fn(&str)) -> Result<Emulation, EmulateError> {
         let system = |what| move |source| EmulateError::System { what, source };
         let is_root = rustix::process::geteuid().is_root();
-        match &wishes.files {
+        match &config.files {
             Files::Device(_) if !is_root => return Err(EmulateError::Root("a loop device")),
             Files::Mounted(..) if !is_root => return Err(EmulateError::Root("mounting a filesystem")),
             Files::Mounted(directory, _) => check_empty(directory)?,
             _ => {}
         }
-        let device = wishes.model.device()?;
-        let nominal = Nominal::of(wishes.model.device()?);
+        let device = config.model.device()?;
+        let nominal = Nominal::of(config.model.device()?);
         let identity = device.identity();
-        check_lies(&wishes.honesty, &identity, wishes.model.name())?;
+        check_lies(&config.honesty, &identity, config.model.name())?;
         let capacity_bytes = identity.capacity_bytes;
-        let (image, is_blank) = match &wishes.image {
+        let (image, is_blank) = match &config.image {
             None => (Image::in_memory(capacity_bytes), true),
             Some(path) => {
-                let note = Note { model: wishes.model.name().to_owned(), capacity_bytes };
-                container::open(path, &note, wishes.destroy_data)?
+                let metadata = ImageMetadata { model: config.model.name().to_owned(), capacity_bytes };
+                container::open(path, &metadata, config.destroy_data)?
             }
         };
         let blank = if is_blank { Blank::GetsAFilesystem } else { Blank::IsRefused };
-        if let (Files::Mounted(_, filesystem), true) = (&wishes.files, is_blank)
-            && capacity_bytes < filesystem.capacity_bytes_least()
+        if let (Files::Mounted(_, filesystem), true) = (&config.files, is_blank)
+            && capacity_bytes < filesystem.capacity_bytes_min()
         {
             return Err(EmulateError::TooSmall { filesystem: *filesystem, capacity_bytes });
         }
         let mut drive =
-            Drive::new(device, image, wishes.honesty.clone(), wishes.model.request_bytes_most(), wishes.seed);
-        if matches!(wishes.model, Model::Ideal { .. }) && wishes.honesty.ack_early.is_none() {
+            Drive::new(device, image, config.honesty.clone(), config.model.request_bytes_max(), config.seed);
+        if matches!(config.model, Model::Ideal { .. }) && config.honesty.ack_early.is_none() {
             drive = drive.without_history();
         }
-        if wishes.fill_percent > 0.0 {
-            let filled = drive.fill(wishes.fill_percent);
+        if config.fill_percent > 0.0 {
+            let filled = drive.fill(config.fill_percent);
             debug_assert!(filled.is_ok(), "a new drive is on");
         }
-        let mut facts = Facts::of(wishes, &drive, nominal);
+        let mut facts = Facts::of(config, &drive, nominal);
         let mut sockets = Sockets(Vec::new());
-        let nbd = wishes.nbd.as_ref().map(Address::listen).transpose()?;
-        sockets.0.extend(wishes.nbd.iter().filter_map(|address| match address {
+        let nbd = config.nbd.as_ref().map(Address::listen).transpose()?;
+        sockets.0.extend(config.nbd.iter().filter_map(|address| match address {
             Address::Unix(path) => Some(path.clone()),
             Address::Tcp(..) => None,
         }));
-        let control = wishes.control.as_deref().map(listen_unix).transpose()?;
-        sockets.0.extend(wishes.control.clone());
-        let (private, directory) = match &wishes.files {
+        let control = config.control.as_deref().map(listen_unix).transpose()?;
+        sockets.0.extend(config.control.clone());
+        let (private, directory) = match &config.files {
             Files::None => (None, None),
             Files::File(directory) | Files::Device(directory) => (None, Some(directory.clone())),
             Files::Mounted(..) => {
                 let private =
-                    runtime::private_directory().map_err(system("a directory for the drive could not be made"))?;
+                    runtime::private_directory().map_err(system("cannot create a directory for the drive"))?;
                 (Some(private.clone()), Some(private))
             }
         };
@@ -360,21 +361,22 @@ impl Emulation {
             let _ = std::fs::remove_dir(private);
         }
         let (kernel, directory) = attached?.unzip();
-        let ways = Ways {
+        let endpoints = Endpoints {
             nbd,
             directory: kernel
                 .map(|kernel| Directory::new(kernel, is_blank))
                 .transpose()
-                .map_err(system("the kernel's FUSE file could not be set up"))?,
+                .map_err(system("cannot set up the kernel's FUSE file"))?,
             control,
         };
-        let plug = Plug::new(wishes.after, wishes.seed);
-        let (server, handle, events) = Server::new(drive, wishes.model.name(), wishes.model.label(), ways, plug)
-            .map_err(system("the server could not be set up"))?;
+        let trigger = CutTrigger::new(config.after, config.seed);
+        let (server, handle, events) =
+            Server::new(drive, config.model.name(), config.model.label(), endpoints, trigger)
+                .map_err(system("cannot set up the server"))?;
         let server = std::thread::Builder::new()
             .name("drive".to_owned())
             .spawn(move || server.run())
-            .map_err(system("the server could not be started"))?;
+            .map_err(system("cannot start the server"))?;
         facts.file = directory.as_ref().map(|mounted| mounted.directory().join(DRIVE));
         let mut emulation = Emulation {
             handle,
@@ -387,25 +389,25 @@ impl Emulation {
             directory,
             private,
         };
-        told("measuring what the transport costs");
-        emulation.measure(wishes).map_err(system("what the transport costs could not be measured"))?;
-        emulation.build(&wishes.files, blank, told)?;
+        progress("measuring the cost of the transport");
+        emulation.measure(config).map_err(system("cannot measure the cost of the transport"))?;
+        emulation.build(&config.files, blank, progress)?;
         emulation.handle.ready(0, Ok(()));
         Ok(emulation)
     }
 
-    /// Measures the ways that users will take.
-    fn measure(&mut self, wishes: &Wishes) -> io::Result<()> {
+    /// Measures the transports that clients will use.
+    fn measure(&mut self, config: &EmulationConfig) -> io::Result<()> {
         let flushes = self.facts.wants_flushes;
-        if let Some(address) = &wishes.nbd {
+        if let Some(address) = &config.nbd {
             let ours = self.connect(address)?;
             let floors = probe::of_socket(&self.handle, ours, flushes)?;
             self.handle.nbd_floor(floors);
-            self.facts.nbd_floor = Some(floors.most);
+            self.facts.nbd_floor = Some(floors.max);
         }
         if let Some(file) = &self.facts.file {
             let probe = file.with_file_name(PROBE);
-            let floors = match &wishes.files {
+            let floors = match &config.files {
                 Files::Device(_) | Files::Mounted(..) => {
                     let device = LoopDevice::attach(&probe, Queue { flushes, rotational: false, depth: u32::MAX })
                         .map_err(io::Error::other)?;
@@ -414,12 +416,12 @@ impl Emulation {
                 _ => probe::of_file(&self.handle, &probe, flushes)?,
             };
             self.handle.directory_floor(floors);
-            self.facts.file_floor = Some(floors.most);
+            self.facts.file_floor = Some(floors.max);
         }
         Ok(())
     }
 
-    /// A connection of the kind that clients have, to the drive that is measured with.
+    /// A connection of the same kind as clients', to the probe drive.
     fn connect(&self, address: &Address) -> io::Result<Socket> {
         match address {
             Address::Unix(_) => {
@@ -436,14 +438,14 @@ impl Emulation {
         }
     }
 
-    fn build(&mut self, files: &Files, blank: Blank, told: &dyn Fn(&str)) -> Result<(), EmulateError> {
+    fn build(&mut self, files: &Files, blank: Blank, progress: &dyn Fn(&str)) -> Result<(), EmulateError> {
         let (Files::Device(_) | Files::Mounted(..), Some(file)) = (files, &self.facts.file) else { return Ok(()) };
         let Facts { wants_flushes: flushes, rotational, queue_depth: depth, .. } = self.facts;
         let device = LoopDevice::attach(file, Queue { flushes, rotational, depth })?;
         self.facts.device = Some(device.path().to_owned());
         let device = self.device.insert(device);
         if let Files::Mounted(directory, filesystem) = files {
-            told(&format!("making and mounting {}", filesystem.name()));
+            progress(&format!("creating and mounting {}", filesystem.name()));
             let mounted =
                 MountedFilesystem::mount(device.path(), directory, *filesystem, filesystem.mount_options(), blank)?;
             self.filesystem = Some(mounted);
@@ -452,29 +454,31 @@ impl Emulation {
         Ok(())
     }
 
-    /// Gives an order; `None` when the server has ended.
+    /// Executes an order; `None` when the server has ended.
     pub fn order(&self, order: Order) -> Option<serde_json::Value> {
         self.handle.order(order)
     }
 
-    /// What happens within this time, if anything does.
-    pub fn news(&mut self, within: Duration) -> News {
+    /// Waits up to this long for a notification.
+    pub fn news(&mut self, within: Duration) -> Notification {
         match self.events.recv_timeout(within) {
             Ok(Event::Unmounted) => {
-                // What is mounted there from now on is somebody else's.
+                // Whatever is mounted there from now on is not ours.
                 self.directory.take().into_iter().for_each(Mounted::forget);
-                News::Drive(Event::Unmounted)
+                Notification::Drive(Event::Unmounted)
             }
-            Ok(event) => News::Drive(event),
-            Err(RecvTimeoutError::Timeout) => News::Nothing,
-            Err(RecvTimeoutError::Disconnected) => News::Ended,
+            Ok(event) => Notification::Drive(event),
+            Err(RecvTimeoutError::Timeout) => Notification::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Notification::Ended,
         }
     }
 
-    /// Puts the loop device and the filesystem back after the drive was switched on again, after so many cuts in all: what the kernel remembers of it is from before the cut.
+    /// Sets up the loop device and the filesystem again after the drive was switched on, after this
+    /// many cuts in total: the kernel's cached state is from before the cut.
     ///
     /// # Errors
-    /// When a step fails, such as mounting what the cut left. The drive is served on, and is told of it.
+    /// When a step fails, such as mounting what the cut left. The drive stays in service, and is
+    /// informed.
     pub fn rebuild(&mut self, files: &Files, cuts: u64) -> Result<(), EmulateError> {
         let rebuilt = self.build_anew(files);
         self.handle.ready(cuts, rebuilt.as_ref().copied().map_err(ToString::to_string));
@@ -491,10 +495,11 @@ impl Emulation {
         self.build(files, Blank::IsRefused, &|_| ())
     }
 
-    /// Takes the filesystem away, if nobody uses it, or whatever else stands on the drive.
+    /// Unmounts the filesystem, or removes whatever else is on top of the drive, unless it is in
+    /// use.
     ///
     /// # Errors
-    /// When somebody does.
+    /// When it is in use.
     pub fn unmount(&mut self) -> Result<(), ChainError> {
         if let Some(filesystem) = &mut self.filesystem {
             return filesystem.unmount();
@@ -506,31 +511,31 @@ impl Emulation {
         }
     }
 
-    /// Why the server has ended, when it did so by itself.
+    /// Why the server ended unexpectedly.
     pub fn why_it_ended(&mut self) -> String {
         match self.server.take().map(JoinHandle::join) {
             Some(Ok(Err(error))) => error.to_string(),
             Some(Err(_)) => "it panicked".to_owned(),
-            Some(Ok(Ok(_))) | None => "it was told to".to_owned(),
+            Some(Ok(Ok(_))) | None => "it was ordered to".to_owned(),
         }
     }
 }
 
-/// Lies about promises that this drive does not make would change nothing.
+/// A lie about a promise that this drive does not make would have no effect.
 fn check_lies(honesty: &Honesty, identity: &Identity, model: &str) -> Result<(), EmulateError> {
     let refused = |lie, because| Err(EmulateError::NothingToLieAbout { lie, model: model.to_owned(), because });
     if honesty.ignores_flush && !identity.volatile_cache {
-        return refused("ignore-flush", "it has no volatile cache, so that nobody sends it a flush");
+        return refused("ignore-flush", "it has no volatile cache, so hosts send no flushes");
     }
     if honesty.ignores_fua && !(identity.volatile_cache && identity.fua) {
-        return refused("ignore-fua", "it does not offer forced unit access");
+        return refused("ignore-fua", "it does not support FUA");
     }
     Ok(())
 }
 
 impl Drop for Emulation {
     fn drop(&mut self) {
-        // From top to bottom, with the drive still there: a filesystem that is taken away writes.
+        // From top to bottom, while the drive is still there: unmounting a filesystem writes.
         self.filesystem = None;
         self.device = None;
         self.directory = None;
@@ -545,7 +550,7 @@ impl Drop for Emulation {
     }
 }
 
-/// Socket files, which are removed.
+/// Socket files, removed on drop.
 struct Sockets(Vec<PathBuf>);
 
 impl Drop for Sockets {
@@ -558,7 +563,7 @@ impl Drop for Sockets {
 
 fn check_empty(directory: &Path) -> Result<(), EmulateError> {
     let because = |because| MountError::Directory { directory: directory.to_owned(), because };
-    // A directory of a drive that is stopped would never be read, nor one on its filesystem.
+    // Reading a directory of a stopped drive, or one on its filesystem, would never return.
     mount::expect_free(directory)?;
     let here = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let stopped = chain::stopped().unwrap_or_default();

@@ -1,7 +1,9 @@
-//! What goes wrong at a power cut beyond what the model's physics and the drive's lies take: chosen write by write, carried out at the cut.
+//! Faults at a power cut beyond the model's physics and the drive's lies: selected per write,
+//! injected at the cut.
 //!
-//! A write is chosen when it is made, because what was in its place before has to be known. It is struck only if it is still there as it was written: what was overwritten
-//! since, or lost anyway, or is long ago, is left alone. So everything that [`Injected`] tells can be seen by whoever reads the drive.
+//! A write is selected when it is made, because the previous content has to be known. It is damaged
+//! only if its data is still there: writes that were overwritten since, lost anyway, or made long
+//! ago are left alone. So everything in [`InjectedFault`] is visible to a reader of the drive.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -13,30 +15,30 @@ use simdrive::device::SECTOR_BYTES;
 use crate::honesty::{Fault, Honesty};
 use crate::image::Image;
 
-/// What one page of a mapping table may stand for.
+/// The range that one page of a mapping table may cover.
 const RANGE_BYTES: u64 = 1 << 20;
 /// A tear within a sector falls on a multiple of this.
 const SHARD_BYTES: usize = 64;
-/// Of writes that will be struck no more than this is kept: a power cut strikes what was written lately.
-const CHOSEN_BYTES_MOST: usize = 256 << 20;
-/// Places of late writes, which a flying write may land on.
+/// Data of selected writes that is kept at most: a power cut damages recent writes.
+const CHOSEN_BYTES_MAX: usize = 256 << 20;
+/// Positions of recent writes, where a misdirected write may land.
 const PLACES: usize = 1024;
 
-/// A fault that happened.
+/// An injected fault.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Injected {
-    /// Its class.
+pub struct InjectedFault {
+    /// Class of the fault.
     pub fault: Fault,
-    /// Where the write that it struck belongs, in bytes; of the whole drive 0.
+    /// Intended offset of the damaged write, in bytes; 0 for the whole drive.
     pub offset: u64,
-    /// The length of what is wrong; of the whole drive 0.
+    /// Length of the damage, in bytes; 0 for the whole drive.
     pub bytes: u64,
-    /// Where a flying write went.
+    /// The offset where a misdirected ("flying") write landed, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed_at: Option<u64>,
 }
 
-/// A write that will be struck.
+/// A write selected to be damaged.
 #[derive(Debug)]
 struct Chosen {
     fault: Fault,
@@ -45,13 +47,13 @@ struct Chosen {
     data: Vec<u8>,
 }
 
-/// A range whose mapping will go back to what it was when it was chosen.
+/// A range whose mapping will revert to its state at selection.
 #[derive(Debug, Default)]
 struct Doomed {
     before: BTreeMap<u64, Box<[u8]>>,
 }
 
-/// The faults of one drive.
+/// The fault injector of one drive.
 #[derive(Debug)]
 pub struct Faults {
     chances: Vec<(Fault, f64)>,
@@ -64,7 +66,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Those of a drive of this honesty.
+    /// The injector for a drive of this honesty.
     pub fn new(honesty: &Honesty, seed: u64) -> Faults {
         Faults {
             chances: honesty.faults.clone(),
@@ -77,13 +79,13 @@ impl Faults {
         }
     }
 
-    /// Whether none can ever happen: writes then need not be told.
+    /// Returns whether no fault can ever happen: writes need not be reported then.
     pub const fn are_none(&self) -> bool {
         self.chances.is_empty()
     }
 
     fn happens(&mut self, chance: f64) -> bool {
-        // 53 bits, as many as a float holds.
+        // 53 bits, the precision of a double.
         (self.chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64 <= chance && chance > 0.0
     }
 
@@ -91,7 +93,7 @@ impl Faults {
         self.chance.next_u64() % bound.max(1)
     }
 
-    /// A write is made: `image` still holds what was before.
+    /// Records a write, while `image` still has the previous content.
     ///
     /// # Errors
     /// Those of the image.
@@ -121,7 +123,7 @@ impl Faults {
                 image.read(offset, &mut before)?;
                 self.chosen_bytes += data.len();
                 self.chosen.push_back(Chosen { fault, offset, before, data: data.to_vec() });
-                while self.chosen_bytes > CHOSEN_BYTES_MOST
+                while self.chosen_bytes > CHOSEN_BYTES_MAX
                     && let Some(oldest) = self.chosen.pop_front()
                 {
                     self.chosen_bytes -= oldest.data.len();
@@ -137,11 +139,12 @@ impl Faults {
         Ok(())
     }
 
-    /// The power has gone: strikes what was chosen, and forgets it. `image` holds what the cut left.
+    /// Injects the selected faults after a power cut, and forgets them. `image` contains what the
+    /// cut left.
     ///
     /// # Errors
     /// Those of the image.
-    pub fn strike(&mut self, image: &mut Image) -> io::Result<Vec<Injected>> {
+    pub fn strike(&mut self, image: &mut Image) -> io::Result<Vec<InjectedFault>> {
         let mut injected = Vec::new();
         for (range, doomed) in std::mem::take(&mut self.doomed) {
             let mut wrong_bytes = 0;
@@ -155,7 +158,7 @@ impl Faults {
             }
             if wrong_bytes > 0 {
                 let offset = range * RANGE_BYTES;
-                injected.push(Injected { fault: Fault::Metadata, offset, bytes: wrong_bytes, landed_at: None });
+                injected.push(InjectedFault { fault: Fault::Metadata, offset, bytes: wrong_bytes, landed_at: None });
             }
         }
         self.chosen_bytes = 0;
@@ -168,16 +171,16 @@ impl Faults {
         }
         for (fault, chance) in self.chances.clone() {
             if fault.is_of_the_whole_drive() && self.happens(chance) {
-                injected.push(Injected { fault, offset: 0, bytes: 0, landed_at: None });
+                injected.push(InjectedFault { fault, offset: 0, bytes: 0, landed_at: None });
             }
         }
         Ok(injected)
     }
 
-    fn strike_one(&mut self, image: &mut Image, chosen: &Chosen) -> io::Result<Option<Injected>> {
+    fn strike_one(&mut self, image: &mut Image, chosen: &Chosen) -> io::Result<Option<InjectedFault>> {
         let Chosen { fault, offset, ref before, ref data } = *chosen;
         let bytes = data.len() as u64;
-        let told = |bytes| Some(Injected { fault, offset, bytes, landed_at: None });
+        let told = |bytes| Some(InjectedFault { fault, offset, bytes, landed_at: None });
         match fault {
             Fault::Unserializable => {
                 image.write(offset, before)?;
@@ -190,7 +193,7 @@ impl Faults {
                     let bit = self.below(SECTOR_BYTES * 8);
                     wrong[(sector + bit / 8) as usize] ^= 1 << (bit % 8);
                 }
-                // Two flips of one bit are none.
+                // Two flips of the same bit cancel out.
                 if wrong == *data {
                     wrong[sector as usize] ^= 1;
                 }
@@ -200,7 +203,7 @@ impl Faults {
             Fault::Shorn => {
                 let unit = if bytes > SECTOR_BYTES { SECTOR_BYTES as usize } else { SHARD_BYTES };
                 let units = data.len() / unit;
-                // Where the tear can be seen: something differs behind it.
+                // Choose a tear that is visible: some byte after it differs.
                 let last =
                     (0..units).rev().find(|at| data[at * unit..(at + 1) * unit] != before[at * unit..(at + 1) * unit]);
                 let Some(last) = last.filter(|last| *last > 0) else { return Ok(None) };
@@ -214,7 +217,7 @@ impl Faults {
                 let Some(&place) = places.get(self.below(places.len() as u64) as usize) else { return Ok(None) };
                 image.write(offset, before)?;
                 image.write(place, data)?;
-                Ok(Some(Injected { fault, offset, bytes, landed_at: Some(place) }))
+                Ok(Some(InjectedFault { fault, offset, bytes, landed_at: Some(place) }))
             }
             Fault::Metadata | Fault::Dead | Fault::ReadOnly => Ok(None),
         }
@@ -228,8 +231,8 @@ mod tests {
 
     const RECORD: usize = 4096;
 
-    /// 100 records written twice, each write with this chance to be struck.
-    fn struck(fault: Fault, chance: f64, seed: u64) -> (Vec<Injected>, Image) {
+    /// 100 records written twice; each write is damaged with this probability.
+    fn struck(fault: Fault, chance: f64, seed: u64) -> (Vec<InjectedFault>, Image) {
         let mut image = Image::in_memory(4 << 20);
         let mut faults = Faults::new(&Honesty::of(&[Lie::Fault(fault, chance)]), seed);
         for version in 1..=2u8 {
@@ -291,7 +294,7 @@ mod tests {
     #[test]
     fn the_chance_is_that_of_each_write() {
         let count: usize = (0..200).map(|seed| struck(Fault::Unserializable, 0.01, seed).0.len()).sum();
-        // 200 runs of 100 records that are still there: 200 expected, 14 the standard deviation.
+        // 200 runs of 100 records that still exist: 200 expected, with a standard deviation of 14.
         assert!((130..270).contains(&count), "{count}");
         assert_eq!((0..50).map(|seed| struck(Fault::Dead, 1.0, seed).0.len()).sum::<usize>(), 50);
         assert_eq!((0..50).map(|seed| struck(Fault::Dead, 0.0, seed).0.len()).sum::<usize>(), 0);

@@ -1,4 +1,6 @@
-//! A drive that takes the same time for everything and loses nothing. With no time at all it is the ideal drive, of which only the transport's own cost is left; with a known time the transport is measured by it.
+//! A drive that takes the same time for every command and loses nothing. With zero latency it is
+//! the ideal drive, which leaves only the cost of the transport; with a known latency it is used to
+//! measure that cost.
 
 use std::collections::VecDeque;
 
@@ -6,10 +8,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use simdrive::device::{Activity, Completion, Device, Identity, Op, Request, SECTOR_BYTES, Stamp};
 use simdrive::time::Ns;
 
-/// The name by which a person asks for the ideal drive.
+/// The model name of the ideal drive.
 pub const IDEAL: &str = "ideal";
 
-/// The drive.
+/// A drive with a fixed latency.
 #[derive(Debug, Clone)]
 pub struct Fixed {
     capacity_bytes: u64,
@@ -20,12 +22,12 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// One that takes no time.
+    /// A drive that takes no time.
     pub fn ideal(capacity_bytes: u64) -> Fixed {
         Fixed::new(capacity_bytes, 0, false)
     }
 
-    /// One whose every command takes so long, and which says that it has a volatile cache or that it has none.
+    /// A drive whose every command takes `takes`, and which reports a volatile cache or none.
     pub fn new(capacity_bytes: u64, takes: Ns, volatile_cache: bool) -> Fixed {
         Fixed { capacity_bytes, takes, volatile_cache, done: VecDeque::new(), activity: Activity::default() }
     }
@@ -73,7 +75,7 @@ impl Device for Fixed {
         self.done.clear();
     }
 
-    /// Of no write it is told which one it was: whatever was written is there.
+    /// Stamps are not tracked: whatever was written is there.
     fn contents(&self, _offset: u64, bytes: u64) -> Vec<Stamp> {
         vec![Stamp::MAX; (bytes / SECTOR_BYTES) as usize]
     }

@@ -1,18 +1,20 @@
-//! A directory with files in it that are drives: the kernel's FUSE protocol, spoken without a library, because each copy and each wake-up on this way is latency that a drive does not have.
+//! A directory whose files are drives. The kernel's FUSE protocol is implemented without a library,
+//! because each copy and each wake-up is latency that a drive does not have.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`files`] | files of a fixed size: what is answered without knowing what is in them |
-//! | [`wire`] | requests and answers as bytes (`include/uapi/linux/fuse.h`) |
-//! | [`mount`] | mounting, with and without root, and what killed processes leave |
+//! | [`files`] | files of a fixed size: requests that do not need their content |
+//! | [`wire`] | encoding of requests and replies (`include/uapi/linux/fuse.h`) |
+//! | [`mount`] | mounting with and without root, and mounts left behind by killed processes |
 //!
-//! The file takes direct I/O, several at a time, so that a loop device on it (`losetup --direct-io=on`) passes its requests on as they are. FUSE has an fsync and no forced unit access: the kernel makes
-//! a write and a flush of one.
+//! The file supports direct I/O with several requests at a time, so a loop device on it (`losetup
+//! --direct-io=on`) passes its requests on unchanged. FUSE has fsync but no FUA: the kernel
+//! replaces FUA by a write and a flush.
 
 pub mod files;
 pub mod mount;
 pub mod server;
 pub mod wire;
 
-/// The type of our mounts in the list of mounts.
+/// The filesystem type of our mounts in the mount table.
 pub const FILESYSTEM: &str = "fuse.flushmark";

@@ -1,13 +1,15 @@
-//! What the image held before each write that a power cut could still take: an undo log.
+//! An undo log: the image's content before each write that a power cut could still undo.
 //!
-//! The image always holds what a read gets now. A model says after a cut, sector by sector, which write's data is left ([`simdrive::device::Stamp`]); what the image held
-//! at that moment stands here, with the writes that came after. Writes older than everything at risk are forgotten, so that the log holds no more than the drive's cache.
+//! The image always contains what a read returns now. After a cut, a model names for each sector
+//! the write whose data is left ([`simdrive::device::Stamp`]); the log has the image's content at
+//! that time and the later writes. Writes older than everything at risk are forgotten, so the log
+//! is no larger than the drive's cache.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use simdrive::device::{SECTOR_BYTES, Stamp};
 
-/// One write, and what was in its place before.
+/// One write, with the content that it replaced.
 #[derive(Debug)]
 struct Change {
     stamp: Stamp,
@@ -15,19 +17,19 @@ struct Change {
     before: Before,
 }
 
-/// What was in a write's place. Most of a drive was never written.
+/// The content that a write replaced. Most of a drive was never written.
 #[derive(Debug)]
 pub enum Before {
-    /// So many zeros.
+    /// This many zeros.
     Zeros(u64),
-    /// This.
+    /// These bytes.
     Bytes(Box<[u8]>),
 }
 
 const ZEROS: [u8; SECTOR_BYTES as usize] = [0; SECTOR_BYTES as usize];
 
 impl Before {
-    /// What was read there.
+    /// Compresses what was read: zeros are stored as a length.
     pub fn of(read: Vec<u8>) -> Before {
         if read.iter().all(|&byte| byte == 0) {
             Before::Zeros(read.len() as u64)
@@ -51,35 +53,36 @@ impl Before {
     }
 }
 
-/// The writes that could be taken back, in their order.
+/// The writes that could be undone, in order.
 #[derive(Debug, Default)]
 pub struct History {
     changes: VecDeque<Change>,
     bytes: u64,
 }
 
-/// A run of sectors that holds something else after a cut.
+/// A run of sectors whose content a cut has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// Where, in bytes.
+    /// Offset in bytes.
     pub offset: u64,
-    /// What it holds now.
+    /// The content after the cut.
     pub data: Vec<u8>,
 }
 
 impl History {
-    /// A write, whose stamp is above all earlier ones; `before` is what its whole range held.
+    /// Records a write, whose stamp is above all earlier ones; `before` is the previous content of
+    /// its whole range.
     pub fn record(&mut self, stamp: Stamp, offset: u64, before: Before) {
         self.bytes += before.len();
         self.changes.push_back(Change { stamp, offset, before });
     }
 
-    /// The oldest write that could be taken back.
+    /// Stamp of the oldest write that could be undone.
     pub fn oldest(&self) -> Option<Stamp> {
         self.changes.front().map(|change| change.stamp)
     }
 
-    /// The latest write, if it is this one or a later one, was none: what was in its place before.
+    /// Undoes the latest write if its stamp is at least `from`, and returns the previous content.
     pub fn take_back_newest(&mut self, from: Stamp) -> Option<Restored> {
         self.changes.back().filter(|change| change.stamp >= from)?;
         let change = self.changes.pop_back()?;
@@ -91,12 +94,12 @@ impl History {
         Some(Restored { offset: change.offset, data })
     }
 
-    /// Bytes of the writes that it could take back.
+    /// Size of the writes in the log.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Forgets the oldest writes as long as they are safe: nothing takes them back any more.
+    /// Forgets the oldest writes as long as they are safe.
     pub fn forget_while(&mut self, is_safe: impl Fn(Stamp) -> bool) {
         while self.changes.front().is_some_and(|change| is_safe(change.stamp)) {
             if let Some(change) = self.changes.pop_front() {
@@ -105,24 +108,26 @@ impl History {
         }
     }
 
-    /// The sectors that were written, with the newest write of each.
+    /// For each written sector, its newest write.
     pub fn newest(&self) -> BTreeMap<u64, Stamp> {
         self.newest_of(|_| true)
     }
 
-    /// The sectors that these writes wrote, with the newest of them.
+    /// The same, considering only the selected writes.
     pub fn newest_of(&self, these: impl Fn(Stamp) -> bool) -> BTreeMap<u64, Stamp> {
         let chosen = self.changes.iter().filter(|change| these(change.stamp));
         chosen.flat_map(|change| change.sectors().map(|sector| (sector, change.stamp))).collect()
     }
 
-    /// Takes back what did not survive, and forgets everything. `left` says of each sector that was written which write's data it holds; a stamp
-    /// that is not known here stands for something older.
+    /// Undoes everything that did not survive, and clears the log. `left` names for each written
+    /// sector the write whose data it contains; a stamp that is not in the log means something
+    /// older.
     pub fn take_back(&mut self, left: &BTreeMap<u64, Stamp>) -> Vec<Restored> {
         let changes = std::mem::take(&mut self.changes);
         self.bytes = 0;
-        // From the newest write to the oldest: what each unresolved sector held before the writes that are gone.
-        let mut held: BTreeMap<u64, &[u8]> = BTreeMap::new();
+        // From the newest write to the oldest: the content of each unresolved sector before the
+        // lost writes.
+        let mut restored: BTreeMap<u64, &[u8]> = BTreeMap::new();
         let mut resolved: BTreeSet<u64> = BTreeSet::new();
         for change in changes.iter().rev() {
             for (sector, index) in change.sectors().zip(0..) {
@@ -132,12 +137,12 @@ impl History {
                 if left.get(&sector) == Some(&change.stamp) {
                     resolved.insert(sector);
                 } else {
-                    held.insert(sector, change.before.sector(index));
+                    restored.insert(sector, change.before.sector(index));
                 }
             }
         }
         let mut runs: Vec<Restored> = Vec::new();
-        for (sector, data) in held {
+        for (sector, data) in restored {
             let offset = sector * SECTOR_BYTES;
             match runs.last_mut() {
                 Some(run) if run.offset + run.data.len() as u64 == offset => run.data.extend_from_slice(data),
@@ -163,7 +168,8 @@ mod tests {
         values.iter().flat_map(|&value| [value; SECTOR_BYTES as usize]).collect()
     }
 
-    /// Sector 0 held 10 and sector 1 held 20; write 1 made both 11 and 21, write 2 made sector 0 12.
+    /// Sector 0 held 10 and sector 1 held 20; write 1 made both 11 and 21, write 2 made sector 0
+    /// 12.
     fn history() -> History {
         let mut history = History::default();
         history.record(1, 0, Before::of(sectors(&[10, 20])));
@@ -173,7 +179,8 @@ mod tests {
 
     #[test]
     fn each_sector_goes_back_to_what_its_stamp_says() {
-        // Which write's data each of both sectors has, and what is put back: sector and value.
+        // For each of the two sectors, the write whose data it has, and what is restored: sector
+        // and value.
         for (first, second, expected) in [
             (2, 1, vec![]),
             (1, 1, vec![(0, 11)]),
@@ -198,7 +205,8 @@ mod tests {
         let mut history = history();
         history.forget_while(|stamp| stamp < 2);
         assert_eq!(history.bytes(), SECTOR_BYTES);
-        // Sector 1 was written by the forgotten one and is not touched; sector 0 goes back to the forgotten one's data.
+        // Sector 1 was written by the forgotten write and is not touched; sector 0 reverts to the
+        // forgotten write's data.
         let restored = history.take_back(&BTreeMap::from([(0, 1)]));
         assert_eq!(restored, [Restored { offset: 0, data: sectors(&[11]) }]);
         assert_eq!(history.bytes(), 0);

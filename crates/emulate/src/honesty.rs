@@ -1,33 +1,35 @@
-//! How honest a drive is: what it does with the promises that FLUSH and FUA are, and what else goes wrong when its power fails.
+//! A drive's honesty: how it keeps the promises of FLUSH and FUA, and which faults happen when its
+//! power fails.
 //!
-//! The classes of failures are those that Zheng, Tucek, Qin and Lillibridge saw on real drives (Understanding the Robustness of SSDs under Power Fault, FAST '13).
+//! The fault classes are those that Zheng, Tucek, Qin and Lillibridge saw on real drives
+//! (Understanding the Robustness of SSDs under Power Fault, FAST '13).
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What goes wrong at a power cut, apart from lies about flushes.
+/// Faults at a power cut, apart from lies about flushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
-    /// Bits of a write are flipped.
+    /// Some bits of a write are flipped.
     BitCorruption,
-    /// A part of a write is there, the rest is what was there before.
+    /// A torn ("shorn") write: one part is new, the rest is the previous content.
     Shorn,
-    /// A write's data lies in another place.
+    /// A misdirected ("flying") write: the data is in another place.
     Flying,
-    /// A write is gone although later ones are there.
+    /// A lost write, although later ones survived.
     Unserializable,
-    /// A whole range is as it was some time ago: the mapping table came back in an old version.
+    /// A whole range reverts to an earlier state: an old version of the mapping table came back.
     Metadata,
-    /// The drive does not come up again.
+    /// The drive does not start again.
     Dead,
-    /// The drive comes up and takes no writes any more.
+    /// The drive starts, but accepts no more writes.
     ReadOnly,
 }
 
 impl Fault {
-    /// All of them.
+    /// All fault classes.
     pub const ALL: [Fault; 7] = [
         Fault::BitCorruption,
         Fault::Shorn,
@@ -38,7 +40,7 @@ impl Fault {
         Fault::ReadOnly,
     ];
 
-    /// Its name on the command line.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Fault::BitCorruption => "bit-corruption",
@@ -51,7 +53,7 @@ impl Fault {
         }
     }
 
-    /// Whether its rate is the chance of each cut, and not of each write.
+    /// Returns whether its rate is the probability per cut, not per write.
     pub const fn is_of_the_whole_drive(self) -> bool {
         matches!(self, Fault::Dead | Fault::ReadOnly)
     }
@@ -63,32 +65,32 @@ impl fmt::Display for Fault {
     }
 }
 
-/// One way in which a drive is not honest.
+/// One way in which a drive is dishonest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lie {
-    /// FLUSH is acknowledged and nothing else happens.
+    /// FLUSH is acknowledged but does nothing.
     IgnoreFlush,
-    /// A write with forced unit access is a write like any other.
+    /// FUA is ignored: the write is treated like any other.
     IgnoreFua,
-    /// FLUSH and FUA are acknowledged at once, and what they cover is safe only so much later.
+    /// FLUSH and FUA are acknowledged at once, but take effect only after this time.
     AckEarly(Duration),
-    /// This goes wrong, with this chance for each write, or each cut.
+    /// This fault happens with this probability per write, or per cut.
     Fault(Fault, f64),
 }
 
-/// A lie that does not exist.
+/// An invalid lie.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadLie {
-    /// Its name.
-    #[error("`{0}` is no lie; lies are ignore-flush, ignore-fua, ack-early=TIME, and with the chance of each write {writes}, of each cut {cuts}", writes = names(false), cuts = names(true))]
+pub enum InvalidLie {
+    /// Unknown name.
+    #[error("unknown lie `{0}`; expected ignore-flush, ignore-fua, ack-early=TIME, or a fault: with a probability per write {writes}, or per cut {cuts}", writes = names(false), cuts = names(true))]
     Name(String),
-    /// A chance that is none.
-    #[error("`{0}` needs the chance that it happens, between 0 and 1, such as {0}=0.001")]
+    /// Missing or invalid probability.
+    #[error("`{0}` needs a probability between 0 and 1, such as {0}=0.001")]
     Chance(&'static str),
-    /// A time that is none.
+    /// Missing or invalid time.
     #[error("`ack-early` needs a time, such as ack-early=20ms")]
     Time,
-    /// A value where none belongs.
+    /// Unexpected value.
     #[error("`{0}` takes no value")]
     Plain(&'static str),
 }
@@ -99,20 +101,20 @@ fn names(whole: bool) -> String {
 }
 
 impl FromStr for Lie {
-    type Err = BadLie;
+    type Err = InvalidLie;
 
-    fn from_str(text: &str) -> Result<Lie, BadLie> {
+    fn from_str(text: &str) -> Result<Lie, InvalidLie> {
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        let plain = |lie, name| if value.is_some() { Err(BadLie::Plain(name)) } else { Ok(lie) };
+        let plain = |lie, name| if value.is_some() { Err(InvalidLie::Plain(name)) } else { Ok(lie) };
         match name {
             "ignore-flush" => plain(Lie::IgnoreFlush, "ignore-flush"),
             "ignore-fua" => plain(Lie::IgnoreFua, "ignore-fua"),
-            "ack-early" => value.and_then(time).map(Lie::AckEarly).ok_or(BadLie::Time),
+            "ack-early" => value.and_then(time).map(Lie::AckEarly).ok_or(InvalidLie::Time),
             _ => {
                 let fault = Fault::ALL.into_iter().find(|fault| fault.name() == name);
-                let fault = fault.ok_or_else(|| BadLie::Name(text.to_owned()))?;
+                let fault = fault.ok_or_else(|| InvalidLie::Name(text.to_owned()))?;
                 let chance = value.and_then(|value| value.parse().ok()).filter(|chance| (0.0..=1.0).contains(chance));
-                chance.map(|chance| Lie::Fault(fault, chance)).ok_or(BadLie::Chance(fault.name()))
+                chance.map(|chance| Lie::Fault(fault, chance)).ok_or(InvalidLie::Chance(fault.name()))
             }
         }
     }
@@ -128,7 +130,7 @@ pub(crate) fn time(text: &str) -> Option<Duration> {
         "s" => 1.0,
         _ => return None,
     };
-    // A year at most: times are added up in 64 bits of nanoseconds.
+    // At most a year: times are added up in 64 bits of nanoseconds.
     let seconds = Some(number.parse::<f64>().ok()? * unit_s).filter(|seconds| *seconds <= 31_536_000.0)?;
     Duration::try_from_secs_f64(seconds).ok()
 }
@@ -136,18 +138,18 @@ pub(crate) fn time(text: &str) -> Option<Duration> {
 /// How honest a drive is. The default is honest.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Honesty {
-    /// FLUSH does nothing.
+    /// True if FLUSH does nothing.
     pub ignores_flush: bool,
-    /// FUA does nothing.
+    /// True if FUA does nothing.
     pub ignores_fua: bool,
-    /// How much later than acknowledged what was flushed is safe.
+    /// The delay between the acknowledgement of a flush and its effect.
     pub ack_early: Option<Duration>,
-    /// What goes wrong, and the chance of it.
+    /// Faults with their probabilities.
     pub faults: Vec<(Fault, f64)>,
 }
 
 impl Honesty {
-    /// Of a drive that tells these lies; of two of one kind the later one counts.
+    /// The honesty of a drive with these lies; of two lies of the same kind, the later one counts.
     pub fn of(lies: &[Lie]) -> Honesty {
         let mut honesty = Honesty::default();
         for lie in lies {
@@ -164,18 +166,18 @@ impl Honesty {
         honesty
     }
 
-    /// Whether it does what it promises.
+    /// Returns whether it keeps all promises.
     pub fn is_honest(&self) -> bool {
         *self == Honesty::default()
     }
 
-    /// The chance of a fault.
+    /// The probability of a fault.
     pub fn chance(&self, fault: Fault) -> f64 {
         self.faults.iter().find(|(other, _)| *other == fault).map_or(0.0, |(_, chance)| *chance)
     }
 }
 
-/// As it is typed, each lie behind a comma.
+/// The lies as typed, separated by commas.
 impl fmt::Display for Honesty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_honest() {
@@ -211,11 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_lie() {
+    fn unknown_lies_are_refused() {
         let refused = |text: &str| text.parse::<Lie>().unwrap_err().to_string();
-        insta::assert_snapshot!(refused("forgets"), @"`forgets` is no lie; lies are ignore-flush, ignore-fua, ack-early=TIME, and with the chance of each write bit-corruption=CHANCE, shorn=CHANCE, flying=CHANCE, unserializable=CHANCE, metadata=CHANCE, of each cut dead=CHANCE, read-only=CHANCE");
-        insta::assert_snapshot!(refused("shorn"), @"`shorn` needs the chance that it happens, between 0 and 1, such as shorn=0.001");
-        insta::assert_snapshot!(refused("flying=2"), @"`flying` needs the chance that it happens, between 0 and 1, such as flying=0.001");
+        insta::assert_snapshot!(refused("forgets"), @"unknown lie `forgets`; expected ignore-flush, ignore-fua, ack-early=TIME, or a fault: with a probability per write bit-corruption=CHANCE, shorn=CHANCE, flying=CHANCE, unserializable=CHANCE, metadata=CHANCE, or per cut dead=CHANCE, read-only=CHANCE");
+        insta::assert_snapshot!(refused("shorn"), @"`shorn` needs a probability between 0 and 1, such as shorn=0.001");
+        insta::assert_snapshot!(refused("flying=2"), @"`flying` needs a probability between 0 and 1, such as flying=0.001");
         insta::assert_snapshot!(refused("ack-early=20"), @"`ack-early` needs a time, such as ack-early=20ms");
         assert!("ack-early=99999999999s".parse::<Lie>().is_err());
         insta::assert_snapshot!(refused("ignore-fua=0.5"), @"`ignore-fua` takes no value");

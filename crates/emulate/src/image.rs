@@ -1,4 +1,4 @@
-//! What a drive holds, as bytes: in memory or in a sparse file.
+//! The content of a drive, in memory or in a sparse file.
 
 use std::fs::File;
 use std::io;
@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// Memory is taken in pieces of this size, when something is first written there. The kernel gives pages only to what is touched of them.
+/// Memory is allocated in pieces of this size at the first write. The kernel provides only the
+/// pages that are touched.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// The bytes of a drive.
+/// The content of a drive.
 #[derive(Debug)]
 pub struct Image {
     bytes: u64,
@@ -23,23 +24,24 @@ enum Medium {
 }
 
 impl Image {
-    /// An empty one in memory.
+    /// An empty image in memory.
     pub fn in_memory(bytes: u64) -> Image {
         let pieces = bytes.div_ceil(PIECE_BYTES) as usize;
         Image { bytes, medium: Medium::Memory(std::iter::repeat_with(|| None).take(pieces).collect()) }
     }
 
-    /// The first `bytes` of a file, which has to be that long and open for reading and writing.
+    /// The first `bytes` of a file, which must be at least that long and open for reading and
+    /// writing.
     pub const fn in_file(file: File, bytes: u64) -> Image {
         Image { bytes, medium: Medium::File(file) }
     }
 
-    /// Its size.
+    /// Size of the image.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Reads; what was never written is zeros. The range has to lie within.
+    /// Reads a range, which must be within the image; unwritten parts are zeros.
     ///
     /// # Errors
     /// Those of the file.
@@ -50,7 +52,7 @@ impl Image {
                 for (piece, within, length) in split(offset, rest.len()) {
                     let (part, behind) = rest.split_at_mut(length);
                     match &pieces[piece] {
-                        Some(held) => part.copy_from_slice(&held[within..within + length]),
+                        Some(content) => part.copy_from_slice(&content[within..within + length]),
                         None => part.fill(0),
                     }
                     rest = behind;
@@ -61,18 +63,19 @@ impl Image {
         }
     }
 
-    /// Reads, and puts it behind what is in `out`.
+    /// Reads a range and appends it to `out`.
     ///
     /// # Errors
-    /// Those of the file; `out` is as it was then.
+    /// Those of the file; `out` is unchanged then.
     pub fn append(&self, offset: u64, bytes: usize, out: &mut Vec<u8>) -> io::Result<()> {
         let start = out.len();
         match &self.medium {
-            // Into memory that was not filled with zeros before: of a large read that would cost a fifth.
+            // Reads into memory that was not zeroed before: zeroing would add a fifth to the time
+            // of a large read.
             Medium::Memory(pieces) => {
                 for (piece, within, length) in split(offset, bytes) {
                     match &pieces[piece] {
-                        Some(held) => out.extend_from_slice(&held[within..within + length]),
+                        Some(content) => out.extend_from_slice(&content[within..within + length]),
                         None => out.resize(out.len() + length, 0),
                     }
                 }
@@ -85,18 +88,18 @@ impl Image {
         }
     }
 
-    /// Writes. The range has to lie within.
+    /// Writes to a range, which must be within the image.
     ///
     /// # Errors
-    /// Those of the file, such as a full disk below it; a part may have been written then.
+    /// Those of the file, such as a full disk; a part may have been written then.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         match &mut self.medium {
             Medium::Memory(pieces) => {
                 let mut rest = data;
                 for (piece, within, length) in split(offset, rest.len()) {
                     let (part, behind) = rest.split_at(length);
-                    let held = pieces[piece].get_or_insert_with(|| vec![0; PIECE_BYTES as usize].into_boxed_slice());
-                    held[within..within + length].copy_from_slice(part);
+                    let content = pieces[piece].get_or_insert_with(|| vec![0; PIECE_BYTES as usize].into_boxed_slice());
+                    content[within..within + length].copy_from_slice(part);
                     rest = behind;
                 }
                 Ok(())
@@ -105,7 +108,7 @@ impl Image {
         }
     }
 
-    /// Whether a range is known to be zeros because nothing was ever written near it.
+    /// Returns whether a range is known to be zeros because nothing was ever written near it.
     pub fn is_untouched(&self, offset: u64, bytes: u64) -> bool {
         match &self.medium {
             Medium::Memory(pieces) => split(offset, bytes as usize).all(|(piece, ..)| pieces[piece].is_none()),
@@ -113,7 +116,7 @@ impl Image {
         }
     }
 
-    /// Writes what was there before; zeros go back to being nothing, which a full disk does not refuse.
+    /// Writes the previous content back; zeros become holes again, which even a full disk accepts.
     ///
     /// # Errors
     /// Those of the file.
@@ -125,7 +128,7 @@ impl Image {
         }
     }
 
-    /// Makes a range zeros that keep their place in the file.
+    /// Fills a range with zeros that stay allocated in the file.
     ///
     /// # Errors
     /// Those of the file.
@@ -141,7 +144,7 @@ impl Image {
         }
     }
 
-    /// Makes a range zeros, and gives back what it took.
+    /// Fills a range with zeros, and releases its space.
     ///
     /// # Errors
     /// Those of the file.
@@ -151,8 +154,8 @@ impl Image {
                 for (piece, within, length) in split(offset, bytes as usize) {
                     if length == PIECE_BYTES as usize {
                         pieces[piece] = None;
-                    } else if let Some(held) = &mut pieces[piece] {
-                        held[within..within + length].fill(0);
+                    } else if let Some(content) = &mut pieces[piece] {
+                        content[within..within + length].fill(0);
                     }
                 }
                 Ok(())
@@ -160,7 +163,7 @@ impl Image {
             Medium::File(file) => {
                 let punched = fallocate(&*file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes);
                 match punched {
-                    // A filesystem that cannot punch holes takes zeros.
+                    // A filesystem that cannot punch holes gets zeros.
                     Err(rustix::io::Errno::OPNOTSUPP) => write_zeros(file, offset, bytes),
                     other => Ok(other?),
                 }
@@ -168,7 +171,7 @@ impl Image {
         }
     }
 
-    /// Makes what was written survive a crash of this machine, where it is a file.
+    /// Makes the content survive a crash of this host, if it is in a file.
     ///
     /// # Errors
     /// Those of the file.
@@ -191,7 +194,7 @@ fn write_zeros(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A range cut at the pieces' borders: piece, place in it, length.
+/// Splits a range at the boundaries of pieces: piece, offset in it, length.
 fn split(offset: u64, length: usize) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = offset + length as u64;
     let mut at = offset;
@@ -219,7 +222,7 @@ mod tests {
     #[test]
     fn holds_what_was_written_and_zeros_elsewhere() {
         for mut image in both(3 << 20) {
-            // Across the border of two pieces.
+            // Across the boundary of two pieces.
             image.write((1 << 20) - 512, &[7; 1024]).unwrap();
             let mut buffer = [1; 2048];
             image.read((1 << 20) - 1024, &mut buffer).unwrap();

@@ -1,21 +1,21 @@
-//! Modelled drives with data in them, served as real storage, with a plug to pull.
+//! Modelled drives that store data, served as real storage, whose power can be cut.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`drive`] | the drive: a model that says when and what survives, an image that holds the bytes; without a clock of its own |
-//! | [`image`], [`container`] | bytes in memory or in a sparse file, and whose file that is |
-//! | [`history`] | what was there before each write that could still be lost |
-//! | [`promises`] | which writes a host was told are safe |
-//! | [`honesty`], [`faults`] | the drive's lies, and what else goes wrong at a cut |
-//! | [`plug`] | when the plug is pulled by itself |
-//! | [`fixed`] | a drive that takes no time, or always the same |
-//! | [`nominal`] | what a model takes for single commands |
-//! | [`nbd`], [`fuse`] | the two protocols, as bytes |
+//! | [`drive`] | the drive: a model that decides on time and survival, an image with the bytes; has no clock |
+//! | [`image`], [`container`] | bytes in memory or in a sparse file, and the file's metadata |
+//! | [`history`] | undo log of all writes that could still be lost |
+//! | [`promises`] | the writes that the drive has called safe |
+//! | [`honesty`], [`faults`] | the drive's lies, and faults at a power cut |
+//! | [`cut_trigger`] | automatic power cuts |
+//! | [`fixed`] | a drive with zero or constant latency |
+//! | [`nominal`] | a model's latencies of single commands |
+//! | [`nbd`], [`fuse`] | encoding of the two protocols |
 //! | [`serve`] | real time: one thread between the clients and the drive |
-//! | [`runtime`] | where sockets and mounts lie that were given no place |
-//! | [`smart`] | what a drive tells about itself: how often its power was cut |
-//! | [`address`], [`chain`] | where it is served: sockets, loop devices, filesystems |
-//! | [`emulation`] | all of it together, set up and taken down |
+//! | [`runtime`] | default paths of sockets and mounts |
+//! | [`smart`] | the drive's SMART counter of power cuts |
+//! | [`address`], [`chain`] | how it is served: sockets, loop devices, filesystems |
+//! | [`emulation`] | everything together, set up and taken down |
 //!
 //! ```
 //! use emulate::drive::{Command, Drive};
@@ -34,7 +34,7 @@
 //!     let at = drive.next_event().ok_or("nothing is under way")?;
 //!     drive.advance(at, &mut done);
 //! }
-//! // Acknowledged and not flushed: the cut takes it.
+//! // Acknowledged but not flushed: the cut loses it.
 //! let cut = drive.cut(done[0].at)?;
 //! assert_eq!((cut.lost_unflushed, cut.lost_promised), (1, 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,6 +43,7 @@
 pub mod address;
 pub mod chain;
 pub mod container;
+pub mod cut_trigger;
 pub mod drive;
 pub mod emulation;
 pub mod faults;
@@ -53,7 +54,6 @@ pub mod honesty;
 pub mod image;
 pub mod nbd;
 pub mod nominal;
-pub mod plug;
 pub mod promises;
 pub mod runtime;
 pub mod serve;

@@ -1,13 +1,15 @@
-//! The network block device protocol, server's side: newstyle fixed negotiation, simple and structured replies.
+//! Server side of the network block device (NBD) protocol: fixed newstyle negotiation, simple and
+//! structured replies.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`wire`] | the numbers and layouts of the protocol |
-//! | [`client`] | the other side, for measuring and for demonstrations |
-//! | [`session`] | one client's conversation, from bytes to requests, without any socket |
+//! | [`wire`] | constants and layouts of the protocol |
+//! | [`client`] | a client, for measurements and demonstrations |
+//! | [`session`] | one client's session, from bytes to requests, without a socket |
 //!
-//! After the protocol's own specification (NetworkBlockDevice/nbd, doc/proto.md). What is offered: FLUSH and FUA where the drive has a volatile cache, TRIM, WRITE_ZEROES, several connections (all of them
-//! lead to one drive, so that a flush on one covers what was acknowledged on another).
+//! Implements the protocol's specification (NetworkBlockDevice/nbd, doc/proto.md). Offers FLUSH and
+//! FUA where the drive has a volatile cache, TRIM, WRITE_ZEROES, and several connections: all of
+//! them lead to one drive, so a flush on one covers what was acknowledged on another.
 
 pub mod client;
 pub mod session;

@@ -1,4 +1,5 @@
-//! What a model takes for single commands, in virtual time: to be held against what the transport costs.
+//! A model's latencies of single commands in virtual time, to compare with the cost of the
+//! transport.
 
 use serde::Serialize;
 use simdrive::device::{Device, Op, Request};
@@ -6,31 +7,31 @@ use simdrive::time::Ns;
 
 /// Rounds of write and flush.
 const ROUNDS: u64 = 64;
-/// Between two commands.
+/// Pause between two commands.
 const PAUSE_NS: Ns = 20_000;
 /// The size of reads and writes.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Middle times of single commands of 4 KiB at depth 1, in nanoseconds.
+/// Median latencies of single 4 KiB commands at depth 1, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Nominal {
-    /// Of a write.
+    /// Latency of a write.
     pub write_ns: Ns,
-    /// Of the flush after it; 0 where none is sent.
+    /// Latency of the flush after it; 0 if none is sent.
     pub flush_ns: Ns,
-    /// Of a read of what was written.
+    /// Latency of reading that data.
     pub read_ns: Ns,
 }
 
 impl Nominal {
-    /// Of a drive that is used up by it.
+    /// Measures a drive, which is used up.
     pub fn of(mut device: Box<dyn Device>) -> Nominal {
         let identity = device.identity();
         let blocks = (identity.capacity_bytes / BLOCK_BYTES).max(1);
         let mut now = 0;
         let mut done = Vec::new();
         let mut time = |op, block: u64| {
-            // One behind the other would gain from where the last one ended.
+            // Sequential positions would gain from where the last command ended.
             let offset = if op == Op::Flush { 0 } else { block.wrapping_mul(7919) % blocks * BLOCK_BYTES };
             let bytes = if op == Op::Flush { 0 } else { BLOCK_BYTES };
             device.submit(now, Request { id: 0, op, offset, bytes, fua: false, stamp: 0 });
@@ -62,7 +63,7 @@ impl Nominal {
         Nominal { write_ns: middle(writes), flush_ns: middle(flushes), read_ns: middle(reads) }
     }
 
-    /// Of a write with its flush.
+    /// Latency of a write with its flush.
     pub const fn commit_ns(&self) -> Ns {
         self.write_ns + self.flush_ns
     }

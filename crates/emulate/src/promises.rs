@@ -1,4 +1,5 @@
-//! What a host was promised: which writes the drive has called safe, and which of them really are, where it calls them so early.
+//! A drive's promises to its host: the writes that it has called safe, and which of them really
+//! are, if it acknowledges early.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
@@ -6,17 +7,18 @@ use std::ops::RangeInclusive;
 use simdrive::device::Stamp;
 use simdrive::time::Ns;
 
-/// Promises that are made within this share of the time by which they are early come true together, so that their number is bounded.
+/// Early promises made within this fraction of the delay are fulfilled together, which bounds their
+/// number.
 const EARLY_STEPS: Ns = 256;
 
-/// Writes that are safe: those that a flush covers, and single ones.
+/// Safe writes: those covered by a flush, and single ones.
 #[derive(Debug, Default)]
 struct Safe {
     covered: Covers,
     single: BTreeSet<Stamp>,
 }
 
-/// What a flush makes safe: the writes before one, except those that were under way when it came.
+/// The writes that a flush makes safe: all before it, except those in progress when it arrived.
 #[derive(Debug, Clone, Default)]
 struct Covers {
     before: Stamp,
@@ -29,7 +31,8 @@ impl Safe {
     }
 
     fn cover(&mut self, covers: Covers) {
-        // Of two flushes the one that came first may be done last; of two between the same writes it covers less.
+        // Of two flushes, the first to arrive may finish last; if they arrived between the same
+        // writes, it covers less.
         let covers_more = covers.before == self.covered.before && covers.except.is_subset(&self.covered.except);
         if covers.before > self.covered.before || covers_more {
             self.covered = covers;
@@ -48,7 +51,7 @@ impl Safe {
     }
 }
 
-/// A promise that comes true later.
+/// A promise to be fulfilled later.
 #[derive(Debug, Default)]
 struct Promise {
     true_at: Ns,
@@ -59,30 +62,30 @@ struct Promise {
 /// The promises of one drive.
 #[derive(Debug, Default)]
 pub struct Promises {
-    /// By how much they are early.
+    /// The delay by which promises are early.
     early: Option<Ns>,
     /// Writes that were not acknowledged yet.
     open: BTreeSet<Stamp>,
-    /// What each flush under way covers.
+    /// The writes covered by each flush in progress.
     flushing: BTreeMap<u32, Covers>,
     made: Safe,
-    /// Of promises that are early: those that came true, and the others in their order.
-    came_true: Safe,
+    /// Fulfilled early promises; the outstanding ones follow in order.
+    fulfilled: Safe,
     outstanding: VecDeque<Promise>,
 }
 
 impl Promises {
-    /// Of a drive that calls everything safe so much too early, or of one that does not.
+    /// The promises of a drive that makes them this early, or on time.
     pub fn new(early: Option<Ns>) -> Promises {
         Promises { early, ..Promises::default() }
     }
 
-    /// Writes come.
+    /// Records that writes have arrived.
     pub fn write_came(&mut self, stamps: RangeInclusive<Stamp>) {
         self.open.extend(stamps);
     }
 
-    /// Writes are acknowledged, as safe ones or not.
+    /// Records that writes were acknowledged, as safe or not.
     pub fn write_done(&mut self, stamps: RangeInclusive<Stamp>, as_safe: bool, now: Ns) {
         for stamp in stamps {
             self.open.remove(&stamp);
@@ -95,20 +98,20 @@ impl Promises {
         }
     }
 
-    /// A flush comes, before the write `next`.
+    /// Records that a flush has arrived, before the write `next`.
     pub fn flush_came(&mut self, id: u32, next: Stamp) {
         let covers = self.covers(next);
         self.flushing.insert(id, covers);
     }
 
-    /// It is acknowledged.
+    /// Records that a flush was acknowledged.
     pub fn flush_done(&mut self, id: u32) {
         if let Some(covers) = self.flushing.remove(&id) {
             self.made.cover(covers);
         }
     }
 
-    /// A flush is acknowledged as soon as it comes.
+    /// Records a flush that is acknowledged on arrival.
     pub fn flush_waved_through(&mut self, next: Stamp, now: Ns) {
         let covers = self.covers(next);
         if let Some(promise) = self.outstanding_at(now) {
@@ -121,7 +124,7 @@ impl Promises {
         Covers { before: next, except: self.open.clone() }
     }
 
-    /// Where a promise belongs that is made now and comes true later.
+    /// The entry for a promise that is made now and fulfilled later.
     fn outstanding_at(&mut self, now: Ns) -> Option<&mut Promise> {
         let early = self.early?;
         if self.outstanding.back().is_none_or(|promise| promise.true_at < now + early) {
@@ -131,60 +134,60 @@ impl Promises {
         self.outstanding.back_mut()
     }
 
-    /// Whether a write was not acknowledged.
+    /// Returns whether a write is not yet acknowledged.
     pub fn is_open(&self, stamp: Stamp) -> bool {
         self.open.contains(&stamp)
     }
 
-    /// Whether the drive has called a write safe.
+    /// Returns whether the drive has called a write safe.
     pub fn is_made(&self, stamp: Stamp) -> bool {
         self.made.contains(stamp)
     }
 
-    /// Whether promises are early, so that what is safe is known here and not by the model alone.
+    /// Returns whether promises are early, so the model alone does not know what is safe.
     pub const fn are_early(&self) -> bool {
         self.early.is_some()
     }
 
-    /// Lets those come true whose time has come.
+    /// Fulfils the promises that are due.
     pub fn go_on(&mut self, now: Ns) {
         while self.outstanding.front().is_some_and(|promise| promise.true_at <= now) {
-            self.come_true();
+            self.fulfil_oldest();
         }
     }
 
-    /// Lets the oldest one come true; whether there was one.
-    pub fn come_true(&mut self) -> bool {
+    /// Fulfils the oldest promise; returns whether there was one.
+    pub fn fulfil_oldest(&mut self) -> bool {
         let promise = self.outstanding.pop_front();
         let was_one = promise.is_some();
-        promise.into_iter().for_each(|promise| self.came_true.add(promise));
+        promise.into_iter().for_each(|promise| self.fulfilled.add(promise));
         was_one
     }
 
-    /// Of promises that are early: whether what was promised of this write came true.
-    pub fn came_true(&self, stamp: Stamp) -> bool {
-        self.came_true.contains(stamp)
+    /// With early promises: whether the promise for this write was fulfilled.
+    pub fn fulfilled(&self, stamp: Stamp) -> bool {
+        self.fulfilled.contains(stamp)
     }
 
-    /// The oldest write that was not acknowledged.
+    /// The oldest unacknowledged write.
     pub fn oldest_open(&self) -> Option<Stamp> {
         self.open.first().copied()
     }
 
-    /// Nobody asks for writes before this one any more.
+    /// Forgets writes before this one.
     pub fn forget_before(&mut self, stamp: Stamp) {
-        for safe in [&mut self.made, &mut self.came_true] {
+        for safe in [&mut self.made, &mut self.fulfilled] {
             safe.single = safe.single.split_off(&stamp);
         }
     }
 
-    /// Whatever was promised until now is true, or of no interest any more.
+    /// Forgets everything: it is fulfilled or no longer matters.
     pub fn forget_all(&mut self) {
         *self = Promises { early: self.early, open: std::mem::take(&mut self.open), ..Promises::default() };
     }
 
-    /// After a power cut nothing is under way.
-    pub fn start_anew(&mut self) {
+    /// Resets after a power cut, when nothing is in progress.
+    pub fn reset(&mut self) {
         *self = Promises::new(self.early);
     }
 }
@@ -225,14 +228,14 @@ mod tests {
         promises.write_came(1..=2);
         promises.write_done(1..=2, false, 0);
         promises.go_on(1_000_000);
-        // However old: nobody asked for it to be safe.
-        assert!(!promises.came_true(1));
+        // It is old, but no flush covered it.
+        assert!(!promises.fulfilled(1));
         promises.flush_waved_through(3, 1_000_000);
-        assert!(promises.is_made(1) && !promises.came_true(1));
+        assert!(promises.is_made(1) && !promises.fulfilled(1));
         promises.go_on(1_000_999);
-        assert!(!promises.came_true(1));
+        assert!(!promises.fulfilled(1));
         promises.go_on(1_001_010);
-        assert!(promises.came_true(1) && promises.came_true(2) && !promises.came_true(3));
+        assert!(promises.fulfilled(1) && promises.fulfilled(2) && !promises.fulfilled(3));
     }
 
     #[test]
@@ -243,7 +246,7 @@ mod tests {
             promises.go_on(stamp * 10);
         }
         assert!(promises.outstanding.len() <= EARLY_STEPS as usize + 1, "{}", promises.outstanding.len());
-        // A million nanoseconds are a hundred thousand of them, and the 256th part of that.
-        assert!(promises.came_true(99_500) && !promises.came_true(100_100));
+        // A million nanoseconds contain a hundred thousand of them, and a 256th of that.
+        assert!(promises.fulfilled(99_500) && !promises.fulfilled(100_100));
     }
 }

@@ -1,4 +1,5 @@
-//! Where sockets and mounts of a user lie that were given no place: names that tell whose they are, so that those of killed processes are found.
+//! Default paths of a user's sockets and mounts. Their names contain the process ID, so those of
+//! killed processes can be found.
 
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -7,22 +8,24 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-/// What all names begin with.
+/// The prefix of all names.
 const OURS: &str = "flushmark-";
 
-/// Where sockets and mounts of a user belong.
+/// The directory for a user's sockets and mounts.
 pub fn directory() -> PathBuf {
     own_directories().into_iter().next().unwrap_or_else(std::env::temp_dir)
 }
 
-/// The directories that are a user's own until the machine goes down, the preferred one first: by the XDG base directory specification, and root's.
+/// The user's private directories that last until shutdown, preferred first: according to the XDG
+/// base directory specification, and root's.
 fn own_directories() -> Vec<PathBuf> {
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let root = rustix::process::geteuid().is_root().then(|| PathBuf::from("/run"));
     named.into_iter().chain(root).filter(|path| path.is_dir()).collect()
 }
 
-/// Those of a user's own directories that lie in memory: what is written there touches no drive that is being measured. The preferred one first.
+/// The user's private directories that are in memory, preferred first: writing there touches no
+/// drive under test.
 pub fn in_memory() -> Vec<PathBuf> {
     // linux/magic.h: TMPFS_MAGIC, RAMFS_MAGIC.
     const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
@@ -30,19 +33,20 @@ pub fn in_memory() -> Vec<PathBuf> {
     own_directories().into_iter().filter(is_memory).collect()
 }
 
-/// The path of a socket of this process.
+/// The path of a socket for this process.
 pub fn socket(name: &str, ending: &str) -> PathBuf {
     directory().join(format!("{OURS}{name}-{}.{ending}", std::process::id()))
 }
 
-/// A new directory that only this process uses.
+/// Creates a directory for this process only.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When it cannot be created.
 pub fn private_directory() -> io::Result<PathBuf> {
     let path = directory().join(format!("{OURS}{}", std::process::id()));
     match std::fs::create_dir(&path) {
-        // Of a killed process that had the same number. It is empty, or still mounted and not ours to take.
+        // Left by a killed process with the same ID. It is empty, or still mounted and must not be
+        // touched.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             std::fs::remove_dir(&path).and_then(|()| std::fs::create_dir(&path))?;
         }
@@ -51,13 +55,13 @@ pub fn private_directory() -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Whether it is a directory that [`private_directory`] made.
+/// Returns whether [`private_directory`] created it.
 pub fn is_private(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     path.parent() == Some(&directory()) && name.is_some_and(|name| process_of(name).is_some())
 }
 
-/// Sockets and directories of this user's processes that are gone.
+/// Sockets and directories left behind by this user's processes.
 ///
 /// # Errors
 /// When the directory cannot be read.
@@ -66,12 +70,13 @@ pub fn left_behind() -> io::Result<Vec<PathBuf>> {
     Ok(entries.filter(|path| is_left(path).unwrap_or(false)).collect())
 }
 
-/// A name alone proves nothing: somebody's notes may be called so. Nor does a number that no process has here, where processes of another container share the directory.
+/// The name alone proves nothing: unrelated files may have such a name. Nor does an unused process
+/// ID, if processes of another container share the directory.
 fn is_left(path: &Path) -> io::Result<bool> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some(process) = process_of(name) else { return Ok(false) };
-    // Looked at first: a call on a mount, or a connection to a socket, may wait for a process
-    // that is stopped. A mount belongs to its emulation, running or not.
+    // Checked first: a call on a mount, or a connection to a socket, may wait for a stopped
+    // process. A mount belongs to its emulation, running or not.
     if Path::new("/proc").join(process.to_string()).exists() || is_mounted(path) {
         return Ok(false);
     }
@@ -90,7 +95,7 @@ fn is_mounted(path: &Path) -> bool {
     table.map_or(true, |table| table.mounts().iter().any(|mount| mount.mount_point == path))
 }
 
-/// Asked without waiting: a process that is stopped lets its queue of connections fill up.
+/// Checks without waiting: the connection queue of a stopped process fills up.
 fn nobody_listens(path: &Path) -> bool {
     let connected = || {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -100,7 +105,7 @@ fn nobody_listens(path: &Path) -> bool {
     connected() == Err(Errno::CONNREFUSED)
 }
 
-/// The process whose name this is.
+/// The process ID in a name.
 fn process_of(name: &str) -> Option<u32> {
     let name = name.strip_prefix(OURS)?;
     match name.strip_suffix(".sock").or_else(|| name.strip_suffix(".ctl")) {
@@ -114,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_whose_they_are() {
+    fn names_contain_their_process() {
         let own = socket("consumer-nvme", "ctl");
         assert_eq!(process_of(own.file_name().unwrap().to_str().unwrap()), Some(std::process::id()));
         assert_eq!(process_of("flushmark-17"), Some(17));
@@ -127,7 +132,7 @@ mod tests {
     fn only_what_is_dead_and_ours_is_left() {
         use std::os::unix::net::UnixListener;
         let directory = tempfile::tempdir().unwrap();
-        // No process has that number: it is above the kernel's limit.
+        // Above the kernel's limit, so no process has this ID.
         let path = |name: &str| directory.path().join(name.replace("PID", "4194999"));
         let dead = path("flushmark-ideal-PID.sock");
         drop(UnixListener::bind(&dead).unwrap());

@@ -1,32 +1,37 @@
-//! Serving a drive in real time: one thread, one loop, one clock.
+//! Serves a drive in real time: one thread, one loop, one clock.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
 //! | [`clock`] | waking up at the right moment |
-//! | [`socket`] | NBD clients' sockets, and what accepts them |
-//! | [`connection`] | what an NBD client has asked for and is owed |
+//! | [`socket`] | sockets and listeners of NBD clients |
+//! | [`connection`] | requests and replies of an NBD client |
 //! | [`directory`] | the FUSE side |
-//! | [`control`] | orders of a person: status, cut, power-on |
-//! | [`floor`] | what the transport itself costs |
-//! | [`probe`] | how that is measured |
-//! | [`pace`] | what of it is still owed |
-//! | [`handle`] | what the server is told by those who started it |
+//! | [`control`] | the user's orders: status, cut, power-on |
+//! | [`transport_cost`] | the cost of the transport |
+//! | [`probe`] | measures that cost |
+//! | [`pace`] | compensates for that cost, per client |
+//! | [`handle`] | controls a running server |
 //! | this one | the loop |
 //!
-//! One thread, because a request at depth 1 is then never handed from one to another, which costs more than a fast drive's latency; and because a drive is one thing with one order of events.
-//! Requests carry the time at which they came, less what the way to here and back costs ([`floor::Floor`]); answers go when the model's time for them has come. So a client sees the
-//! model's latency, as long as that is above the floor. Where a single command is below it, what could not be taken off is taken off the client's next one ([`pace::Pace`]): the write of a
-//! commit may be slower than the model's, the commit is not.
+//! There is one thread for two reasons: a request at depth 1 is never passed from one thread to
+//! another, which would cost more than a fast drive's latency; and a drive is one thing with one
+//! order of events.
+//!
+//! Each request carries its time of arrival, minus the cost of the way here and back
+//! ([`transport_cost::TransportCost`]); a reply is sent when its time in the model has come. So a
+//! client sees the model's latency, as long as that is above the floor. If a single command is
+//! below the floor, the rest is taken off the client's next command ([`pace::Pace`]): the write of
+//! a commit may be slower than the model's, but the commit is not.
 
 pub mod clock;
 pub mod connection;
 pub mod control;
 pub mod directory;
-pub mod floor;
 pub mod handle;
 pub mod pace;
 pub mod probe;
 pub mod socket;
+pub mod transport_cost;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
@@ -39,35 +44,36 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
 use simdrive::time::Ns;
 
+use crate::cut_trigger::CutTrigger;
 use crate::drive::{Done, Drive, Power, Refused};
 use crate::fixed::Fixed;
 use crate::nbd::session::Export;
-use crate::plug::Plug;
 use clock::Clock;
-use connection::{Connection, Stands};
+use connection::{Connection, ConnectionState};
 use control::Order;
 use directory::Directory;
-use floor::Floors;
-use handle::{Event, Handle, Note};
+use handle::{Event, Handle, Message};
 use socket::{Listener, Socket};
+use transport_cost::TransportCosts;
 
-/// Clients at a time; more are turned away.
-const CLIENTS_MOST: usize = 512;
-/// The longest order.
-const ORDER_BYTES_MOST: usize = 256;
-/// While a drive has too much to remember, how long until it is looked at again.
+/// Maximum number of clients; more are turned away.
+const CLIENTS_MAX: usize = 512;
+/// Maximum length of an order.
+const ORDER_BYTES_MAX: usize = 256;
+/// Interval for checking a drive whose log is too long.
 const CROWDED_WAIT_NS: Ns = 200_000;
-/// A client that does one thing after the other comes back within this time. Falling asleep until then, and being woken up on another processor, takes longer than its request.
+/// A client that sends one request at a time comes back within this time. Going to sleep and waking
+/// up on another processor takes longer than such a request.
 const LINGER: Duration = Duration::from_micros(40);
 
-/// Tokens of what is waited for; clients have higher ones.
+/// Tokens of event sources; those of clients are higher.
 const WAKE: u64 = 0;
 const NBD: u64 = 1;
 const CONTROL: u64 = 2;
 const DIRECTORY: u64 = 3;
 const FIRST_CLIENT: u64 = 16;
 
-/// Which drive a client talks to.
+/// The drive that a client talks to.
 const SERVED: usize = 0;
 const PROBE: usize = 1;
 
@@ -76,7 +82,7 @@ enum Client {
     Nbd {
         connection: Box<Connection>,
         drive: usize,
-        /// What its socket is looked at for.
+        /// The events watched on its socket.
         watched: epoll::EventFlags,
     },
     Control {
@@ -85,66 +91,67 @@ enum Client {
     },
 }
 
-/// What stands above the drive: a loop device, a filesystem.
+/// State of the loop device or filesystem on top of the drive.
 #[derive(Debug)]
-enum Above {
-    /// It is being put there, at the start or after a cut.
-    Coming,
-    /// It is there.
-    There,
-    /// It could not be put there.
+enum StackState {
+    /// Being set up, at the start or after a cut.
+    SettingUp,
+    /// Ready.
+    Ready,
+    /// Setting up failed.
     Failed(String),
 }
 
-/// A drive that is served.
+/// A drive that is being served.
 pub struct Server {
     epoll: OwnedFd,
     wake: OwnedFd,
-    notes: Receiver<Note>,
+    messages: Receiver<Message>,
     events: Sender<Event>,
     clock: Clock,
     drives: [Drive; 2],
     export: Export,
     nbd: Option<Listener>,
-    nbd_floor: Floors,
+    nbd_floor: TransportCosts,
     control: Option<UnixListener>,
     directory: Option<Directory>,
-    directory_floor: Floors,
+    directory_floor: TransportCosts,
     clients: BTreeMap<u64, Client>,
     next_client: u64,
-    /// Those to whom something was said that was not sent yet.
+    /// Clients with replies that were not sent yet.
     talking: BTreeSet<u64>,
-    /// Those of whom no more was taken than there is room for.
+    /// Clients with input that was not read for lack of room.
     full: BTreeSet<u64>,
-    /// Whether the directory is looked at: not while the drive has too much to remember.
+    /// True if the directory is watched: not while the drive's log is too long.
     directory_watched: bool,
-    plug: Plug,
-    above: Above,
+    cut_trigger: CutTrigger,
+    stack: StackState,
     done: Vec<Done>,
 }
 
-/// Ways to a drive.
+/// Endpoints through which a drive is served.
 #[derive(Debug, Default)]
-pub struct Ways {
-    /// NBD.
+pub struct Endpoints {
+    /// Listener of the NBD server.
     pub nbd: Option<Listener>,
     /// A mounted FUSE directory.
     pub directory: Option<Directory>,
-    /// Orders.
+    /// The control socket.
     pub control: Option<UnixListener>,
 }
 
 impl Server {
-    /// A server of this drive, not running yet. `name` and `description` are what NBD clients are told.
+    /// Creates a server for this drive, not running yet. `name` and `description` are reported to
+    /// NBD clients.
     ///
     /// # Errors
-    /// When the kernel gives no descriptors.
+    /// When no file descriptors are available.
     pub fn new(
         drive: Drive,
         name: &str,
         description: &str,
-        ways: Ways,
-        plug: Plug,
+        endpoints: Endpoints,
+        cut_trigger: CutTrigger,
     ) -> io::Result<(Server, Handle, Receiver<Event>)> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -152,15 +159,15 @@ impl Server {
             Ok(epoll::add(&epoll, fd, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
         };
         watch(wake.as_fd(), WAKE)?;
-        if let Some(listener) = &ways.nbd {
+        if let Some(listener) = &endpoints.nbd {
             listener.prepare()?;
             watch(listener.as_fd(), NBD)?;
         }
-        if let Some(listener) = &ways.control {
+        if let Some(listener) = &endpoints.control {
             listener.set_nonblocking(true)?;
             watch(listener.as_fd(), CONTROL)?;
         }
-        if let Some(directory) = &ways.directory {
+        if let Some(directory) = &endpoints.directory {
             watch(directory.kernel.as_fd(), DIRECTORY)?;
         }
         let identity = *drive.identity();
@@ -178,48 +185,49 @@ impl Server {
         let image = crate::image::Image::in_memory(probe::PROBE_BYTES);
         let honest = crate::honesty::Honesty::default();
         let probe = Drive::new(Box::new(probe), image, honest, 1 << 20, 0).without_history();
-        let (notes_in, notes) = channel();
+        let (messages_in, messages) = channel();
         let (events, events_out) = channel();
-        let handle = Handle { notes: notes_in, wake: wake.try_clone()? };
+        let handle = Handle { messages: messages_in, wake: wake.try_clone()? };
         let server = Server {
             epoll,
             wake,
-            notes,
+            messages,
             events,
             clock: Clock::start(),
             drives: [drive, probe],
             export,
-            nbd: ways.nbd,
-            nbd_floor: Floors::default(),
-            control: ways.control,
-            directory: ways.directory,
-            directory_floor: Floors::default(),
+            nbd: endpoints.nbd,
+            nbd_floor: TransportCosts::default(),
+            control: endpoints.control,
+            directory: endpoints.directory,
+            directory_floor: TransportCosts::default(),
             clients: BTreeMap::new(),
             next_client: FIRST_CLIENT,
             talking: BTreeSet::new(),
             full: BTreeSet::new(),
             directory_watched: true,
-            plug,
-            above: Above::Coming,
+            cut_trigger,
+            stack: StackState::SettingUp,
             done: Vec::new(),
         };
         Ok((server, handle, events_out))
     }
 
-    /// Serves until it is told to stop. Gives back the drive.
+    /// Serves until it is stopped. Returns the drive.
     ///
     /// # Errors
-    /// When the kernel's side fails.
+    /// When a system call fails.
     pub fn run(mut self) -> io::Result<Drive> {
-        // A drive does not wait for its host's processors. Only root may ask for that; others compete with everything else.
+        // A drive does not wait for its host's processors. Only root can request that; other users
+        // compete with everything else.
         let _ = rustix::process::setpriority_process(None, -20);
         self.clock = Clock::start();
         let mut events = Vec::with_capacity(64);
         loop {
             self.deliver();
-            self.pull_plug_if_due();
+            self.cut_if_due();
             self.send_all();
-            // Before anything is waited for: what these have sent already gives no event.
+            // Before the first wait: input that has already arrived causes no event.
             if self.serve_those_with_room() {
                 continue;
             }
@@ -228,7 +236,7 @@ impl Server {
             for event in &events {
                 match event.data.u64() {
                     WAKE => {
-                        if !self.take_notes() {
+                        if !self.take_messages() {
                             let [drive, _] = self.drives;
                             return Ok(drive);
                         }
@@ -236,7 +244,7 @@ impl Server {
                     NBD => self.admit(),
                     CONTROL => self.admit_control(),
                     DIRECTORY => {
-                        if self.serve_directory()? == Stands::Closed {
+                        if self.serve_directory()? == ConnectionState::Closed {
                             self.directory = None;
                             let _ = self.events.send(Event::Unmounted);
                         }
@@ -247,7 +255,8 @@ impl Server {
         }
     }
 
-    /// Goes on with clients that had sent more than there was room for. Whether there were any.
+    /// Continues with clients whose input was not read for lack of room. Returns whether there were
+    /// any.
     fn serve_those_with_room(&mut self) -> bool {
         let has_room = |token: &u64| match self.clients.get(token) {
             Some(Client::Nbd { connection, drive, .. }) => connection.has_room(&self.drives[*drive]),
@@ -261,7 +270,7 @@ impl Server {
         !with_room.is_empty()
     }
 
-    /// Lets the drives' time go on to now, and answers what is done.
+    /// Advances the drives to the current time, and replies to finished requests.
     #[inline]
     fn deliver(&mut self) {
         let now = self.clock.now();
@@ -292,7 +301,7 @@ impl Server {
     fn send_all(&mut self) {
         while let Some(token) = self.talking.pop_first() {
             let Some(Client::Nbd { connection, drive, .. }) = self.clients.get_mut(&token) else { continue };
-            if connection.send(&self.drives[*drive]) == Stands::Closed {
+            if connection.send(&self.drives[*drive]) == ConnectionState::Closed {
                 self.dismiss(token);
             } else {
                 self.watch_client(token);
@@ -300,7 +309,8 @@ impl Server {
         }
     }
 
-    /// Looks at a client's socket for what it can do something about: a client that is not listened to would report itself again and again.
+    /// Watches a client's socket only for events that can be handled; any other would be reported
+    /// again and again.
     #[inline]
     fn watch_client(&mut self, token: u64) {
         let Some(Client::Nbd { connection, drive, watched }) = self.clients.get_mut(&token) else { return };
@@ -328,13 +338,14 @@ impl Server {
     }
 
     fn dismiss(&mut self, token: u64) {
-        // The descriptor leaves the kernel's list when it is closed. What the client has under way goes on in the drive, and nobody hears of it.
+        // The kernel removes the descriptor from its list when it is closed. The client's commands
+        // in progress continue in the drive, without a reply.
         self.clients.remove(&token);
         self.talking.remove(&token);
         self.full.remove(&token);
     }
 
-    /// Waits for something to happen, or for the drives' next event.
+    /// Waits for an event, or for the drives' next one.
     #[inline]
     fn wait(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         events.clear();
@@ -344,7 +355,8 @@ impl Server {
             served.forget(now);
         }
         let look_again = served.is_crowded().then_some(now + CROWDED_WAIT_NS);
-        let next = self.drives.iter().filter_map(Drive::next_event).chain(self.plug.at()).chain(look_again).min();
+        let next =
+            self.drives.iter().filter_map(Drive::next_event).chain(self.cut_trigger.at()).chain(look_again).min();
         let Some(next) = next else {
             let begun = Instant::now();
             while events.is_empty() && begun.elapsed() < LINGER {
@@ -352,7 +364,8 @@ impl Server {
                 // The client may be waiting for this processor.
                 std::thread::yield_now();
             }
-            // Without a timeout no timer has to be set, which leaves a virtual machine for its host.
+            // Without a timeout no timer is set, which would make a virtual machine exit to its
+            // host.
             return if events.is_empty() {
                 ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), None))
             } else {
@@ -373,42 +386,42 @@ impl Server {
         ignore_interruption(epoll::wait(&self.epoll, spare_capacity(events), Some(&Timespec::default())))
     }
 
-    /// Whether to go on.
-    fn take_notes(&mut self) -> bool {
+    /// Handles pending messages. Returns whether to continue.
+    fn take_messages(&mut self) -> bool {
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.wake, &mut count);
-        while let Ok(note) = self.notes.try_recv() {
-            match note {
-                Note::Admit(socket) => self.admit_one(socket),
-                Note::Measure(socket) => self.welcome(socket, PROBE),
-                Note::NbdFloor(floor) => self.nbd_floor = floor,
-                Note::DirectoryFloor(floor) => self.directory_floor = floor,
-                Note::RunOn(cpus, done) => {
-                    // Where that is not allowed, it runs where it runs.
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Message::Admit(socket) => self.admit_one(socket),
+                Message::Measure(socket) => self.welcome(socket, PROBE),
+                Message::NbdFloor(floor) => self.nbd_floor = floor,
+                Message::DirectoryFloor(floor) => self.directory_floor = floor,
+                Message::RunOn(cpus, done) => {
+                    // If that is not allowed, it keeps its processors.
                     let _ = rustix::thread::sched_setaffinity(None, &cpus);
                     let _ = done.send(());
                 }
-                Note::Ready { cuts, stands } => self.stands_above(cuts, stands),
-                Note::Order(order, answer) => drop(answer.send(self.obey(order))),
-                Note::Stop => return false,
+                Message::Ready { cuts, outcome } => self.set_stack_state(cuts, outcome),
+                Message::Order(order, answer) => drop(answer.send(self.obey(order))),
+                Message::Stop => return false,
             }
         }
         true
     }
 
-    fn stands_above(&mut self, cuts: u64, stands: Result<(), String>) {
-        // What was put there for a drive that has lost its power since is gone.
+    fn set_stack_state(&mut self, cuts: u64, outcome: Result<(), String>) {
+        // Set up for a drive that has lost its power since: gone.
         if self.drives[SERVED].power() != Power::On || self.drives[SERVED].cuts() != cuts {
             return;
         }
-        self.above = match stands {
+        self.stack = match outcome {
             Ok(()) => {
-                // A cut while it was being put there would meet nobody's data.
+                // A cut during the setup would not hit any user data.
                 let drive = &self.drives[SERVED];
-                self.plug.arm(self.clock.now(), drive.writes(), drive.flushes());
-                Above::There
+                self.cut_trigger.arm(self.clock.now(), drive.writes(), drive.flushes());
+                StackState::Ready
             }
-            Err(because) => Above::Failed(because),
+            Err(because) => StackState::Failed(because),
         };
     }
 
@@ -420,7 +433,7 @@ impl Server {
 
     fn admit_one(&mut self, socket: Socket) {
         // A drive without power has no clients.
-        if self.drives[SERVED].power() == Power::On && self.clients.len() < CLIENTS_MOST {
+        if self.drives[SERVED].power() == Power::On && self.clients.len() < CLIENTS_MAX {
             self.welcome(socket, SERVED);
         }
     }
@@ -445,7 +458,7 @@ impl Server {
     fn admit_control(&mut self) {
         while let Some(Ok((stream, _))) = self.control.as_ref().map(UnixListener::accept) {
             let token = self.next_client;
-            let watched = self.clients.len() < CLIENTS_MOST
+            let watched = self.clients.len() < CLIENTS_MAX
                 && stream.set_nonblocking(true).is_ok()
                 && epoll::add(&self.epoll, &stream, epoll::EventData::new_u64(token), epoll::EventFlags::IN).is_ok();
             if watched {
@@ -468,10 +481,11 @@ impl Server {
                     self.dismiss(token);
                     return;
                 }
-                // The probe is what the floor is measured with.
-                let floor = if *drive == PROBE { Floors::default() } else { self.nbd_floor };
+                // The probe is used to measure the floor.
+                let floor = if *drive == PROBE { TransportCosts::default() } else { self.nbd_floor };
                 let drive = &mut self.drives[*drive];
-                if connection.receive(drive, now, |kind| floor.of(kind), |number| tag(token, number)) == Stands::Closed
+                if connection.receive(drive, now, |kind| floor.of(kind), |number| tag(token, number))
+                    == ConnectionState::Closed
                 {
                     self.dismiss(token);
                     return;
@@ -487,22 +501,22 @@ impl Server {
         }
     }
 
-    fn serve_directory(&mut self) -> io::Result<Stands> {
-        let Some(directory) = &mut self.directory else { return Ok(Stands::Closed) };
+    fn serve_directory(&mut self) -> io::Result<ConnectionState> {
+        let Some(directory) = &mut self.directory else { return Ok(ConnectionState::Closed) };
         let (now, floor) = (self.clock.now(), self.directory_floor);
         directory.receive(&mut self.drives, now, |kind| floor.of(kind), |number| tag(DIRECTORY, number))
     }
 
     fn serve_control(&mut self, token: u64) {
         let Some(Client::Control { stream, line }) = self.clients.get_mut(&token) else { return };
-        let mut buffer = [0; ORDER_BYTES_MOST];
+        let mut buffer = [0; ORDER_BYTES_MAX];
         let came = match stream.read(&mut buffer) {
             Ok(bytes) if bytes > 0 => &buffer[..bytes],
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return,
             _ => return self.dismiss(token),
         };
         line.extend_from_slice(came);
-        if line.len() > ORDER_BYTES_MOST {
+        if line.len() > ORDER_BYTES_MAX {
             return self.dismiss(token);
         }
         while let Some(Client::Control { line, .. }) = self.clients.get_mut(&token) {
@@ -514,7 +528,7 @@ impl Server {
                 Err(bad) => serde_json::json!({ "error": bad.to_string() }),
             };
             let Some(Client::Control { stream, .. }) = self.clients.get_mut(&token) else { return };
-            // An answer is far smaller than a socket's buffer.
+            // A reply is far smaller than a socket's buffer.
             if stream.write_all(format!("{answer}\n").as_bytes()).is_err() {
                 return self.dismiss(token);
             }
@@ -534,13 +548,13 @@ impl Server {
             Ok(()) => {
                 let status = self.drives[SERVED].status(self.clock.now());
                 let floors =
-                    serde_json::json!({ "nbd_floor": self.nbd_floor.most, "fuse_floor": self.directory_floor.most });
+                    serde_json::json!({ "nbd_floor": self.nbd_floor.max, "fuse_floor": self.directory_floor.max });
                 let mut answer = serde_json::to_value(status).unwrap_or_default();
                 if let (Some(answer), serde_json::Value::Object(floors)) = (answer.as_object_mut(), floors) {
                     answer.extend(floors);
                     answer.insert("clients".to_owned(), self.clients.len().into());
-                    answer.insert("ready".to_owned(), matches!(self.above, Above::There).into());
-                    if let Above::Failed(because) = &self.above {
+                    answer.insert("ready".to_owned(), matches!(self.stack, StackState::Ready).into());
+                    if let StackState::Failed(because) = &self.stack {
                         answer.insert("trouble".to_owned(), because.as_str().into());
                     }
                 }
@@ -551,15 +565,15 @@ impl Server {
     }
 
     #[inline]
-    fn pull_plug_if_due(&mut self) {
+    fn cut_if_due(&mut self) {
         let drive = &self.drives[SERVED];
-        if self.plug.is_due(self.clock.now(), drive.writes(), drive.flushes()) {
-            // The image's failure has been told.
+        if self.cut_trigger.is_due(self.clock.now(), drive.writes(), drive.flushes()) {
+            // The image's failure has been reported.
             let _ = self.cut(self.clock.now());
         }
     }
 
-    /// The drive vanishes in the middle of whatever it does: no client hears anything more.
+    /// The drive vanishes in the middle of its work: clients receive nothing more.
     fn cut(&mut self, now: Ns) -> Result<(), Refused> {
         let cut = self.drives[SERVED].cut(now);
         let gone: Vec<u64> = self
@@ -573,8 +587,8 @@ impl Server {
             directory.fail_all();
         }
         let drive = &self.drives[SERVED];
-        self.plug.disarm();
-        self.above = Above::Coming;
+        self.cut_trigger.disarm();
+        self.stack = StackState::SettingUp;
         match cut {
             Ok(cut) => {
                 let _ = self.events.send(Event::Cut(cut));

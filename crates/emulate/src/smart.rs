@@ -1,4 +1,4 @@
-//! What an emulated drive tells about itself, as a real one does by SMART.
+//! An emulated drive's equivalent of SMART.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use crate::serve::directory::{DRIVE, UNSAFE_SHUTDOWNS};
 /// `FUSE_SUPER_MAGIC` of `linux/magic.h`.
 const FUSE_MAGIC: u64 = 0x6573_5546;
 
-/// How often the power of an emulated drive was cut; `None` where `file` is not the file of an
-/// emulated drive, and where the drive does not know, because its image is older than its process.
+/// Number of power cuts of an emulated drive; `None` if `file` does not belong to an emulated
+/// drive, or if the drive does not know because its image is older than its process.
 pub fn unsafe_shutdowns(file: &Path) -> Option<u64> {
     if file.file_name()? != DRIVE || rustix::fs::statfs(file.parent()?).ok()?.f_type as u64 != FUSE_MAGIC {
         return None;
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_that_name_elsewhere_tells_nothing() {
+    fn a_file_of_that_name_elsewhere_is_ignored() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join(DRIVE);
         std::fs::write(&file, "").unwrap();

@@ -1,4 +1,5 @@
-//! Drives with data in them under power cuts, in virtual time: honest ones keep what they promised, to the byte; liars are found out.
+//! Power cuts of drives with data, in virtual time: honest drives keep their promises to the byte;
+//! liars are caught.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -33,9 +34,9 @@ struct Witness {
     chance: Xoshiro256PlusPlus,
     next_tag: u64,
     sectors: BTreeMap<u64, Vec<Written>>,
-    /// Writes under way: first sector, sectors, FUA.
+    /// Writes in progress: first sector, sectors, FUA.
     writes: BTreeMap<u64, (u64, u64, bool)>,
-    /// Flushes under way: the writes of sectors that had been acknowledged.
+    /// Flushes in progress: the writes of sectors that had been acknowledged.
     flushes: BTreeMap<u64, Vec<(u64, u64)>>,
 }
 
@@ -72,7 +73,7 @@ impl Witness {
             0..=3 => self.write(),
             4 => self.flush(),
             5 => self.read(),
-            // Nobody looked at the drive for a while, and the next command comes after what it did meanwhile.
+            // Pause: the next command arrives after everything that the drive did meanwhile.
             6 => self.now += self.below(2_000_000),
             _ => self.go_on(),
         }
@@ -82,7 +83,7 @@ impl Witness {
         let count = [1, 2, 8, 8, 8, 32, 2048][self.below(7) as usize];
         let first = self.below(PLAYGROUND / SECTOR_BYTES / count) * count;
         let overlaps = |&(other, others, _): &(u64, u64, bool)| first < other + others && other < first + count;
-        // Hosts do not write to one place twice at once.
+        // Hosts do not write to the same place twice at once.
         if self.writes.values().any(overlaps) || self.drive.under_way() > 20 {
             return;
         }
@@ -157,14 +158,15 @@ impl Witness {
         held
     }
 
-    /// What is read is what was written last.
+    /// Reads return the latest write.
     fn check(&self) {
         for (&sector, history) in &self.sectors {
             assert_eq!(self.held(sector), value(history.last().unwrap().value), "sector {sector}");
         }
     }
 
-    /// The power goes and comes back. Gives what the drive says of it, and the sectors whose promise was broken.
+    /// Cuts the power and restores it. Returns the drive's report, and the sectors with broken
+    /// promises.
     fn cut(&mut self) -> (Cut, Vec<u64>) {
         let cut = self.drive.cut(self.now).unwrap();
         assert!(matches!(self.drive.fetch(0, 512, &mut Vec::new()), Err(Refused::NoPower)));
@@ -188,7 +190,7 @@ impl Witness {
                 broken.push(sector);
             }
             let found = u64::from_le_bytes(*held.first_chunk().unwrap());
-            // From here on it is what it is.
+            // From here on, the actual content counts.
             *history = vec![Written { tag: 0, value: found, acknowledged: true, safe: true }];
         }
         (cut, broken)
@@ -234,7 +236,8 @@ proptest! {
     }
 }
 
-/// How many of so many cuts broke promises, on a drive that tells these lies; and how many the drive itself owns up to.
+/// How many of `cuts` broke promises, on a drive with these lies; and how many the drive itself
+/// admits.
 fn found_out(model: &str, lies: &[&str], cuts: u64) -> (usize, usize) {
     let lies: Vec<Lie> = lies.iter().map(|lie| lie.parse().unwrap()).collect();
     let mut counts = (0, 0);
@@ -263,7 +266,7 @@ fn lies_about_flushes_are_found_out() {
         assert!(broken > 5, "{model} {lie}: {broken}");
         assert!(owned >= broken, "{model} {lie}: {owned} of {broken}");
     }
-    // Where there is nothing volatile, there is nothing to lie about.
+    // Nothing is volatile, so there is nothing to lie about.
     assert_eq!(found_out("enterprise-nvme", &["ignore-flush"], 30), (0, 0));
 }
 
@@ -306,7 +309,7 @@ fn what_lies_beyond_the_end_or_between_sectors_is_refused() {
     assert_eq!(refused(0, 0), "the drive has sectors of 512 bytes");
 }
 
-/// What a drive is told to forget by filling and wearing is safe, and stays as it is.
+/// Data that a drive forgets by filling and wearing is safe, and stays unchanged.
 #[test]
 fn wear_and_fill_lose_nothing() {
     let mut witness = Witness::new("consumer-nvme", &[], false, 5);
@@ -334,7 +337,7 @@ fn wear_and_fill_lose_nothing() {
 }
 
 #[test]
-fn drives_that_were_filled_and_worn_out_go_on() {
+fn drives_that_were_filled_and_worn_keep_working() {
     for (seed, model) in
         ["consumer-nvme", "enterprise-sata", "samsung-980-1tb", "gcp-local-nvme-x2-raid0-ext4"].into_iter().enumerate()
     {
@@ -345,7 +348,7 @@ fn drives_that_were_filled_and_worn_out_go_on() {
                     witness.step();
                 }
                 witness.drive.fill(fill).unwrap();
-                // An array has no flash of its own.
+                // An array has no flash.
                 if wear > 0.0 && !model.contains("raid0") {
                     witness.drive.wear(witness.now, wear).unwrap();
                 }
@@ -363,14 +366,14 @@ fn drives_that_were_filled_and_worn_out_go_on() {
     }
 }
 
-/// Early promises are about what was flushed; what was not is the cache's, however old it is.
+/// Early promises cover only flushed data; unflushed data is up to the cache, however old it is.
 #[test]
 fn what_was_never_flushed_is_not_safe_for_being_old() {
     let lost = |flushed: bool, wait_ns: u64| {
         let mut witness = Witness::new("disk-7200rpm-cache-on", &["ack-early=50ms".parse().unwrap()], false, 3);
         let data = [7; 4096];
         for at in 0..200 {
-            // Far apart: the arm needs milliseconds for each.
+            // Far apart: the disk arm needs milliseconds for each.
             let offset = at * 7919 % 200 * (10 << 20);
             witness.drive.submit(witness.now, at, Command::Write { offset, data: &data, fua: false }).unwrap();
         }
@@ -392,7 +395,7 @@ fn what_was_never_flushed_is_not_safe_for_being_old() {
     assert_eq!(lost(true, 60_000_000), (0, 0));
 }
 
-/// Zeros that are made piece by piece are one write all the same.
+/// Zeros written piece by piece still count as one write.
 #[test]
 fn a_large_range_of_zeros_is_one_command() {
     let mut witness = Witness::new("consumer-nvme", &[], false, 3);
@@ -413,9 +416,9 @@ fn a_large_range_of_zeros_is_one_command() {
     assert_eq!(witness.held((50 << 20) / 512), [0; 512]);
 }
 
-/// What others write while a large range becomes zeros, piece by piece, is not safe for that.
+/// Writes by others while a large range is zeroed piece by piece do not become safe by that.
 #[test]
-fn zeros_vouch_for_nobody_else() {
+fn zeros_do_not_make_other_writes_safe() {
     let mut lost_unflushed = 0;
     for seed in 0..10 {
         let mut witness = Witness::new("disk-7200rpm-cache-on", &[], false, seed);
@@ -423,7 +426,7 @@ fn zeros_vouch_for_nobody_else() {
         witness.drive.submit(witness.now, 1, zero).unwrap();
         let (mut done, mut tag) = (Vec::new(), 2);
         while !done.iter().any(|done: &Done| done.tag == 1) {
-            // One write for each thing that happens.
+            // One write for each event.
             let write = Command::Write { offset: (1 << 30) + tag * 7919 % 1000 * 4096, data: &[7; 4096], fua: false };
             witness.drive.submit(witness.now, tag, write).unwrap();
             tag += 1;
@@ -437,7 +440,8 @@ fn zeros_vouch_for_nobody_else() {
     assert!(lost_unflushed > 0);
 }
 
-/// A drive whose promises are early remembers no more than a cache may hold, whether it has a volatile one or none.
+/// A drive with early promises remembers no more than a cache may contain, with or without a
+/// volatile cache.
 #[test]
 fn early_promises_are_forgotten_in_time() {
     for model in ["consumer-nvme", "enterprise-nvme"] {
@@ -458,7 +462,7 @@ fn early_promises_are_forgotten_in_time() {
         }
         witness.drive.submit(witness.now, 5000, Command::Read { offset: 0, bytes: 4096 }).unwrap();
         assert!(!witness.drive.is_crowded(), "{model}");
-        // Long before the cut: everything that was promised is there.
+        // Long before the cut: all promised data is there.
         witness.drive.advance(witness.now + 2_000_000_000, &mut Vec::new());
         assert_eq!(witness.drive.cut(witness.now + 2_000_000_000).unwrap().lost_promised, 0);
     }

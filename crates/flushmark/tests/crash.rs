@@ -163,13 +163,13 @@ fn what_cannot_be_tested_is_said() {
         let run = Run::of(flushmark().arg("crash").args(&args).output().unwrap());
         format!("{} {}", run.code.unwrap(), run.said(place, "DIR"))
     };
-    insta::assert_snapshot!(refused(&["--resume", "DIR/none"]), @"2 flushmark: `DIR/none` holds no crash test (No such file or directory (os error 2))");
+    insta::assert_snapshot!(refused(&["--resume", "DIR/none"]), @"2 flushmark: no crash test found in `DIR/none` (No such file or directory (os error 2))");
     insta::assert_snapshot!(refused(&["--check", "true", "--size", "1MiB", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 16 MiB for ext4");
     insta::assert_snapshot!(refused(&["--check", "true", "--size", "128MiB", "--fs", "xfs", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 300 MiB for xfs");
     insta::assert_snapshot!(refused(&["--check", "true", "--size", "1000", "--fs", "none", "--", "true"]), @"2 flushmark: --size has to be a multiple of 4 KiB, and at least 4 KiB");
     insta::assert_snapshot!(refused(&["--check", "true", "--atomic", "1000", "--", "true"]), @"2 flushmark: --atomic has to be 512 or more, and a power of two");
-    insta::assert_snapshot!(refused(&["--check", "true", "--session", "DIR", "--", "true"]), @"2 flushmark: `DIR` exists; go on with it by `flushmark crash --resume DIR`, or name another directory");
-    insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: `no-such-command` cannot be run: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refused(&["--check", "true", "--session", "DIR", "--", "true"]), @"2 flushmark: `DIR` exists: continue it with `flushmark crash --resume DIR`, or name another directory");
+    insta::assert_snapshot!(refused(&["--check", "true", "--fs", "none", "--session", "DIR/x", "--", "no-such-command"]), @"4 flushmark: cannot run `no-such-command`: No such file or directory (os error 2)");
     assert!(!directory.path().join("x").exists(), "nothing is left of what was not recorded");
     // What a test was begun with stays as it was.
     for option in [&["--check", "true"][..], &["--expect", "ok"], &["--fs", "none"], &["--", "true"]] {
@@ -182,7 +182,7 @@ fn what_cannot_be_tested_is_said() {
     let session = place.path().join("session");
     let refused =
         nobody.shell(&format!("XDG_RUNTIME_DIR= \"$0\" crash --check true --session {} -- true", session.display()));
-    insta::assert_snapshot!(format!("{:?} {}", refused.code, refused.stderr), @"Some(2) flushmark: mounting a filesystem needs root; without it, --fs none gives the command the drive itself");
+    insta::assert_snapshot!(format!("{:?} {}", refused.code, refused.stderr), @"Some(2) flushmark: mounting a filesystem needs root; without root, use --fs none to give the command the drive itself");
 }
 
 #[test]

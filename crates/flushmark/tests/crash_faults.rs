@@ -73,7 +73,7 @@ fn a_check_that_leaves_its_filesystem_in_use_ends_the_test() {
         let ended = crash(directory.path(), &["--size", "64MiB", "--jobs", "1", "--check", &check], RIGHT);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(4), ""), "{}", ended.stderr);
         let pid = fs::read_to_string(pid).unwrap();
-        let named = format!("has left its filesystem in use by `sleep` (process {}); whatever", pid.trim());
+        let named = format!("left its filesystem in use by `sleep` (process {}); all", pid.trim());
         assert!(ended.stderr.contains(&named), "{}", ended.stderr);
         assert_eq!(lines(&directory.path().join("session/results.jsonl")), 0, "nothing is claimed");
         let _ = kill(&[pid.trim()]);
@@ -92,7 +92,7 @@ fn a_command_that_leaves_its_filesystem_in_use_is_not_recorded() {
         "setsid sh -c 'echo > there; exec sleep 15' > /dev/null 2>&1 & until test -e there; do sleep 0.01; done";
     let ended = crash(directory.path(), &args, daemon);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    assert!(ended.stderr.contains("the command has left its filesystem in use by `sleep`"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the command left its filesystem in use by `sleep`"), "{}", ended.stderr);
     assert!(!directory.path().join("session").exists());
     // What is of its own group is ended with it.
     let ended = crash(directory.path(), &args, "sleep 600 & sleep 0.1");
@@ -199,7 +199,7 @@ fn a_full_disk_below_the_log_is_an_error() {
     let script = "dd if=/dev/zero of=$CRASH_DRIVE bs=64k count=64 conv=notrunc 2>/dev/null; echo done; sleep 600";
     let ended = crash(&disk.path, &["--fs", "none", "--size", "64MiB", "--check", "true"], script);
     let said = ended.said(&disk.path, "DISK");
-    insta::assert_snapshot!(format!("{:?} {said}", ended.code), @"Some(4) flushmark: the recording in `DISK/session` broke off, and is of no use; is the disk full? --session names another place: No space left on device (os error 28)");
+    insta::assert_snapshot!(format!("{:?} {said}", ended.code), @"Some(4) flushmark: the recording in `DISK/session` is incomplete and cannot be used; is the disk full? Use --session to choose another directory: No space left on device (os error 28)");
     assert!(begun.elapsed() < Duration::from_mins(1), "nobody waits for the command");
     assert_eq!(common::entries(&disk.path), [""; 0], "nothing is kept of it");
 }
@@ -247,6 +247,6 @@ fn a_killed_test_is_gone_on_with() {
     fs::remove_file(session.join("writes.log")).unwrap();
     let refused = go_on();
     let said = refused.said(directory.path(), "DIR");
-    insta::assert_snapshot!(format!("{:?} {said}", refused.code), @"Some(4) flushmark: `DIR/session/writes.log` is not as it was recorded: it is gone; record the command once more");
+    insta::assert_snapshot!(format!("{:?} {said}", refused.code), @"Some(4) flushmark: `DIR/session/writes.log` is damaged: it is missing; record the command again");
     assert!(!session.join("writes.log").exists());
 }

@@ -134,10 +134,10 @@ pub fn crash_line(progress: &crash::explore::Progress, per_s: f64, look: &Look) 
 }
 
 /// A state by itself, after it was checked again.
-pub fn crash_state(state: &State, verdict: &crash::check::Verdict, look: &Look) -> String {
+pub fn crash_state(state: &State, verdict: &crash::check::CheckVerdict, look: &Look) -> String {
     look.finish(match verdict {
-        crash::check::Verdict::Passed => format!("{state} passes\n"),
-        crash::check::Verdict::Failed(said) => format!("{state} fails: {said}\n"),
+        crash::check::CheckVerdict::Passed => format!("{state} passes\n"),
+        crash::check::CheckVerdict::Failed(said) => format!("{state} fails: {said}\n"),
     })
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use emulate::drive::{Cut, Status};
 use emulate::emulation::Facts;
-use emulate::serve::floor::Floor;
+use emulate::serve::transport_cost::TransportCost;
 use workload::number::{about_bytes, capacity, latency, number};
 
 use crate::look::{Look, paint};
@@ -61,7 +61,7 @@ pub fn emulation_page(facts: &Facts, look: &Look) -> String {
 }
 
 /// What the way costs, and whether that can be taken off the model's time.
-fn transport_words(way: &str, floor: Floor, facts: &Facts) -> String {
+fn transport_words(way: &str, floor: TransportCost, facts: &Facts) -> String {
     let us = |ns: u64| latency(ns as f64 / 1e3);
     let flush = if facts.wants_flushes { format!(", {} a flush", us(floor.flush_ns)) } else { String::new() };
     let costs = format!("{way} costs {} a write{flush}, {} a read", us(floor.write_ns), us(floor.read_ns));
@@ -159,7 +159,7 @@ mod tests {
     use std::path::PathBuf;
 
     use emulate::drive::Power;
-    use emulate::faults::Injected;
+    use emulate::faults::InjectedFault;
     use emulate::honesty::Fault;
     use emulate::nominal::Nominal;
 
@@ -182,7 +182,7 @@ mod tests {
             mounted: None,
             control: Some(PathBuf::from("drive.ctl")),
             nominal: Nominal { write_ns: 17_000, flush_ns: 1_480_000, read_ns: 70_000 },
-            nbd_floor: Some(Floor { read_ns: 41_000, write_ns: 42_300, flush_ns: 40_100 }),
+            nbd_floor: Some(TransportCost { read_ns: 41_000, write_ns: 42_300, flush_ns: 40_100 }),
             file_floor: None,
         }
     }
@@ -210,7 +210,7 @@ mod tests {
             device: Some(PathBuf::from("/dev/loop0")),
             mounted: Some(PathBuf::from("/mnt")),
             nominal: Nominal { write_ns: 112_000, flush_ns: 0, read_ns: 170_000 },
-            file_floor: Some(Floor { read_ns: 81_000, write_ns: 82_300, flush_ns: 0 }),
+            file_floor: Some(TransportCost { read_ns: 81_000, write_ns: 82_300, flush_ns: 0 }),
             ..facts()
         };
         insta::assert_snapshot!(emulation_page(&protected, &Look::plain()), @"
@@ -254,7 +254,7 @@ mod tests {
         let later = Status { writes: 3000, flushes: 2900, ..status.clone() };
         let line = emulation_line(&status, &later, Duration::from_secs(2), true, &Look::plain());
         insta::assert_snapshot!(line, @"955 commits/s, 1,000 writes/s, 0 reads/s, 40 KiB dirty, 2,900 flushes, WA 3.46");
-        let injected = |fault| Injected { fault, offset: 0, bytes: 512, landed_at: None };
+        let injected = |fault| InjectedFault { fault, offset: 0, bytes: 512, landed_at: None };
         let cut = Cut {
             lost_unacknowledged: 1,
             lost_unflushed: 12,

@@ -5,15 +5,15 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use emulate::cut_trigger::CutTrigger;
 use emulate::drive::{Cut, Drive};
 use emulate::honesty::{Honesty, Lie};
 use emulate::image::Image;
 use emulate::nbd::client::Client;
-use emulate::plug::Plug;
 use emulate::serve::control::Order;
 use emulate::serve::handle::{Event, Handle};
 use emulate::serve::socket::Socket;
-use emulate::serve::{Server, Ways};
+use emulate::serve::{Endpoints, Server};
 use engine::Stop;
 use simdrive::run::Machine;
 
@@ -190,9 +190,9 @@ fn cycle(
     let device = machine.drive(true)?;
     let image = Image::in_memory(device.identity().capacity_bytes);
     let drive = Drive::new(device, image, Honesty::of(lies), machine.model.host.request_most.0, seed);
-    let plug = Plug::new(None, seed);
+    let plug = CutTrigger::new(None, seed);
     let (server, handle, events) =
-        Server::new(drive, &machine.model.model, &machine.model.label, Ways::default(), plug)
+        Server::new(drive, &machine.model.model, &machine.model.label, Endpoints::default(), plug)
             .map_err(system("serving the drive"))?;
     let thread = std::thread::spawn(move || server.run());
     let plugged = Plugged { handle };

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use emulate::drive::{Command, Cut, Done, Drive};
-use emulate::faults::Injected;
+use emulate::faults::InjectedFault;
 use emulate::honesty::{Fault, Honesty, Lie};
 use emulate::image::Image;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -191,7 +191,7 @@ impl Cycle {
 
     /// The record at an address is found in a class of this fault, or of another that hit the same place.
     fn expect_named(&self, fault: Fault, address_bytes: u64, what: &str) {
-        let hits_it = |other: &&Injected| {
+        let hits_it = |other: &&InjectedFault| {
             other.offset == address_bytes
                 || other.landed_at == Some(address_bytes)
                 || (other.fault == Fault::Metadata
@@ -236,7 +236,7 @@ impl Cycle {
         let record_bytes = self.run.geometry.record_bytes();
         let mut found = 0;
         for injected in &self.cut.injected {
-            let Injected { fault, offset, landed_at, .. } = *injected;
+            let InjectedFault { fault, offset, landed_at, .. } = *injected;
             if fault == Fault::Metadata {
                 found += usize::from(self.hold_against_range(offset, what) > 0);
                 continue;

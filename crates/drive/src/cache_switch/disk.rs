@@ -1,4 +1,4 @@
-//! A real disk's cache.
+//! The cache of a real disk.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,7 +23,7 @@ impl DiskCache {
     /// Opens a whole disk.
     ///
     /// # Errors
-    /// When the disk is gone, takes no commands, or takes them from root only.
+    /// When the disk is gone, does not take commands, or takes them only from root.
     pub fn open(root: &SystemRoot, disk: &BlockDevice) -> Result<DiskCache, CommandError> {
         let drive = OpenDrive::open(root, disk)?;
         let place = sysfs_place(root, disk.device).ok_or_else(|| CommandError::Gone { device: disk.path.clone() })?;
@@ -36,8 +36,9 @@ impl DiskCache {
         })
     }
 
-    /// The kernel's own switch: the SCSI disk driver sends MODE SELECT (which libata makes a SET FEATURES of) and reads the page again; virtio
-    /// negotiates with the host. Both then tell the block layer.
+    /// The kernel's switch: the SCSI disk driver sends MODE SELECT (which libata turns into SET
+    /// FEATURES) and reads the page again; virtio negotiates with the host. Both then inform the
+    /// block layer.
     fn kernel_switch(&self) -> Option<PathBuf> {
         let scsi = self.disk.entries("device/scsi_disk").into_iter().next();
         let scsi = scsi.map(|address| format!("device/scsi_disk/{address}/cache_type"));
@@ -63,18 +64,20 @@ impl DiskCache {
 
     fn by_device_command(&mut self, on: bool) -> Result<(), CommandError> {
         self.drive.set_write_cache(on)?;
-        // The SCSI disk driver does not notice a command that went past it; a rescan makes it read the caching page again.
+        // The SCSI disk driver does not notice a command that bypassed it; a rescan makes it read
+        // the caching page again.
         let rescan = self.disk.directory.join("device/rescan");
         if rescan.exists() {
-            // Where it fails, the kernel goes on believing what it believed: whoever switches a cache on looks at that belief.
+            // If it fails, the kernel keeps its old belief; callers that switch a cache on check
+            // that belief.
             let _ = self.write(&rescan, "1");
         }
         Ok(())
     }
 }
 
-/// The value of `cache_type` that changes the write cache and leaves the read cache as it is: sd writes WCE and RCD together (drivers/scsi/sd.c,
-/// `sd_cache_types`).
+/// The value of `cache_type` that changes the write cache and keeps the read cache: sd writes WCE
+/// and RCD together (drivers/scsi/sd.c, `sd_cache_types`).
 fn cache_type(now: &str, on: bool) -> &'static str {
     let reads_uncached = matches!(now, "none" | "write back, no read (daft)");
     match (on, reads_uncached) {
@@ -92,8 +95,9 @@ impl CacheControl for DiskCache {
 
     fn switch(&mut self, on: bool) -> Result<(), CommandError> {
         if !on {
-            // ACS and SBC have the drive write its cache out when it is switched off. To rely on that, right when a drive's word on its
-            // cache is in question, would be rash; a flush costs milliseconds.
+            // ACS and SBC require the drive to write its cache out when it is switched off. Relying
+            // on that would be rash when the drive's cache is in question; a flush costs
+            // milliseconds.
             let flushed = File::open(&self.node).and_then(|node| node.sync_all());
             flushed.map_err(|source| CommandError::Io { device: self.node.clone(), command: "a flush", source })?;
         }
@@ -102,7 +106,8 @@ impl CacheControl for DiskCache {
             match self.write(&path, cache_type(now.trim(), on)) {
                 Ok(()) => return Ok(()),
                 Err(error @ (CommandError::NeedsRoot { .. } | CommandError::Gone { .. })) => return Err(error),
-                // Bridges without a caching page: sd answers EINVAL, and the drive behind may still take its own command.
+                // Bridges without a caching page: sd answers EINVAL, but the drive behind the
+                // bridge may still take its own command.
                 Err(_) => {}
             }
         }

@@ -1,87 +1,89 @@
-//! Why a cache was not switched.
+//! Errors of switching a cache.
 
 use std::path::PathBuf;
 
 use crate::cache_switch::StateError;
 use crate::{CommandError, Occupied, Signature};
 
-/// Why a cache was not switched. Unless it says otherwise, the cache stands as it stood.
+/// Why a cache was not switched. Unless a variant says otherwise, the cache is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
-    /// A partition or a layer has no cache of its own.
-    #[error("{} is no drive but lies on one: name the drive itself (`flushmark drives` shows which)", .device.display())]
+    /// A partition or a layer does not have a cache.
+    #[error("{} is not a whole drive; name the drive below it (`flushmark drives` lists the drives)", .device.display())]
     NoDrive {
-        /// As asked.
+        /// The path that the user named.
         device: PathBuf,
     },
-    /// Somebody uses the drive.
-    #[error("{} is in use: {}; switching its cache loses no data, and --in-use allows it", .device.display(), list(.by))]
+    /// The drive is in use.
+    #[error("{} is in use: {}; switching its cache loses no data: pass --in-use to allow it", .device.display(), list(.by))]
     InUse {
         /// The drive.
         device: PathBuf,
-        /// By whom.
+        /// Its users: mounts, holders, swap, claims.
         by: Vec<Occupied>,
     },
-    /// Somebody's data lies on the drive.
-    #[error("{} holds {}; switching its cache loses no data, and --in-use allows it", .device.display(), list(.what))]
+    /// The drive contains data.
+    #[error("{} contains {}; switching its cache loses no data: pass --in-use to allow it", .device.display(), list(.what))]
     Signed {
         /// The drive.
         device: PathBuf,
-        /// What was found.
+        /// Signatures found on the drive.
         what: Vec<Signature>,
     },
-    /// There is nothing to switch.
+    /// The drive has no volatile cache.
     #[error("{} has no volatile write cache, so there is nothing to switch", .device.display())]
     NoCache {
         /// The drive.
         device: PathBuf,
     },
-    /// The drive says that it cannot.
-    #[error("{} keeps its write cache {} and has no switch for it", .device.display(), if *.on { "on" } else { "off" })]
+    /// The drive reports that its cache cannot be switched.
+    #[error("{} has its write cache {} and cannot switch it", .device.display(), if *.on { "on" } else { "off" })]
     Fixed {
         /// The drive.
         device: PathBuf,
-        /// As it stands.
+        /// Current state of the cache.
         on: bool,
     },
-    /// The drive accepted the command, and its cache stands as before.
+    /// The drive accepted the command, but its cache did not change.
     #[error(
-        "{} accepted the command to switch its write cache {}, but says that it stands as before: this drive (or what stands before it, a RAID controller or USB bridge) cannot be trusted with the setting",
+        "{} accepted the command to switch its write cache {}, but reports it unchanged: this drive (or a RAID controller or USB bridge in front of it) cannot be trusted with the setting",
         .device.display(), if *.on { "on" } else { "off" }
     )]
     SaidAndDidNot {
         /// The drive.
         device: PathBuf,
-        /// What was asked.
+        /// The requested state.
         on: bool,
     },
-    /// The cache would be on, and the kernel would send no flushes. It was switched off again.
+    /// The cache would be on while the kernel sends no flushes. It was switched off again.
     #[error(
-        "{} would cache writes while the kernel sends it no flushes, so that every fsync would be a lie; its cache was left off: let the kernel look again (echo 1 > /sys/block/{}/device/rescan) and repeat",
+        "{} would cache writes while the kernel sends it no flushes, and every fsync would be a lie; its cache was left off: make the kernel rescan the drive (echo 1 > /sys/block/{}/device/rescan) and repeat",
         .device.display(), .device.file_name().unwrap_or_default().display()
     )]
     KernelWouldNotFlush {
         /// The drive.
         device: PathBuf,
     },
-    /// The switch failed, and so did the way back.
-    #[error("{cause}; how its write cache stands now is uncertain: `flushmark cache restore {}` puts it back", .device.display())]
+    /// The switch failed, and so did the attempt to undo it.
+    #[error("{cause}; the state of its write cache is now unknown: run `flushmark cache restore {}` to restore it", .device.display())]
     LeftUncertain {
         /// The drive.
         device: PathBuf,
-        /// What went wrong first.
+        /// The first error.
         cause: Box<SwitchError>,
     },
-    /// Several attached drives fit a record.
-    #[error("{drive} cannot be told from its twin: attached are {}; its record is kept, name the one that is meant", list(.paths))]
+    /// Several attached drives match a record.
+    #[error("several attached drives match {drive}: {}; its record is kept: name the drive that you mean", list(.paths))]
     Ambiguous {
         /// Model and serial number.
         drive: String,
-        /// Their paths.
+        /// Paths of the matching drives.
         paths: Vec<String>,
     },
-    /// The drive on record is not there.
-    #[error("{drive} is not attached, so its write cache cannot be put back; its record is kept: attach it and repeat")]
+    /// The drive in the record is not attached.
+    #[error(
+        "{drive} is not attached, so its write cache cannot be restored; its record is kept: attach the drive and repeat"
+    )]
     Absent {
         /// Model and serial number.
         drive: String,
@@ -89,16 +91,16 @@ pub enum SwitchError {
     /// The drive did not answer, or this user may not ask.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// The state file.
+    /// The state file cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
-    /// A fact about the drive that safety needs.
+    /// A safety check could not be made.
     #[error(transparent)]
     Drive(#[from] crate::DriveError),
 }
 
 impl SwitchError {
-    /// Whether it was refused for safety, and not for want of anything.
+    /// Returns whether the switch was refused for safety.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -109,7 +111,7 @@ impl SwitchError {
         )
     }
 
-    /// Whether the person asked for what cannot be.
+    /// Returns whether the user asked for something impossible.
     pub fn is_wrong_use(&self) -> bool {
         matches!(
             self,

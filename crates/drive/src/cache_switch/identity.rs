@@ -1,4 +1,4 @@
-//! Which drive a record is about.
+//! The identity of the drive that a record is about.
 
 use std::fs;
 use std::path::Path;
@@ -9,24 +9,27 @@ use serde::{Deserialize, Serialize};
 use crate::block::sysfs_place;
 use crate::{BlockDevice, SystemRoot, Transport};
 
-/// Which drive a record is about. Kernel names change from boot to boot; model and serial number do not. Drives that have no serial number, or share it with
-/// another that is attached (bridges with a made-up one, two paths to one unit), are known by their place.
+/// The identity of the drive that a record is about. Kernel names change from boot to boot; model
+/// and serial number do not. Drives without a serial number, or with one that another attached
+/// drive shares (bridges with a made-up number, two paths to one unit), are identified by their
+/// place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
-    /// Its model.
+    /// Model, as the drive reports it.
     pub model: Option<String>,
-    /// Its serial number, if it is its own.
+    /// Serial number, unless it is shared with another attached drive.
     pub serial: Option<String>,
-    /// Its size, in bytes: for people.
+    /// Size in bytes, for display only.
     pub size_bytes: Option<u64>,
-    /// Its place in sysfs, which stands in for a serial number where there is none.
+    /// Position in sysfs, which replaces the serial number where there is none.
     pub place: String,
-    /// Its path when the record was made: for people only.
+    /// Path when the record was made, for display only.
     pub path: String,
 }
 
 impl Identity {
-    /// Of a disk. All namespaces of an NVMe controller are one: the cache is the controller's.
+    /// The identity of a disk. All namespaces of an NVMe controller share one, because the cache is
+    /// the controller's.
     pub fn of(root: &SystemRoot, disk: &BlockDevice) -> Identity {
         let place = sysfs_place(root, disk.device).unwrap_or_default();
         let top = fs::canonicalize(root.path("")).unwrap_or_default();
@@ -39,7 +42,7 @@ impl Identity {
         }
     }
 
-    /// Whether both are the same drive.
+    /// Returns whether both identify the same drive.
     pub fn is_same(&self, other: &Identity) -> bool {
         let same_model = self.model == other.model;
         match (&self.serial, &other.serial) {
@@ -49,7 +52,7 @@ impl Identity {
         }
     }
 
-    /// Model and serial number, as people write them.
+    /// Model and serial number, for display.
     pub fn title(&self) -> String {
         let model = self.model.as_deref().unwrap_or("the drive");
         match &self.serial {
@@ -58,14 +61,15 @@ impl Identity {
         }
     }
 
-    /// A name for its files: readable, and different for different drives.
+    /// A name for the drive's files: readable, and different for different drives.
     pub(super) fn file_stem(&self) -> String {
         let by = self.serial.as_deref().unwrap_or(&self.place);
         let model = self.model.as_deref().unwrap_or("drive");
         let plain = |text: &str| -> String {
             text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(60).collect()
         };
-        // Fowler, Noll and Vo's hash (FNV-1a): what is lost in the readable part must not make two drives one.
+        // Fowler, Noll and Vo's hash (FNV-1a) keeps drives distinct that look alike in the readable
+        // part.
         let hash = format!("{model}\0{by}")
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -73,7 +77,8 @@ impl Identity {
     }
 }
 
-/// Whether another attached disk has the same model and serial number. Namespaces of one NVMe controller do, and are no twins.
+/// Returns whether another attached disk has the same model and serial number. Namespaces of one
+/// NVMe controller do, and are not twins.
 fn has_twin(root: &SystemRoot, disk: &BlockDevice) -> bool {
     if disk.transport == Transport::Nvme || disk.serial.is_none() {
         return false;
@@ -85,7 +90,8 @@ fn has_twin(root: &SystemRoot, disk: &BlockDevice) -> bool {
         .any(|other| (other.model, other.serial) == (disk.model.clone(), disk.serial.clone()))
 }
 
-/// What of a place in sysfs stays the same from boot to boot: not the numbers that are given in the order of discovery.
+/// The parts of a sysfs path that survive a reboot: numbers given in the order of discovery are
+/// dropped.
 fn lasting_place(place: &Path) -> String {
     let numbered = |part: &str, word: &str| {
         part.strip_prefix(word).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
@@ -95,7 +101,7 @@ fn lasting_place(place: &Path) -> String {
     let lasting = above_name.iter().filter_map(|part| {
         let address: Vec<&str> = part.split(':').collect();
         match address.as_slice() {
-            // Host, channel, target, unit: the first is such a number.
+            // Host, channel, target, unit: the host is such a number.
             [_, channel, target, unit] if part.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') => {
                 Some(format!("{channel}:{target}:{unit}"))
             }

@@ -1,18 +1,20 @@
-//! Whether somebody would be surprised by a switched cache.
+//! Refuses to switch the cache of a drive in use.
 
 use crate::cache_switch::SwitchError;
 use crate::{BlockDevice, SystemRoot, Transport, occupancy, read_signatures};
 
-/// Refuses a drive that is mounted, held, swapped on or claimed, or on which data lies. No switch of a cache loses data: what it changes is how fast and
-/// how safe the commits of whoever uses the drive are, and that is theirs to say.
+/// Refuses a drive that is mounted, held, used for swap, claimed, or contains data. Switching a
+/// cache never loses data, but it changes how fast and how safe the commits on the drive are, and
+/// that is for the drive's users to decide.
 ///
 /// # Errors
-/// [`SwitchError::InUse`] and [`SwitchError::Signed`]; others when the drive cannot be looked at.
+/// [`SwitchError::InUse`] and [`SwitchError::Signed`]; others when the drive cannot be examined.
 pub fn refuse_in_use(root: &SystemRoot, disk: &BlockDevice) -> Result<(), SwitchError> {
     refuse(root, disk, &sharing_the_cache(root, disk))
 }
 
-/// Refuses when somebody uses another namespace of the same NVMe controller, for whoever holds this one already. For every other disk there is nothing to refuse.
+/// Refuses when another namespace of the same NVMe controller is in use, for callers that already
+/// hold this one. Never refuses any other disk.
 ///
 /// # Errors
 /// As [`refuse_in_use`].
@@ -37,7 +39,7 @@ fn refuse(root: &SystemRoot, asked: &BlockDevice, disks: &[BlockDevice]) -> Resu
     Ok(())
 }
 
-/// The disk itself; of NVMe all namespaces of its controller, whose cache it is.
+/// The disk itself, or all namespaces of an NVMe controller: the cache is the controller's.
 fn sharing_the_cache(root: &SystemRoot, disk: &BlockDevice) -> Vec<BlockDevice> {
     let controller = disk.name.rsplit_once('n').map(|(controller, _)| format!("{controller}n"));
     let Some(controller) = controller.filter(|_| disk.transport == Transport::Nvme) else { return vec![disk.clone()] };

@@ -1,29 +1,30 @@
-//! Puts back what a killed run or an earlier command left changed.
+//! Restores settings that a killed run or an earlier command left changed.
 
 use std::path::PathBuf;
 
-use crate::cache_switch::state::{Kept, keep_aside};
+use crate::cache_switch::state::{StoredRecord, move_aside};
 use crate::cache_switch::{By, CacheSwitch, Identity, Record, StateDir, StateError, SwitchError};
 use crate::{BlockDevice, CacheReading, SystemRoot, Transport};
 
-/// A drive whose cache was put back.
+/// A drive whose cache was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// Its path now.
+    /// Its current path.
     pub device: PathBuf,
     /// Model and serial number.
     pub title: String,
-    /// Who had changed it.
+    /// The origin of the change: a command or a run.
     pub changed_by: By,
-    /// What the drive says now.
+    /// The drive's answer after the restore.
     pub reading: CacheReading,
-    /// Whether an older change is still on record.
+    /// True if an older change is still on record.
     pub more: bool,
 }
 
-/// Records that no living process holds: what a killed run or an earlier `cache on|off` left, and what would be put back.
+/// Records that no living process holds: left by a killed run or an earlier `cache on|off`, and
+/// ready to be restored.
 ///
-/// Damaged ones are told apart: [`StateDir::records`] has them.
+/// Damaged records are not included: see [`StateDir::records`].
 ///
 /// # Errors
 /// When the directory cannot be read.
@@ -32,8 +33,8 @@ pub fn left_over(state: &StateDir) -> Result<Vec<Record>, StateError> {
     Ok(kept.filter_map(|kept| kept.record.ok()).collect())
 }
 
-/// Puts back the latest change of each drive on record, or of one drive alone. Each drive has its own outcome: one that is absent or
-/// refuses keeps no other from being put back.
+/// Undoes the latest change of each recorded drive, or of one drive only. Each drive has a separate
+/// outcome: one that is absent or refuses does not keep the others from being restored.
 ///
 /// # Errors
 /// When the directory of records cannot be read.
@@ -54,17 +55,17 @@ pub fn restore(
 fn restore_one(
     root: &SystemRoot,
     state: &StateDir,
-    kept: Kept,
+    kept: StoredRecord,
     only: Option<&BlockDevice>,
 ) -> Result<Restored, SwitchError> {
     let record = match kept.record {
         Ok(record) => record,
-        // Whoever holds the lock is about to write it anew.
+        // The process that holds the lock is about to rewrite it.
         Err(_) if kept.is_locked => {
             let drive = kept.path.display().to_string();
             return Err(StateError::Locked { drive, holder: None }.into());
         }
-        Err(what) => return Err(keep_aside(&kept.path, &what)?.into()),
+        Err(what) => return Err(move_aside(&kept.path, &what)?.into()),
     };
     let title = record.drive.title();
     let disk = match only {
@@ -75,14 +76,15 @@ fn restore_one(
     let mut switch = CacheSwitch::open(root, state, &disk)?;
     let reading = match switch.undo()? {
         Some(reading) => reading,
-        // Somebody else put it back between the listing and the lock.
+        // Another process restored it between the listing and the lock.
         None => switch.reading()?,
     };
     let more = switch.record.last().is_some();
     Ok(Restored { device: disk.path, title, changed_by, reading, more })
 }
 
-/// The disk of that identity, whatever its name is now. Namespaces of one NVMe controller are one drive; the first stands for all.
+/// The disk with that identity, whatever its current name. Namespaces of one NVMe controller are
+/// one drive; the first represents them all.
 fn find(root: &SystemRoot, wanted: &Identity) -> Result<BlockDevice, SwitchError> {
     let names = root.attributes("sys/block").entries("");
     let disks = names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());

@@ -1,8 +1,9 @@
-//! The state file: one JSON file a drive, which says how its cache stood before it was changed.
+//! The state file: one JSON file per drive that records the state of its cache before a change.
 //!
-//! It is written durably (new file, fsync, rename, fsync of the directory) before the drive is touched, and removed after the old
-//! state is back. A lock file beside it is held as long as a process may switch the drive; `flock` ends with the process, so a
-//! killed run leaves no lock behind, only its record.
+//! The file is written durably (new file, fsync, rename, fsync of the directory) before the drive
+//! is touched, and removed after the old state is restored. A lock file beside it is held as long
+//! as a process may switch the drive; `flock` ends with the process, so a killed run leaves its
+//! record behind but no lock.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -15,34 +16,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache_switch::Identity;
 
-/// Where state is kept unless somebody names another place: it has to survive a reboot.
+/// Default state directory: it has to survive a reboot.
 pub const SYSTEM_STATE_DIR: &str = "/var/lib/flushmark";
 
 const SCHEMA: &str = "flushmark/cache-record/1";
 
-/// Who changed a setting.
+/// The origin of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// A person, by `flushmark cache on|off`: meant to stay.
+    /// The user, with `flushmark cache on|off`: meant to stay.
     Command,
-    /// A run, for the time of its tests.
+    /// A run, for the duration of its tests.
     Run,
 }
 
-/// One change, and what it replaced.
+/// One change, with the state that it replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Whether the cache was on before.
+    /// True if the cache was on before.
     pub was_on: bool,
-    /// Whether the kernel sent no flushes to it, although it was on: that state was found, and may be put back.
+    /// True if the kernel sent no flushes although the cache was on. Such a state was found before
+    /// the change, and may be restored.
     pub was_unflushed: bool,
-    /// Who changed it.
+    /// The origin of the change.
     pub by: By,
-    /// Their process.
+    /// Process that made the change.
     pub pid: u32,
-    /// When, in seconds since 1970.
+    /// Time of the change, in seconds since 1970.
     pub at_unix_s: u64,
 }
 
@@ -54,66 +56,66 @@ impl Change {
     }
 }
 
-/// What is written down about a drive.
+/// The recorded changes of one drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     schema: String,
-    /// Which drive.
+    /// The drive that was changed.
     pub drive: Identity,
     /// Its changes, the oldest first; never empty on disk.
     pub changes: Vec<Change>,
 }
 
 impl Record {
-    /// Of a drive and its changes.
+    /// A record of a drive and its changes.
     pub fn new(drive: Identity, changes: Vec<Change>) -> Record {
         Record { schema: SCHEMA.to_owned(), drive, changes }
     }
 }
 
-/// What is wrong with the state.
+/// A problem with the state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// Another process may be switching this drive.
     #[error("{drive} is being switched by another flushmark{}: wait until it is done", pid(*.holder))]
     Locked {
-        /// Which drive.
+        /// Model and serial number.
         drive: String,
-        /// Its process, where it could be told.
+        /// Its process, where known.
         holder: Option<u32>,
     },
-    /// A record cannot be understood. It has been kept aside.
+    /// A record cannot be understood. The file was moved aside.
     #[error(
-        "the record of what was changed in {} is damaged ({what}), so nobody can say how that cache stood before; it was kept as {}: look at it, set the cache as you want it with `flushmark cache on|off`, and remove it",
+        "the record of changes in {} is damaged ({what}), so the previous state of that cache is unknown; it was kept as {}: examine it, set the cache with `flushmark cache on|off`, and remove it",
         .path.display(), .kept.display()
     )]
     Damaged {
-        /// The record's file.
+        /// The record's original path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage, as half a sentence.
         what: String,
-        /// Where it is now.
+        /// Its current path.
         kept: PathBuf,
     },
-    /// The file where this drive's record would be is about another one. It is left alone.
-    #[error("{} is the record of {other} and not of {drive}, so nothing is changed", .path.display())]
+    /// This drive's record file describes another drive. It is left alone.
+    #[error("{} is the record of {other}, not of {drive}; nothing was changed", .path.display())]
     Foreign {
-        /// The record's file.
+        /// The record's path.
         path: PathBuf,
-        /// Which drive it is about.
+        /// The drive that the record describes.
         other: String,
-        /// Which drive was meant.
+        /// The drive that was requested.
         drive: String,
     },
-    /// A record cannot be written or read, so nothing is changed.
-    #[error("cannot {what} {}: {source}; without it nothing could be put back, so nothing is changed (FLUSHMARK_STATE_DIR names another directory)", .path.display())]
+    /// A record cannot be written or read. Nothing is changed then.
+    #[error("cannot {what} {}: {source}; the cache could not be restored without it, so nothing was changed (set FLUSHMARK_STATE_DIR to use another directory)", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// With what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -127,23 +129,24 @@ fn pid(holder: Option<u32>) -> String {
 pub struct StateDir(PathBuf);
 
 impl StateDir {
-    /// At `directory`, which is made when the first record is written.
+    /// Uses `directory`, which is created with the first record.
     pub fn new(directory: impl Into<PathBuf>) -> StateDir {
         StateDir(directory.into())
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Takes the lock of a drive and reads its record.
+    /// Locks a drive and reads its record.
     ///
     /// # Errors
-    /// [`StateError::Locked`] while another process holds it, [`StateError::Damaged`] for a record that makes no sense (kept aside),
-    /// [`StateError::Io`] when the directory cannot be written to.
+    /// [`StateError::Locked`] while another process holds the lock, [`StateError::Damaged`] for an
+    /// invalid record (which is moved aside), [`StateError::Io`] when the directory cannot be
+    /// written to.
     pub fn lock(&self, drive: &Identity) -> Result<LockedRecord, StateError> {
-        fs::create_dir_all(&self.0).map_err(|source| io_error("make", &self.0, source))?;
+        fs::create_dir_all(&self.0).map_err(|source| io_error("create", &self.0, source))?;
         if let Some(parent) = self.0.parent() {
             // A relative path of one part has an empty parent.
             sync_directory(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })?;
@@ -177,30 +180,30 @@ impl StateDir {
                     return Err(StateError::Foreign { path: record.path, other, drive });
                 }
                 Err(Unread::Io(source)) => return Err(io_error("read", &record.path, source)),
-                Err(Unread::NotARecord(what)) => return Err(keep_aside(&record.path, &what)?),
+                Err(Unread::NotARecord(what)) => return Err(move_aside(&record.path, &what)?),
             }
         }
         Ok(record)
     }
 
-    /// All records, and whether a process holds each at this moment; reads only.
+    /// Lists all records, and whether a process holds each now. Changes nothing.
     ///
     /// # Errors
-    /// When the directory or a record is there and cannot be read.
-    pub fn records(&self) -> Result<Vec<Kept>, StateError> {
+    /// When the directory or a record exists but cannot be read.
+    pub fn records(&self) -> Result<Vec<StoredRecord>, StateError> {
         let records = self.files(|ending| ending == "json")?.into_iter().filter_map(|path| kept(path).transpose());
         records.collect()
     }
 
-    /// Records that made no sense and were kept aside.
+    /// Invalid records that were moved aside.
     ///
     /// # Errors
-    /// When the directory is there and cannot be read.
+    /// When the directory exists but cannot be read.
     pub fn kept_aside(&self) -> Result<Vec<PathBuf>, StateError> {
         self.files(|ending| ending.starts_with("damaged"))
     }
 
-    /// Whether a file is where the record of a drive lies, whatever it says.
+    /// Returns whether `path` is where the record of a drive belongs, whatever it contains.
     pub(super) fn is_record_of(path: &Path, drive: &Identity) -> bool {
         path.file_stem().is_some_and(|stem| stem.to_string_lossy() == drive.file_stem())
     }
@@ -218,7 +221,8 @@ impl StateDir {
     }
 }
 
-/// Takes the lock. Whoever looks whether it is taken holds it for a moment, so that it is tried for a while.
+/// Takes the lock. A process that only checks whether it is taken holds it for a moment, so try for
+/// a while.
 fn take(lock: &File) -> rustix::io::Result<()> {
     const TRIES: u32 = 10;
     for _ in 1..TRIES {
@@ -230,22 +234,22 @@ fn take(lock: &File) -> rustix::io::Result<()> {
     rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// A record as it lies in the directory.
+/// A record found in the directory.
 #[derive(Debug)]
-pub struct Kept {
-    /// Its file.
+pub struct StoredRecord {
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it says, or what is wrong with it.
+    /// The content, or what is wrong with it.
     pub record: Result<Record, String>,
-    /// Whether a process holds the drive's lock.
+    /// True if a process holds the drive's lock.
     pub is_locked: bool,
 }
 
-fn kept(path: PathBuf) -> Result<Option<Kept>, StateError> {
+fn kept(path: PathBuf) -> Result<Option<StoredRecord>, StateError> {
     let record = match read_record(&path) {
         Ok(None) => return Ok(None),
         Ok(Some(record)) => Ok(record),
-        // What cannot be read at this moment may be sound.
+        // A file that cannot be read now may still be valid.
         Err(Unread::Io(source)) => return Err(io_error("read", &path, source)),
         Err(Unread::NotARecord(what)) => Err(what),
     };
@@ -253,7 +257,7 @@ fn kept(path: PathBuf) -> Result<Option<Kept>, StateError> {
     let is_locked = lock.is_ok_and(|lock| {
         matches!(rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared), Err(rustix::io::Errno::WOULDBLOCK))
     });
-    Ok(Some(Kept { path, record, is_locked }))
+    Ok(Some(StoredRecord { path, record, is_locked }))
 }
 
 enum Unread {
@@ -261,7 +265,7 @@ enum Unread {
     NotARecord(String),
 }
 
-/// `None` when there is no such file.
+/// `None` if the file does not exist.
 fn read_record(path: &Path) -> Result<Option<Record>, Unread> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -270,7 +274,7 @@ fn read_record(path: &Path) -> Result<Option<Record>, Unread> {
     };
     let record: Record = serde_json::from_slice(&bytes).map_err(|error| Unread::NotARecord(error.to_string()))?;
     if record.schema != SCHEMA {
-        return Err(Unread::NotARecord(format!("its schema is `{}` and not `{SCHEMA}`", record.schema)));
+        return Err(Unread::NotARecord(format!("unknown schema `{}`; expected `{SCHEMA}`", record.schema)));
     }
     if record.changes.is_empty() {
         return Err(Unread::NotARecord("it has no changes".to_owned()));
@@ -278,8 +282,8 @@ fn read_record(path: &Path) -> Result<Option<Record>, Unread> {
     Ok(Some(record))
 }
 
-/// Moves a damaged record out of the way without overwriting an earlier one.
-pub(super) fn keep_aside(path: &Path, what: &str) -> Result<StateError, StateError> {
+/// Moves a damaged record aside without overwriting an earlier one.
+pub(super) fn move_aside(path: &Path, what: &str) -> Result<StateError, StateError> {
     let free = (0_u32..).map(|number| {
         let ending = if number == 0 { "damaged".to_owned() } else { format!("damaged-{number}") };
         path.with_extension(ending)
@@ -307,17 +311,17 @@ pub struct LockedRecord {
 }
 
 impl LockedRecord {
-    /// The latest change that has not been put back.
+    /// The latest change that has not been undone.
     pub fn last(&self) -> Option<&Change> {
         self.changes.last()
     }
 
-    /// The oldest change by runs since a person last changed anything.
+    /// The oldest change made by runs since the user's last change.
     pub(super) fn first_by_run(&self) -> Option<&Change> {
         self.changes.iter().rev().take_while(|change| change.by == By::Run).last()
     }
 
-    /// Writes a change down. Durable when it returns.
+    /// Records a change. Durable when it returns.
     pub(super) fn push(&mut self, change: Change) -> Result<(), StateError> {
         self.changes.push(change);
         self.write().inspect_err(|_| {
@@ -325,7 +329,7 @@ impl LockedRecord {
         })
     }
 
-    /// Strikes the latest change.
+    /// Removes the latest change.
     pub(super) fn pop(&mut self) -> Result<(), StateError> {
         self.changes.pop();
         if !self.changes.is_empty() {
@@ -341,7 +345,7 @@ impl LockedRecord {
         let record = Record::new(self.drive.clone(), self.changes.clone());
         let new = self.path.with_extension("new");
         let text = serde_json::to_vec_pretty(&record).map_err(|error| io_error("write", &new, error.into()))?;
-        let mut file = File::create(&new).map_err(|source| io_error("make", &new, source))?;
+        let mut file = File::create(&new).map_err(|source| io_error("create", &new, source))?;
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(|source| io_error("write", &new, source))?;
         fs::rename(&new, &self.path).map_err(|source| io_error("write", &self.path, source))?;
         self.sync_parent()

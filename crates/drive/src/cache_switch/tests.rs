@@ -136,7 +136,8 @@ fn a_record_outlives_its_process_and_the_drives_name() {
     bench.switch(&drive).set(false, By::Run).unwrap();
     let left = left_over(&bench.state()).unwrap();
     assert_eq!((left.len(), left[0].changes[0].was_on, left[0].changes[0].by), (1, true, By::Run));
-    // A power cycle in between: the drive is back at its default by itself, and only the record is struck.
+    // A power cycle in between: the drive has returned to its default, and only the record is
+    // removed.
     drive.0.borrow_mut().on = true;
     drive.0.borrow_mut().commands.clear();
     let renamed = Identity { path: "/dev/sdb".to_owned(), place: "sys/devices/ata2".to_owned(), ..identity() };
@@ -207,10 +208,10 @@ fn a_drive_that_will_not_or_does_not_leaves_nothing_changed_and_nothing_claimed(
     }
     insta::assert_snapshot!(said.join("\n"), @"
     /dev/sdx refused SET FEATURES: aborted
-    /dev/sdx accepted the command to switch its write cache off, but says that it stands as before: this drive (or what stands before it, a RAID controller or USB bridge) cannot be trusted with the setting
-    /dev/sdx would cache writes while the kernel sends it no flushes, so that every fsync would be a lie; its cache was left off: let the kernel look again (echo 1 > /sys/block/sdx/device/rescan) and repeat
+    /dev/sdx accepted the command to switch its write cache off, but reports it unchanged: this drive (or a RAID controller or USB bridge in front of it) cannot be trusted with the setting
+    /dev/sdx would cache writes while the kernel sends it no flushes, and every fsync would be a lie; its cache was left off: make the kernel rescan the drive (echo 1 > /sys/block/sdx/device/rescan) and repeat
     /dev/sdx has no volatile write cache, so there is nothing to switch
-    /dev/sdx keeps its write cache on and has no switch for it
+    /dev/sdx has its write cache on and cannot switch it
     ");
 }
 
@@ -218,7 +219,7 @@ fn a_drive_that_will_not_or_does_not_leaves_nothing_changed_and_nothing_claimed(
 fn a_drive_that_vanishes_in_the_middle_keeps_its_record() {
     let (bench, drive) = (Bench::new(), Drive::new(true, Manner::VanishesWhenSwitched));
     let error = bench.switch(&drive).set(false, By::Run).unwrap_err();
-    insta::assert_snapshot!(error, @"/dev/sdx is gone: it was unplugged, or its driver gave it up; how its write cache stands now is uncertain: `flushmark cache restore /dev/sdx` puts it back");
+    insta::assert_snapshot!(error, @"/dev/sdx is gone: it was unplugged, or its driver gave up on it; the state of its write cache is now unknown: run `flushmark cache restore /dev/sdx` to restore it");
     assert_eq!(bench.on_record(), [true]);
     assert!(bench.switch(&drive).undo().is_err());
     assert_eq!(bench.on_record(), [true]);
@@ -236,14 +237,14 @@ fn a_cache_that_was_on_without_flushes_is_put_back_as_it_was_found() {
 }
 
 #[test]
-fn a_persons_word_stands_over_what_a_killed_run_left() {
-    // Killed while off; then a person says off.
+fn a_users_setting_overrides_what_a_killed_run_left() {
+    // Killed while off; then the user chooses off.
     let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
     bench.switch(&drive).set(false, By::Run).unwrap();
     bench.switch(&drive).set(false, By::Command).unwrap();
     assert_eq!((drive.is_on(), bench.on_record()), (false, vec![true]));
     assert!(!bench.switch(&drive).finish_runs().unwrap(), "the next run leaves it off");
-    // Killed while off; then a person says on.
+    // Killed while off; then the user chooses on.
     let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
     bench.switch(&drive).set(false, By::Run).unwrap();
     bench.switch(&drive).set(true, By::Command).unwrap();
@@ -275,7 +276,7 @@ fn two_processes_never_switch_one_drive() {
 fn nothing_is_changed_when_nothing_can_be_written_down() {
     let (bench, drive) = (Bench::new(), Drive::new(true, Manner::Honest));
     let mut switch = bench.switch(&drive);
-    // A directory in the place of the new record: even root cannot write a file there.
+    // A directory blocks the path of the new record: even root cannot write a file there.
     let state = bench.state();
     let new = fs::read_dir(state.path()).unwrap().next().unwrap().unwrap().path().with_extension("new");
     fs::create_dir(new).unwrap();
@@ -326,8 +327,8 @@ fn restoring_says_what_became_of_each_record() {
     let said: Vec<String> = outcomes.iter().map(|outcome| outcome.as_ref().unwrap_err().to_string()).collect();
     let place = bench.directory.path().to_string_lossy().into_owned();
     insta::assert_snapshot!(said.join("\n").replace(&place, "/ROOT"), @"
-    Test Drive (S/1) is not attached, so its write cache cannot be put back; its record is kept: attach it and repeat
-    the record of what was changed in /ROOT/state/write-cache-x.json is damaged (expected value at line 1 column 1), so nobody can say how that cache stood before; it was kept as /ROOT/state/write-cache-x.damaged: look at it, set the cache as you want it with `flushmark cache on|off`, and remove it
+    Test Drive (S/1) is not attached, so its write cache cannot be restored; its record is kept: attach the drive and repeat
+    the record of changes in /ROOT/state/write-cache-x.json is damaged (expected value at line 1 column 1), so the previous state of that cache is unknown; it was kept as /ROOT/state/write-cache-x.damaged: examine it, set the cache with `flushmark cache on|off`, and remove it
     ");
     assert!(restore(&root, &StateDir::new("/no/such/directory"), None).unwrap().is_empty());
 }
@@ -367,7 +368,7 @@ fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
     }
     let namespaces = ["259:0", "259:1"].map(|number| Identity::of(&SystemRoot::new(machine.path()), &disk(number)));
     assert!(namespaces[0].is_same(&namespaces[1]) && namespaces[0].serial.is_some());
-    // A filesystem on one namespace is a matter for whoever switches the other.
+    // A filesystem on one namespace forbids switching the other.
     machine.mounts("28 1 259:1 / /srv rw - ext4 /dev/nvme0n2 rw\n");
     for refused in [
         refuse_in_use(&SystemRoot::new(machine.path()), &disk("259:0")),
@@ -380,7 +381,7 @@ fn twins_are_known_by_their_place_and_namespaces_by_their_controller() {
 }
 
 #[test]
-fn a_place_is_told_without_the_numbers_of_this_boot() {
+fn a_place_omits_the_numbers_of_this_boot() {
     let machine = captures::Machine::new();
     let place = "pci0000:00/0000:00:05.0/usb2/2-1/2-1:1.0/host15/target15:0:0/15:0:0:1/block/sdl";
     machine.disk(place, "8:0", &[]);

@@ -1,17 +1,17 @@
-//! The rule that sets a cache each time the drive appears, for drives that forget the setting.
+//! The udev rule that sets a cache each time the drive appears, for drives that forget the setting.
 
 use crate::{BlockDevice, CacheReading, ToldBy, Transport};
 
-/// The text of a udev rules file for one drive; `None` where udev could not tell the drive from its siblings (no serial number, or one that udev writes
-/// differently).
+/// A udev rules file for one drive. `None` where udev could not distinguish the drive from others
+/// (no serial number, or one that udev writes differently).
 pub fn rule(disk: &BlockDevice, reading: CacheReading, on: bool) -> Option<String> {
     let serial = udev_value(disk.serial.as_deref()?)?;
-    // An attribute is compared as it is, with its blanks.
+    // An attribute is compared verbatim, with its blanks.
     if reading.told_by == ToldBy::NvmeFeature && disk.serial.as_deref() != Some(serial.as_str()) {
         return None;
     }
     let (state, word) = if on { ("on", "write back") } else { ("off", "write through") };
-    // udev expands `%k` to the kernel's name; `$` stands doubled.
+    // udev expands `%k` to the kernel's name; `$` is doubled.
     let run = match reading.told_by {
         ToldBy::AtaIdentify | ToldBy::ScsiCachingPage => {
             format!(
@@ -26,7 +26,8 @@ pub fn rule(disk: &BlockDevice, reading: CacheReading, on: bool) -> Option<Strin
     let which = match reading.told_by {
         ToldBy::VirtioConfig => "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", ENV{ID_SERIAL}",
         ToldBy::NvmeFeature => "SUBSYSTEM==\"nvme\", ATTR{serial}",
-        // scsi_id keeps the serial number of page 80h apart: its ID_SERIAL_SHORT is the name of page 83h.
+        // scsi_id keeps the serial number of page 80h separate: its ID_SERIAL_SHORT is the name of
+        // page 83h.
         ToldBy::ScsiCachingPage if disk.transport != Transport::Usb => {
             "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", ENV{ID_SCSI_SERIAL}"
         }
@@ -48,7 +49,8 @@ pub fn rule(disk: &BlockDevice, reading: CacheReading, on: bool) -> Option<Strin
     ))
 }
 
-/// As udev keeps it in `ID_SERIAL_SHORT`: white space becomes an underscore. What could mean something else in a rule is no value.
+/// The form of `ID_SERIAL_SHORT`: white space becomes an underscore. A value that could mean
+/// something else in a rule is rejected.
 fn udev_value(serial: &str) -> Option<String> {
     let value = serial.split_whitespace().collect::<Vec<_>>().join("_");
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');

@@ -1,29 +1,29 @@
-//! What came of a question to a drive.
+//! The outcome of a question to a drive.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CommandError;
 
-/// What came of a question to a drive: data, because "only root may ask" is a fact, too.
+/// The outcome of a question to a drive. It is data, because "only root may ask" is a fact, too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Answer<T> {
-    /// It told.
+    /// The drive answered.
     Told {
-        /// What.
+        /// The answer.
         told: T,
     },
-    /// This user may not ask.
+    /// Only root may ask.
     NeedsRoot,
-    /// It has no such thing to tell, or nobody asked.
+    /// The drive has no such information, or was not asked.
     NotAsked {
-        /// Why, half a sentence.
+        /// The reason, as half a sentence.
         because: String,
     },
-    /// It was asked, and did not answer as it should.
+    /// The drive was asked, but failed or gave an invalid answer.
     Failed {
-        /// What happened, one sentence.
+        /// The error, as one sentence.
         error: String,
     },
 }
@@ -40,7 +40,7 @@ impl<T> From<Result<T, CommandError>> for Answer<T> {
 }
 
 impl<T> Answer<T> {
-    /// What it told, if it did.
+    /// The answer, if there is one.
     pub fn told(&self) -> Option<&T> {
         match self {
             Answer::Told { told } => Some(told),
@@ -48,7 +48,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// Whether root would get an answer.
+    /// Returns whether root would get an answer.
     pub fn needs_root(&self) -> bool {
         matches!(self, Answer::NeedsRoot)
     }

@@ -1,4 +1,4 @@
-//! Conversations: which commands to send in which order, and what to make of the answers together.
+//! Conversations: which commands to send in which order, and how to combine the answers.
 
 pub mod ata;
 pub mod nvme;

@@ -1,10 +1,10 @@
 //! ATA commands and answers (T13: ACS-4), and how they travel inside SCSI ones (T10: SAT-4).
 //!
-//! | module | its job |
+//! | module | purpose |
 //! | --- | --- |
 //! | `identify` | IDENTIFY DEVICE: what the drive is, and its write cache |
 //! | `smart` | SMART attributes and verdict |
-//! | `statistics` | Device Statistics, the standard's own counters |
+//! | `statistics` | Device Statistics, the counters defined by the standard |
 
 pub mod identify;
 pub mod smart;
@@ -12,19 +12,19 @@ pub mod statistics;
 
 use super::scsi::sense::Sense;
 
-/// An ATA command's registers as far as these modules need them.
+/// The ATA command registers that these modules need.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AtaCommand {
     pub command: u8,
     pub feature: u8,
     pub count: u8,
-    /// 48 bits in commands of the EXT kind, 28 else.
+    /// 48 bits in EXT commands, 28 otherwise.
     pub lba: u64,
-    /// Whether the command is of the EXT kind.
+    /// True if this is an EXT command.
     pub extended: bool,
 }
 
-/// Every answer with data that is asked for here is one block.
+/// Size of every data answer requested here: one block.
 pub const BLOCK_BYTES: usize = 512;
 
 const PROTOCOL_NO_DATA: u8 = 3;
@@ -36,22 +36,23 @@ const IN_BLOCKS: u8 = 1 << 2;
 const LENGTH_IN_COUNT: u8 = 0b10;
 
 impl AtaCommand {
-    /// ATA PASS-THROUGH (16), for a command that reads one block.
+    /// ATA PASS-THROUGH (16) for a command that reads one block.
     pub fn reading(self) -> [u8; 16] {
         self.cdb(PROTOCOL_PIO_IN, FROM_DRIVE | IN_BLOCKS | LENGTH_IN_COUNT)
     }
 
-    /// The same for one that moves no data.
-    pub fn telling(self) -> [u8; 16] {
+    /// The same for a command that moves no data.
+    pub fn without_data(self) -> [u8; 16] {
         self.cdb(PROTOCOL_NO_DATA, 0)
     }
 
-    /// The same for one whose answer stands in the registers: they come back as sense data.
+    /// The same for a command whose answer is in the registers: they come back as sense data.
     pub fn for_registers(self) -> [u8; 16] {
         self.cdb(PROTOCOL_NO_DATA, CHECK_CONDITION)
     }
 
-    // SAT-4, ATA PASS-THROUGH (16) command: each register has its upper byte (of the EXT kind) before its lower.
+    // SAT-4, ATA PASS-THROUGH (16) command: the upper byte of each register (EXT commands) precedes
+    // the lower.
     fn cdb(self, protocol: u8, transfer: u8) -> [u8; 16] {
         let lba = self.lba.to_le_bytes();
         let upper = |index: usize| if self.extended { lba[index] } else { 0 };
@@ -71,7 +72,7 @@ pub fn set_write_cache(on: bool) -> AtaCommand {
     AtaCommand { command: 0xEF, feature: if on { 0x02 } else { 0x82 }, ..AtaCommand::default() }
 }
 
-/// CHECK POWER MODE: answered asleep or awake, and wakes nobody.
+/// CHECK POWER MODE: a drive in standby answers without waking up.
 pub const CHECK_POWER_MODE: AtaCommand = AtaCommand { command: 0xE5, feature: 0, count: 0, lba: 0, extended: false };
 
 /// READ LOG EXT of one page.
@@ -80,22 +81,24 @@ pub fn read_log(log: u8, page: u8) -> AtaCommand {
     AtaCommand { command: 0x2F, count: 1, lba, extended: true, ..AtaCommand::default() }
 }
 
-/// The registers that come back.
+/// The registers that a command returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers {
     pub error: u8,
     pub status: u8,
-    /// Bits 7:0 of the count, where CHECK POWER MODE answers.
+    /// Bits 7:0 of the count, which hold the answer of CHECK POWER MODE.
     pub count: u8,
-    /// Bits 23:8 of the LBA, where SMART answers.
+    /// Bits 23:8 of the LBA, which hold the answer of SMART.
     pub lba_8_to_23: u16,
 }
 
 impl Registers {
-    /// From sense data, which carry them as a descriptor of type 09h or spread over the fixed format's fields (SAT-4, ATA Status Return).
+    /// Decodes sense data, which carry the registers as a descriptor of type 09h or spread over the
+    /// fields of the fixed format (SAT-4, ATA Status Return).
     pub fn from_sense(sense: &[u8]) -> Option<Registers> {
         const ATA_STATUS_RETURN: u8 = 0x09;
-        // ATA PASS-THROUGH INFORMATION AVAILABLE. Without it, the fixed format's fields mean something else.
+        // ATA PASS-THROUGH INFORMATION AVAILABLE. Without it, the fixed format's fields mean
+        // something else.
         const INFORMATION_AVAILABLE: (u8, u8) = (0x00, 0x1D);
 
         let decoded = Sense::decode(sense)?;
@@ -118,7 +121,8 @@ impl Registers {
         })
     }
 
-    /// Whether the answer to CHECK POWER MODE is one of the two kinds of standby, in which disks have stopped (ACS-4, CHECK POWER MODE, count field).
+    /// Returns whether CHECK POWER MODE reports one of the two standby modes, in which disks are
+    /// stopped (ACS-4, CHECK POWER MODE, count field).
     pub fn is_standby(self) -> bool {
         matches!(self.count, 0x00 | 0x01)
     }
@@ -138,8 +142,8 @@ mod tests {
 
     #[test]
     fn the_switch_moves_no_data() {
-        assert_eq!(set_write_cache(true).telling(), [0x85, 0x06, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xEF, 0]);
-        assert_eq!(set_write_cache(false).telling(), [0x85, 0x06, 0, 0, 0x82, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xEF, 0]);
+        assert_eq!(set_write_cache(true).without_data(), [0x85, 0x06, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xEF, 0]);
+        assert_eq!(set_write_cache(false).without_data(), [0x85, 0x06, 0, 0, 0x82, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xEF, 0]);
     }
 
     #[test]
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn standby_is_told_from_idle_and_active() {
+    fn standby_differs_from_idle_and_active() {
         let standby = |count| Registers { error: 0, status: 0x50, count, lba_8_to_23: 0 }.is_standby();
         assert_eq!([0x00, 0x01, 0x80, 0x83, 0xFF].map(standby), [true, true, false, false, false]);
     }

@@ -1,14 +1,15 @@
-//! Fields of answers, which may be shorter than they should be.
+//! Fields of answers, which may be too short.
 
-use super::Nonsense;
+use super::InvalidAnswer;
 
-/// Big-endian number of `N` bytes at `at`, at most eight of them.
+/// A big-endian number of `bytes` bytes (at most eight) at `at`.
 pub fn big_endian(data: &[u8], at: usize, bytes: usize) -> Option<u64> {
     let field = data.get(at..at.checked_add(bytes)?)?;
     Some(field.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// Little-endian number of `N` bytes at `at`; what goes beyond 64 bits becomes the largest number, which no counter of a drive reaches.
+/// A little-endian number of `bytes` bytes at `at`. Values beyond 64 bits saturate; no counter of a
+/// drive gets there.
 pub fn little_endian(data: &[u8], at: usize, bytes: usize) -> Option<u64> {
     let field = data.get(at..at.checked_add(bytes)?)?;
     let (low, high) = field.split_at(bytes.min(8));
@@ -18,7 +19,8 @@ pub fn little_endian(data: &[u8], at: usize, bytes: usize) -> Option<u64> {
     Some(low.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// A drive's name or number: ASCII, padded with spaces (or, by some, with zeros). `None` when blank.
+/// A drive's name or number: ASCII, padded with spaces (by some drives with zeros). `None` when
+/// blank.
 pub fn padded_text(field: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(field);
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -26,12 +28,12 @@ pub fn padded_text(field: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// An answer of at least `bytes`.
-pub fn at_least(data: &[u8], bytes: usize) -> Result<(), Nonsense> {
+/// Checks that an answer has at least `bytes`.
+pub fn at_least(data: &[u8], bytes: usize) -> Result<(), InvalidAnswer> {
     if data.len() >= bytes {
         return Ok(());
     }
-    Err(Nonsense(format!("{} bytes where {bytes} belong", data.len())))
+    Err(InvalidAnswer(format!("{} bytes; expected {bytes}", data.len())))
 }
 
 #[cfg(test)]

@@ -3,37 +3,38 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a drive says of its volatile write cache.
+/// A drive's report on its volatile write cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheReading {
-    /// Whether it has one at all.
+    /// True if the drive has such a cache.
     pub present: bool,
-    /// Whether it is on; `false` where there is none.
+    /// True if it is on; `false` without a cache.
     pub enabled: bool,
-    /// Whether it takes the command that switches it.
+    /// True if the drive accepts the command to switch it.
     pub switchable: bool,
-    /// What becomes of a switched cache when power goes and returns.
+    /// The fate of the setting in a power cycle.
     pub after_power_cycle: AfterPowerCycle,
-    /// Where this stands.
+    /// The source of this reading.
     pub told_by: ToldBy,
 }
 
-/// What becomes of a switched cache when power goes and returns.
+/// The fate of a switched cache in a power cycle.
 ///
-/// ATA's SET FEATURES never lasts (ACS-4: a power-on reset brings back the drive's defaults). A SCSI mode page lasts if it can be saved (bit PS), because it is
-/// then saved; so does an NVMe feature that is saveable. virtio-blk starts from the host's configuration.
+/// ATA's SET FEATURES never lasts (ACS-4: a power-on reset restores the drive's defaults). A SCSI
+/// mode page lasts if it can be saved (bit PS), because it is then saved; so does an NVMe feature
+/// that is saveable. virtio-blk starts from the host's configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterPowerCycle {
     /// The drive saves the setting.
     Keeps,
-    /// The drive goes back to its default.
+    /// The drive returns to its default.
     Reverts,
-    /// It does not say, or there is nothing to switch.
+    /// The drive does not say, or there is nothing to switch.
     Unknown,
 }
 
-/// Which answer of the drive tells of its cache.
+/// The source of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToldBy {
@@ -43,6 +44,6 @@ pub enum ToldBy {
     ScsiCachingPage,
     /// NVMe Identify Controller VWC, and feature 06h.
     NvmeFeature,
-    /// The driver's attribute in sysfs, which negotiates it with the host (virtio-blk).
+    /// The driver's sysfs attribute, negotiated with the host (virtio-blk).
     VirtioConfig,
 }

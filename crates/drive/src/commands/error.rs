@@ -1,26 +1,26 @@
-//! Why a drive did not answer.
+//! Errors of commands to drives.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a command to a drive came to nothing.
+/// Why a command to a drive failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// This user may not send commands to drives.
-    #[error("{} takes commands from root only: run it with sudo", .device.display())]
+    #[error("{} takes commands only from root: run flushmark with sudo", .device.display())]
     NeedsRoot {
         /// The drive.
         device: PathBuf,
     },
-    /// There is no such command for this kind of device.
-    #[error("{} has no command for that: {because}", .device.display())]
+    /// This kind of device does not know the command.
+    #[error("{} does not support that: {because}", .device.display())]
     NotSupported {
         /// The drive.
         device: PathBuf,
-        /// Why, half a sentence.
+        /// The reason, as half a sentence.
         because: String,
     },
-    /// The drive answered that it will not.
+    /// The drive rejected the command.
     #[error("{} refused {command}: {answer}", .device.display())]
     Refused {
         /// The drive.
@@ -30,34 +30,34 @@ pub enum CommandError {
         /// Sense data or status, in words.
         answer: String,
     },
-    /// The answer makes no sense.
-    #[error("{} answered {command} with nonsense: {what}", .device.display())]
-    Nonsense {
+    /// The answer is invalid.
+    #[error("{} gave an invalid answer to {command}: {what}", .device.display())]
+    InvalidAnswer {
         /// The drive.
         device: PathBuf,
         /// The command's name in its standard.
         command: &'static str,
-        /// What is wrong with it.
+        /// The flaw in the answer, as half a sentence.
         what: String,
     },
     /// The drive is gone.
-    #[error("{} is gone: it was unplugged, or its driver gave it up", .device.display())]
+    #[error("{} is gone: it was unplugged, or its driver gave up on it", .device.display())]
     Gone {
         /// The drive.
         device: PathBuf,
     },
-    /// The kernel could not carry the command.
+    /// The kernel could not send the command.
     #[error("cannot send {command} to {}: {source}", .device.display())]
     Io {
         /// The drive.
         device: PathBuf,
         /// The command's name in its standard.
         command: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// An answer that cannot be understood: what is wrong with it.
+/// An answer that cannot be decoded: what is wrong with it.
 #[derive(Debug)]
-pub(super) struct Nonsense(pub(super) String);
+pub(super) struct InvalidAnswer(pub(super) String);

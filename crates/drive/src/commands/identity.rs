@@ -1,34 +1,35 @@
-//! Who a drive is, in its own words.
+//! A drive's identity, as the drive reports it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who a drive is, in its own words. What it does not say is `None`.
+/// A drive's identity, as the drive reports it. Missing fields are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveIdentity {
-    /// Model, whole.
+    /// Model, not truncated.
     pub model: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
-    /// The firmware's revision.
+    /// Firmware revision.
     pub firmware: Option<String>,
-    /// Whether it rotates.
+    /// Rotation speed, or solid state.
     pub rotation: Option<Rotation>,
 }
 
-/// Whether a drive rotates.
+/// Rotation of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rotation {
-    /// It does not.
+    /// No rotating medium.
     SolidState,
-    /// It does, so many times a minute.
+    /// Revolutions per minute.
     Rpm(u16),
 }
 
 impl Rotation {
-    /// From the number that ATA (IDENTIFY DEVICE, word 217) and SCSI (VPD page B1h) share: 1 does not rotate, above 1024 the rotations a minute; the rest is
-    /// "not reported" or reserved.
+    /// Decodes the number that ATA (IDENTIFY DEVICE, word 217) and SCSI (VPD page B1h) share: 1
+    /// means no rotation, values above 1024 are revolutions per minute; the rest is "not reported"
+    /// or reserved.
     pub(super) fn decode(rate: u16) -> Option<Rotation> {
         match rate {
             1 => Some(Rotation::SolidState),

@@ -2,33 +2,34 @@
 
 use super::bytes::{at_least, little_endian, padded_text};
 use super::carrier::NvmeCommand;
-use super::{CacheReading, DriveIdentity, Nonsense};
+use super::{CacheReading, DriveIdentity, InvalidAnswer};
 use crate::{AfterPowerCycle, Health, ToldBy};
 
 /// Identify, CNS 01h: the controller (5.17.2.1).
 pub const IDENTIFY_CONTROLLER: NvmeCommand = NvmeCommand { opcode: 0x06, namespace: 0, dword10: 0x01, dword11: 0 };
-/// Bytes of any Identify data structure.
+/// Size of every Identify data structure, in bytes.
 pub const IDENTIFY_BYTES: usize = 4096;
 
-/// Get Log Page of the SMART / Health Information log (02h), for the whole controller; bits 31:16 are the number of dwords less one (5.16).
+/// Get Log Page of the SMART / Health Information log (02h), for the whole controller; bits 31:16
+/// are the number of dwords minus one (5.16).
 pub const SMART_LOG: NvmeCommand =
     NvmeCommand { opcode: 0x02, namespace: u32::MAX, dword10: (SMART_BYTES as u32 / 4 - 1) << 16 | 0x02, dword11: 0 };
-/// Bytes of that log.
+/// Size of that log, in bytes.
 pub const SMART_BYTES: usize = 512;
 
 /// Feature 06h, Volatile Write Cache (5.27.1.4).
 const WRITE_CACHE: u32 = 0x06;
 
-/// Get Features of the write cache: its current value, bit 0 of the answer.
+/// Get Features of the write cache: bit 0 of the answer is its current value.
 pub const GET_WRITE_CACHE: NvmeCommand = NvmeCommand { opcode: 0x0A, namespace: 0, dword10: WRITE_CACHE, dword11: 0 };
-/// Get Features with Select 011b: what the feature is capable of.
+/// Get Features with Select 011b: the capabilities of the feature.
 pub const GET_WRITE_CACHE_CAPABILITIES: NvmeCommand =
     NvmeCommand { dword10: 0b011 << 8 | WRITE_CACHE, ..GET_WRITE_CACHE };
 
 /// Set Features.
 pub const SET_FEATURES: u8 = 0x09;
 
-/// Set Features of the write cache; saved, it outlasts resets and power cycles.
+/// Set Features of the write cache; a saved value survives resets and power cycles.
 pub fn set_write_cache(on: bool, save: bool) -> NvmeCommand {
     let dword10 = u32::from(save) << 31 | WRITE_CACHE;
     NvmeCommand { opcode: SET_FEATURES, namespace: 0, dword10, dword11: u32::from(on) }
@@ -38,7 +39,7 @@ pub fn set_write_cache(on: bool, save: bool) -> NvmeCommand {
 #[derive(Debug, Clone)]
 pub struct Controller {
     identity: DriveIdentity,
-    /// ONCS bit 4: Save and Select work in Set and Get Features.
+    /// ONCS bit 4: Set Features supports Save, Get Features supports Select.
     pub selects: bool,
     /// VWC bit 0.
     pub has_write_cache: bool,
@@ -46,30 +47,30 @@ pub struct Controller {
 
 impl Controller {
     /// Decodes an answer.
-    pub fn decode(answer: &[u8]) -> Result<Controller, Nonsense> {
+    pub fn decode(answer: &[u8]) -> Result<Controller, InvalidAnswer> {
         at_least(answer, IDENTIFY_BYTES)?;
         let identity = DriveIdentity {
             serial: padded_text(&answer[4..24]),
             model: padded_text(&answer[24..64]),
             firmware: padded_text(&answer[64..72]),
-            // Since 2.0 there may be rotating ones; this answer does not tell.
+            // Since 2.0, NVMe drives may rotate; this answer does not say.
             rotation: None,
         };
-        // To a blank answer, "no volatile cache" would be a dangerous thing to believe.
+        // It would be dangerous to read "no volatile cache" from a blank answer.
         if identity.model.is_none() {
-            return Err(Nonsense("it has no model number".to_owned()));
+            return Err(InvalidAnswer("the model number is missing".to_owned()));
         }
         let optional_commands = u16::from_le_bytes([answer[520], answer[521]]);
         Ok(Controller { identity, selects: optional_commands & 1 << 4 != 0, has_write_cache: answer[525] & 1 != 0 })
     }
 
-    /// Who it is.
+    /// Model, serial number and firmware.
     pub fn identity(self) -> DriveIdentity {
         self.identity
     }
 }
 
-/// What the write cache feature is capable of (5.15, supported capabilities).
+/// Capabilities of the write cache feature (5.15, supported capabilities).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// Its value can be saved.
@@ -79,14 +80,15 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// From dword 0 of the answer.
+    /// Decodes dword 0 of the answer.
     pub fn decode(result: u32) -> Capabilities {
         Capabilities { saveable: result & 1 << 0 != 0, changeable: result & 1 << 2 != 0 }
     }
 }
 
-/// How the cache stands. `value` is dword 0 of the answer to Get Features. A drive that cannot tell what the feature is capable of is taken to let it be
-/// changed: Get and Set Features of it belong together where there is a cache.
+/// The state of the cache. `value` is dword 0 of the answer to Get Features. A drive that does not
+/// report the feature's capabilities is assumed to let it be changed: Get and Set Features come
+/// together where there is a cache.
 pub fn reading(value: Option<u32>, capabilities: Option<Capabilities>) -> CacheReading {
     let (present, enabled) = (value.is_some(), value.is_some_and(|value| value & 1 != 0));
     let switchable = present && capabilities.is_none_or(|capabilities| capabilities.changeable);
@@ -94,7 +96,7 @@ pub fn reading(value: Option<u32>, capabilities: Option<Capabilities>) -> CacheR
         present,
         enabled,
         switchable,
-        // Not saved, it goes back with any reset of the controller.
+        // An unsaved value is lost with any reset of the controller.
         after_power_cycle: match capabilities {
             Some(Capabilities { saveable: true, .. }) if switchable => AfterPowerCycle::Keeps,
             Some(_) if switchable => AfterPowerCycle::Reverts,
@@ -105,9 +107,10 @@ pub fn reading(value: Option<u32>, capabilities: Option<Capabilities>) -> CacheR
 }
 
 /// Decodes the SMART / Health Information log (5.16.1.3).
-pub fn health(answer: &[u8]) -> Result<Health, Nonsense> {
-    // Spare below its threshold, reliability degraded, read-only, backup of volatile memory (the capacitors of power-loss protection) failed, persistent
-    // memory unreliable. Heat (bit 1) passes.
+pub fn health(answer: &[u8]) -> Result<Health, InvalidAnswer> {
+    // Spare below its threshold, reliability degraded, read-only, backup of volatile memory (the
+    // capacitors of power-loss protection) failed, persistent memory unreliable. Overheating (bit
+    // 1) is left out: it passes.
     const FAILING: u8 = 0b0011_1101;
     const BACKUP_FAILED: u8 = 0b0001_0000;
     const ZERO_CELSIUS_IN_KELVIN: i32 = 273;
@@ -115,7 +118,7 @@ pub fn health(answer: &[u8]) -> Result<Health, Nonsense> {
     at_least(answer, SMART_BYTES)?;
     let answer = &answer[..SMART_BYTES];
     if answer.iter().all(|byte| *byte == 0) {
-        return Err(Nonsense("it is blank".to_owned()));
+        return Err(InvalidAnswer("it is blank".to_owned()));
     }
     let counter = |at: usize| little_endian(answer, at, 16);
     let kelvin = i32::from(u16::from_le_bytes([answer[1], answer[2]]));
@@ -134,29 +137,30 @@ pub fn health(answer: &[u8]) -> Result<Health, Nonsense> {
 
 const FEATURE_NOT_SAVEABLE: u16 = 0x10D;
 
-/// Whether Set Features was refused only because the value cannot be saved.
+/// Returns whether Set Features was refused only because the value cannot be saved.
 pub fn is_not_saveable(status: u16) -> bool {
     status == FEATURE_NOT_SAVEABLE
 }
 
-/// Whether the driver, and not the drive, ended the command: the drive was unplugged or is being reset (Path Related Status; Linux gives
-/// "Host Pathing Error" and "Command Aborted By Host").
+/// Returns whether the driver, not the drive, ended the command because the drive was unplugged or
+/// is being reset (Path Related Status; Linux returns "Host Pathing Error" and "Command Aborted By
+/// Host").
 pub fn is_path_lost(status: u16) -> bool {
     matches!(status, 0x370 | 0x371)
 }
 
-/// The statuses that questions and cache switches meet (Status Code).
+/// The statuses that queries and cache switches can meet (Status Code).
 pub fn status_in_words(status: u16) -> String {
     let words = match status {
-        0x001 => "it does not know this command",
+        0x001 => "unknown command",
         0x002 => "invalid field in the command",
         0x006 => "internal error",
         0x007 => "command aborted",
         0x00B => "invalid namespace or format",
-        0x00C => "commands in the wrong order",
+        0x00C => "command sequence error",
         0x015 => "operation denied",
         0x020 => "the namespace is write protected",
-        0x109 => "it has no such log",
+        0x109 => "unsupported log page",
         FEATURE_NOT_SAVEABLE => "the feature cannot be saved",
         0x10E => "the feature cannot be changed",
         0x10F => "the feature belongs to the whole controller",
@@ -202,19 +206,19 @@ pub mod tests {
         assert_eq!(identity.model.as_deref(), Some("Samsung SSD 980 1TB"));
         assert_eq!(identity.serial.as_deref(), Some("S64ANS0T123456"));
         assert_eq!(identity.firmware.as_deref(), Some("GDC5902Q"));
-        // Bits 2:1 of VWC speak of Flush, not of a cache.
+        // Bits 2:1 of VWC are about Flush, not about a cache.
         let plp = Controller::decode(&identify("SAMSUNG MZQL21T9HCJR-00A07", false, false)).unwrap();
         assert!(!plp.has_write_cache && !plp.selects);
     }
 
     #[test]
     fn a_blank_answer_is_not_taken_for_a_drive_without_a_cache() {
-        insta::assert_snapshot!(Controller::decode(&[0; 4096]).unwrap_err().0, @"it has no model number");
-        insta::assert_snapshot!(Controller::decode(&[1; 512]).unwrap_err().0, @"512 bytes where 4096 belong");
+        insta::assert_snapshot!(Controller::decode(&[0; 4096]).unwrap_err().0, @"the model number is missing");
+        insta::assert_snapshot!(Controller::decode(&[1; 512]).unwrap_err().0, @"512 bytes; expected 4096");
     }
 
     #[test]
-    fn the_cache_by_its_feature() {
+    fn the_cache_is_read_from_its_feature() {
         let capable = |bits| Some(Capabilities::decode(bits));
         let of = |value, capabilities| {
             let CacheReading { present, enabled, switchable, after_power_cycle, .. } = reading(value, capabilities);
@@ -239,7 +243,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_drive_tells_its_health() {
+    fn a_drive_reports_its_health() {
         assert_eq!(
             health(&smart(0)).unwrap(),
             Health {

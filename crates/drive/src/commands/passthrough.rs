@@ -1,8 +1,9 @@
-//! The kernel's ioctls that hand a command to the drive as it is.
+//! The kernel's ioctls that pass a command to the drive unchanged.
 //!
-//! The node is opened for reading only. That suffices: root may send everything then (`scsi_cmd_allowed` in drivers/scsi/scsi_ioctl.c lets
-//! CAP_SYS_RAWIO pass, `nvme_cmd_allowed` in drivers/nvme/host/ioctl.c CAP_SYS_ADMIN), and udev, which reads a disk's partitions anew
-//! whenever somebody closes it after opening it for writing, stays asleep.
+//! The node is opened read-only. That suffices: root may then send everything (`scsi_cmd_allowed`
+//! in drivers/scsi/scsi_ioctl.c lets CAP_SYS_RAWIO pass, `nvme_cmd_allowed` in
+//! drivers/nvme/host/ioctl.c CAP_SYS_ADMIN). And udev, which rereads a disk's partitions whenever a
+//! writer closes it, is not woken.
 
 use std::ffi::c_void;
 use std::os::fd::OwnedFd;
@@ -16,19 +17,21 @@ use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, opcode};
 use super::carrier::{Carrier, NvmeAnswer, NvmeCommand, Payload, ScsiAnswer};
 use crate::DeviceNumber;
 
-/// A block device's node.
+/// The node of a block device.
 #[derive(Debug)]
 pub struct Passthrough {
     node: OwnedFd,
 }
 
 impl Passthrough {
-    /// Opens a node, which must be that of `device`: names are given anew when drives come and go.
+    /// Opens a node, which must still be that of `device`: names are reassigned when drives come
+    /// and go.
     ///
     /// # Errors
-    /// The kernel's; `ENXIO` when the node belongs to another device.
+    /// The kernel's error; `ENXIO` when the node belongs to another device.
     pub fn open(node: &Path, device: DeviceNumber) -> Result<Passthrough, Errno> {
-        // O_NONBLOCK: the SCSI disk driver then does not wait for a medium, nor for a drive to spin up.
+        // O_NONBLOCK: the SCSI disk driver then waits neither for a medium nor for a drive to spin
+        // up.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let node = rustix::fs::open(node, flags, Mode::empty())?;
         let found = rustix::fs::fstat(&node)?;
@@ -40,12 +43,12 @@ impl Passthrough {
     }
 }
 
-fn milliseconds(patience: Duration) -> u32 {
-    u32::try_from(patience.as_millis()).unwrap_or(u32::MAX)
+fn milliseconds(timeout: Duration) -> u32 {
+    u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX)
 }
 
 impl Carrier for Passthrough {
-    fn scsi(&mut self, cdb: &[u8], payload: Payload<'_>, patience: Duration) -> Result<ScsiAnswer, Errno> {
+    fn scsi(&mut self, cdb: &[u8], payload: Payload<'_>, timeout: Duration) -> Result<ScsiAnswer, Errno> {
         let mut sense = [0; 64];
         let (direction, data, data_bytes) = match payload {
             Payload::None => (DIRECTION_NONE, std::ptr::null_mut(), 0),
@@ -62,7 +65,7 @@ impl Carrier for Passthrough {
             data,
             cdb: cdb.as_ptr(),
             sense: sense.as_mut_ptr(),
-            timeout_ms: milliseconds(patience),
+            timeout_ms: milliseconds(timeout),
             flags: 0,
             pack_id: 0,
             user: std::ptr::null_mut(),
@@ -77,8 +80,9 @@ impl Carrier for Passthrough {
             info: 0,
         });
         #[expect(unsafe_code, reason = "SG_IO passes pointers and has no safe wrapper")]
-        // SAFETY: the three pointers and their lengths are those of slices that live until the call returns, when the kernel is done with them; it
-        // writes to the data only with DIRECTION_FROM_DRIVE, where the slice is mutable.
+        // SAFETY: the three pointers and their lengths are those of slices that live until the call
+        // returns, when the kernel is done with them. It writes to the data only with
+        // DIRECTION_FROM_DRIVE, and the slice is mutable then.
         unsafe {
             rustix::ioctl::ioctl(&self.node, &mut request)?;
         }
@@ -97,21 +101,22 @@ impl Carrier for Passthrough {
         })
     }
 
-    fn nvme(&mut self, command: NvmeCommand, data: &mut [u8], patience: Duration) -> Result<NvmeAnswer, Errno> {
+    fn nvme(&mut self, command: NvmeCommand, data: &mut [u8], timeout: Duration) -> Result<NvmeAnswer, Errno> {
         let mut request = NvmeAdmin(NvmePassthrough {
             opcode: command.opcode,
             namespace: command.namespace,
             data: data.as_mut_ptr() as u64,
             data_bytes: u32::try_from(data.len()).map_err(|_| Errno::INVAL)?,
             dwords_10_15: [command.dword10, command.dword11, 0, 0, 0, 0],
-            timeout_ms: milliseconds(patience),
+            timeout_ms: milliseconds(timeout),
             ..NvmePassthrough::default()
         });
         if data.is_empty() {
             request.0.data = 0;
         }
         #[expect(unsafe_code, reason = "the ioctl passes an address and has no safe wrapper")]
-        // SAFETY: the address and length are those of a mutable slice that lives until the call returns, when the kernel is done with it.
+        // SAFETY: the address and length are those of a mutable slice that lives until the call
+        // returns, when the kernel is done with it.
         let status = unsafe { rustix::ioctl::ioctl(&self.node, &mut request)? };
         Ok(NvmeAnswer { status: (status & NVME_STATUS_MASK) as u16, result: request.0.result })
     }
@@ -123,12 +128,13 @@ const DIRECTION_NONE: i32 = -1;
 const DIRECTION_TO_DRIVE: i32 = -2;
 const DIRECTION_FROM_DRIVE: i32 = -3;
 
-// include/scsi/scsi_status.h: what the host adapter says.
+// include/scsi/scsi_status.h: status of the host adapter.
 const HOST_NO_CONNECT: u16 = 0x01;
 const HOST_TIME_OUT: u16 = 0x03;
 const HOST_BAD_TARGET: u16 = 0x04;
 
-/// Status code and its type; above them stand retry hints (include/linux/nvme.h: `NVME_STATUS_CRD`, `NVME_STATUS_DNR`).
+/// Status code and type; the bits above are retry hints (include/linux/nvme.h: `NVME_STATUS_CRD`,
+/// `NVME_STATUS_DNR`).
 const NVME_STATUS_MASK: i32 = 0x7ff;
 
 /// `struct sg_io_hdr`.
@@ -184,8 +190,9 @@ struct SgIo(SgIoHeader);
 
 struct NvmeAdmin(NvmePassthrough);
 
-#[expect(unsafe_code, reason = "tells rustix what the ioctl takes")]
-// SAFETY: SG_IO takes a pointer to `struct sg_io_hdr`, which it reads and writes; the pointer is to one for as long as `self` is borrowed.
+#[expect(unsafe_code, reason = "declares the ioctl's argument to rustix")]
+// SAFETY: SG_IO takes a pointer to `struct sg_io_hdr`, which it reads and writes; the pointer is to
+// one as long as `self` is borrowed.
 unsafe impl Ioctl for &mut SgIo {
     type Output = ();
 
@@ -204,9 +211,9 @@ unsafe impl Ioctl for &mut SgIo {
     }
 }
 
-#[expect(unsafe_code, reason = "tells rustix what the ioctl takes")]
-// SAFETY: NVME_IOCTL_ADMIN_CMD takes a pointer to `struct nvme_passthru_cmd`, which it reads and writes; the pointer is to one for as long as `self` is
-// borrowed.
+#[expect(unsafe_code, reason = "declares the ioctl's argument to rustix")]
+// SAFETY: NVME_IOCTL_ADMIN_CMD takes a pointer to `struct nvme_passthru_cmd`, which it reads and
+// writes; the pointer is to one as long as `self` is borrowed.
 unsafe impl Ioctl for &mut NvmeAdmin {
     /// The drive's status.
     type Output = IoctlOutput;

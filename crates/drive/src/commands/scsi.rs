@@ -1,11 +1,11 @@
 //! SCSI commands and answers (T10: SPC-5, SBC-4).
 //!
-//! | module | its job |
+//! | module | purpose |
 //! | --- | --- |
 //! | `inquiry` | INQUIRY: what the drive is |
 //! | `mode_page` | MODE SENSE and MODE SELECT: the caching page |
 //! | `log_page` | LOG SENSE: health |
-//! | `sense` | why a command did not go well, in words |
+//! | `sense` | why a command failed, in words |
 
 pub mod inquiry;
 pub mod log_page;

@@ -1,4 +1,4 @@
-//! Drives that vanish, refuse, lie or answer nonsense.
+//! Drives that vanish, refuse, lie or give invalid answers.
 
 mod simulated;
 
@@ -10,20 +10,20 @@ use rustix::io::Errno;
 use super::*;
 use simulated::{Fault, Kind, Simulated};
 
-/// A drive with a fault, and the commands that it will have got.
+/// A drive with a fault, and the commands that it will have received.
 fn opened(kind: Kind, fault: Fault) -> (OpenDrive, Arc<Mutex<Vec<u8>>>) {
     let simulated = Simulated::new(kind, fault);
     let commands = Arc::clone(&simulated.commands);
     let name = if kind == Kind::Nvme { "/dev/nvme0n1" } else { "/dev/sdx" };
-    let line = Line::new(name.as_ref(), Box::new(simulated));
+    let connection = Connection::new(name.as_ref(), Box::new(simulated));
     let ata = match kind {
         Kind::Sata => Ata::Inside,
         Kind::UsbBridge | Kind::UsbStick => Ata::BehindUsb,
         Kind::Sas | Kind::Nvme => Ata::IfItSaysSo,
     };
     let opened = match kind {
-        Kind::Nvme => Opened::Nvme(line),
-        _ => Opened::Scsi { line, ata, dialect: None },
+        Kind::Nvme => Opened::Nvme(connection),
+        _ => Opened::Scsi { connection, ata, dialect: None },
     };
     (OpenDrive(opened), commands)
 }
@@ -47,22 +47,22 @@ fn a_good_drive_is_switched_off_and_on() {
 }
 
 #[test]
-fn each_kind_tells_in_its_own_way() {
-    let told = |kind, fault| {
+fn each_kind_reports_its_cache() {
+    let told_by = |kind, fault| {
         let reading = drive(kind, fault).write_cache().unwrap();
         (reading.told_by, reading.after_power_cycle)
     };
-    assert_eq!(told(Kind::Sata, Fault::None), (ToldBy::AtaIdentify, AfterPowerCycle::Reverts));
-    assert_eq!(told(Kind::Sas, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
-    assert_eq!(told(Kind::UsbBridge, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
-    assert_eq!(told(Kind::Nvme, Fault::None), (ToldBy::NvmeFeature, AfterPowerCycle::Keeps));
+    assert_eq!(told_by(Kind::Sata, Fault::None), (ToldBy::AtaIdentify, AfterPowerCycle::Reverts));
+    assert_eq!(told_by(Kind::Sas, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
+    assert_eq!(told_by(Kind::UsbBridge, Fault::None), (ToldBy::ScsiCachingPage, AfterPowerCycle::Keeps));
+    assert_eq!(told_by(Kind::Nvme, Fault::None), (ToldBy::NvmeFeature, AfterPowerCycle::Keeps));
 }
 
 #[test]
 fn a_sata_drive_behind_a_sas_adapter_is_asked_in_ata() {
     let simulated = Simulated::new(Kind::Sata, Fault::None);
-    let line = Line::new("/dev/sdx".as_ref(), Box::new(simulated));
-    let mut drive = OpenDrive(Opened::Scsi { line, ata: Ata::IfItSaysSo, dialect: None });
+    let connection = Connection::new("/dev/sdx".as_ref(), Box::new(simulated));
+    let mut drive = OpenDrive(Opened::Scsi { connection, ata: Ata::IfItSaysSo, dialect: None });
     assert_eq!(drive.write_cache().unwrap().told_by, ToldBy::AtaIdentify);
 }
 
@@ -72,14 +72,14 @@ fn a_sas_drive_gets_no_ata() {
     drive.write_cache().unwrap();
     drive.health().unwrap();
     assert!(!commands.lock().unwrap().contains(&0x85));
-    // Once is enough to know what it speaks.
+    // Once is enough to know its command set.
     assert_eq!(commands.lock().unwrap().iter().filter(|command| **command == 0x12).count(), 1);
 }
 
 #[test]
 fn a_stick_gets_nothing_but_the_first_question() {
     let (mut drive, commands) = opened(Kind::UsbStick, Fault::None);
-    insta::assert_snapshot!(drive.write_cache().unwrap_err(), @"/dev/sdx has no command for that: sticks and card readers may hang at such questions, so none is asked");
+    insta::assert_snapshot!(drive.write_cache().unwrap_err(), @"/dev/sdx does not support that: USB sticks and card readers may hang on such commands, so none is sent");
     assert_eq!(*commands.lock().unwrap(), [0x12]);
 }
 
@@ -98,7 +98,7 @@ fn what_a_drive_has_to_tell_first_is_no_answer() {
 }
 
 #[test]
-fn refusals_of_the_switch_are_told() {
+fn refusals_of_the_switch_are_errors() {
     let refusal = |kind| drive(kind, Fault::RefusesSwitch).set_write_cache(false).unwrap_err().to_string();
     insta::assert_snapshot!(refusal(Kind::Sata), @"/dev/sdx refused SET FEATURES: command aborted (sense Bh/00h/00h)");
     insta::assert_snapshot!(refusal(Kind::Sas), @"/dev/sdx refused MODE SELECT: illegal request, invalid field in the command (sense 5h/24h/00h)");
@@ -139,32 +139,32 @@ fn a_drive_may_vanish_at_any_moment() {
         }
     }
     let gone = drive(Kind::Sata, Fault::KernelSays(Errno::NODEV, 0)).write_cache().unwrap_err();
-    insta::assert_snapshot!(gone, @"/dev/sdx is gone: it was unplugged, or its driver gave it up");
+    insta::assert_snapshot!(gone, @"/dev/sdx is gone: it was unplugged, or its driver gave up on it");
     let lost = drive(Kind::Nvme, Fault::PathLost).health().unwrap_err();
-    insta::assert_snapshot!(lost, @"/dev/nvme0n1 is gone: it was unplugged, or its driver gave it up");
+    insta::assert_snapshot!(lost, @"/dev/nvme0n1 is gone: it was unplugged, or its driver gave up on it");
 }
 
 #[test]
 fn what_the_kernel_says_in_words() {
     let answer = |kind, errno| drive(kind, Fault::KernelSays(errno, 0)).write_cache().unwrap_err().to_string();
     for (kind, errno) in [(Kind::Sata, Errno::PERM), (Kind::Nvme, Errno::ACCESS)] {
-        assert!(answer(kind, errno).ends_with("takes commands from root only: run it with sudo"), "{kind:?}");
+        assert!(answer(kind, errno).ends_with("takes commands only from root: run flushmark with sudo"), "{kind:?}");
     }
-    insta::assert_snapshot!(answer(Kind::Sas, Errno::NOTTY), @"/dev/sdx has no command for that: its driver does not pass INQUIRY on to it");
-    insta::assert_snapshot!(answer(Kind::Nvme, Errno::OPNOTSUPP), @"/dev/nvme0n1 has no command for that: its driver does not pass Identify on to it");
+    insta::assert_snapshot!(answer(Kind::Sas, Errno::NOTTY), @"/dev/sdx does not support that: its driver does not pass INQUIRY on");
+    insta::assert_snapshot!(answer(Kind::Nvme, Errno::OPNOTSUPP), @"/dev/nvme0n1 does not support that: its driver does not pass Identify on");
     insta::assert_snapshot!(answer(Kind::Sata, Errno::TIMEDOUT), @"cannot send IDENTIFY DEVICE to /dev/sdx: Connection timed out (os error 110)");
 }
 
 #[test]
 fn opening_in_words() {
-    let answer = |errno| Line::not_opened("/dev/sdx".as_ref(), errno).to_string();
-    insta::assert_snapshot!(answer(Errno::ACCESS), @"/dev/sdx takes commands from root only: run it with sudo");
-    insta::assert_snapshot!(answer(Errno::NOENT), @"/dev/sdx has no command for that: /dev has no node for it here, as in containers; ask on the host");
-    insta::assert_snapshot!(answer(Errno::NXIO), @"/dev/sdx is gone: it was unplugged, or its driver gave it up");
-    insta::assert_snapshot!(answer(Errno::BUSY), @"cannot send anything to /dev/sdx: Device or resource busy (os error 16)");
+    let answer = |errno| Connection::not_opened("/dev/sdx".as_ref(), errno).to_string();
+    insta::assert_snapshot!(answer(Errno::ACCESS), @"/dev/sdx takes commands only from root: run flushmark with sudo");
+    insta::assert_snapshot!(answer(Errno::NOENT), @"/dev/sdx does not support that: /dev has no node for it here (are you in a container?); run flushmark on the host");
+    insta::assert_snapshot!(answer(Errno::NXIO), @"/dev/sdx is gone: it was unplugged, or its driver gave up on it");
+    insta::assert_snapshot!(answer(Errno::BUSY), @"cannot send a command to /dev/sdx: Device or resource busy (os error 16)");
 }
 
-/// A user of the group `disk`: SCSI's questions are allowed to him, ATA's not.
+/// A user in the group `disk`, who may send SCSI's queries but no ATA commands.
 #[derive(Debug)]
 struct GroupDisk(Simulated);
 
@@ -173,10 +173,10 @@ impl carrier::Carrier for GroupDisk {
         &mut self,
         cdb: &[u8],
         payload: carrier::Payload<'_>,
-        patience: std::time::Duration,
+        timeout: std::time::Duration,
     ) -> Result<carrier::ScsiAnswer, Errno> {
         let allowed = !matches!(cdb[0], 0x85 | 0x55 | 0x15);
-        if allowed { self.0.scsi(cdb, payload, patience) } else { Err(Errno::PERM) }
+        if allowed { self.0.scsi(cdb, payload, timeout) } else { Err(Errno::PERM) }
     }
 
     fn nvme(
@@ -190,31 +190,31 @@ impl carrier::Carrier for GroupDisk {
 }
 
 #[test]
-fn a_user_who_may_read_the_node_learns_what_scsi_tells() {
+fn a_user_who_may_read_the_node_learns_what_scsi_reports() {
     let carrier = GroupDisk(Simulated::new(Kind::Sata, Fault::None));
-    let line = Line::new("/dev/sdx".as_ref(), Box::new(carrier));
-    let mut drive = OpenDrive(Opened::Scsi { line, ata: Ata::Inside, dialect: None });
+    let connection = Connection::new("/dev/sdx".as_ref(), Box::new(carrier));
+    let mut drive = OpenDrive(Opened::Scsi { connection, ata: Ata::Inside, dialect: None });
     assert_eq!(drive.write_cache().unwrap().told_by, ToldBy::ScsiCachingPage);
     assert!(matches!(drive.set_write_cache(false), Err(CommandError::NeedsRoot { .. })));
-    // The translation layer has no logs; the reason that counts is the permission.
+    // The translation layer has no logs; the error to report is the missing permission.
     assert!(matches!(drive.health(), Err(CommandError::NeedsRoot { .. })));
 }
 
 #[test]
 fn health_by_each_way() {
     let sata = drive(Kind::Sata, Fault::None).health().unwrap();
-    // Statistics of the standard before the maker's attributes.
+    // The standard's statistics take precedence over the vendor's attributes.
     assert_eq!((sata.power_cycles, sata.power_on_hours, sata.used_percent), (Some(61), Some(12346), Some(13)));
     assert_eq!((sata.media_errors, sata.failing), (Some(2), Some(true)));
     assert_eq!(drive(Kind::Sas, Fault::None).health().unwrap().power_on_hours, Some(12346));
     assert_eq!(drive(Kind::Nvme, Fault::None).health().unwrap().unsafe_shutdowns, Some(57));
-    insta::assert_snapshot!(drive(Kind::UsbBridge, Fault::None).health().unwrap_err(), @"/dev/sdx has no command for that: it keeps no logs of its health (illegal request, it does not know this command (sense 5h/20h/00h))");
+    insta::assert_snapshot!(drive(Kind::UsbBridge, Fault::None).health().unwrap_err(), @"/dev/sdx does not support that: it has no health logs (illegal request, unknown command (sense 5h/20h/00h))");
 }
 
 #[test]
 fn a_sleeping_disk_is_not_woken() {
     let mut sleeping = drive(Kind::Sata, Fault::Sleeps);
-    insta::assert_snapshot!(sleeping.health().unwrap_err(), @"/dev/sdx has no command for that: it sleeps, and is not woken to be asked for its health");
+    insta::assert_snapshot!(sleeping.health().unwrap_err(), @"/dev/sdx does not support that: it is in standby, and reading its health would wake it");
     assert!(sleeping.write_cache().unwrap().enabled);
 }
 
@@ -233,9 +233,9 @@ fn identity_by_each_way() {
 #[test]
 fn blank_answers_are_nonsense_and_no_drive_without_a_cache() {
     let answer = |kind| drive(kind, Fault::Answers(vec![0; 4096])).write_cache().unwrap_err().to_string();
-    insta::assert_snapshot!(answer(Kind::Sata), @"/dev/sdx answered IDENTIFY DEVICE with nonsense: it has no model number");
-    insta::assert_snapshot!(answer(Kind::Sas), @"/dev/sdx answered INQUIRY with nonsense: its response data format is 0 and not 2");
-    insta::assert_snapshot!(answer(Kind::Nvme), @"/dev/nvme0n1 answered Identify with nonsense: it has no model number");
+    insta::assert_snapshot!(answer(Kind::Sata), @"/dev/sdx gave an invalid answer to IDENTIFY DEVICE: the model number is missing");
+    insta::assert_snapshot!(answer(Kind::Sas), @"/dev/sdx gave an invalid answer to INQUIRY: its response data format is 0; expected 2");
+    insta::assert_snapshot!(answer(Kind::Nvme), @"/dev/nvme0n1 gave an invalid answer to Identify: the model number is missing");
 }
 
 proptest! {
@@ -252,7 +252,7 @@ proptest! {
 fn silent_devices_are_refused_before_anything_is_opened() {
     let machine = captures::built::raid_server();
     let device = BlockDevice::read(&SystemRoot::new(machine.path()), "9:0".parse().unwrap()).unwrap();
-    insta::assert_snapshot!(OpenDrive::open(&SystemRoot::new(machine.path()), &device).unwrap_err(), @"/dev/md0 has no command for that: a software RAID has no cache of its own, ask the drives below, /dev/sda2, /dev/sdb2");
+    insta::assert_snapshot!(OpenDrive::open(&SystemRoot::new(machine.path()), &device).unwrap_err(), @"/dev/md0 does not support that: a software RAID has no cache; ask the drives below, /dev/sda2, /dev/sdb2");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_drive_that_left_between_listing_and_asking_is_gone() {
     let device = BlockDevice::read(&SystemRoot::new(machine.path()), "259:0".parse().unwrap()).unwrap();
     let open = || OpenDrive::open(&SystemRoot::new(machine.path()), &device).unwrap_err();
     assert!(matches!(open(), CommandError::NotSupported { .. }), "no node");
-    // Something else has its name by now.
+    // Another device has its name now.
     machine.file("/dev/nvme0n1", "");
     assert!(matches!(open(), CommandError::Gone { .. }), "another node");
     std::fs::remove_file(machine.path().join("sys/dev/block/259:0")).unwrap();

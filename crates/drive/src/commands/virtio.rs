@@ -1,7 +1,8 @@
-//! virtio-blk, whose cache is negotiated by its driver and told in sysfs.
+//! virtio-blk, whose driver negotiates the cache and publishes it in sysfs.
 //!
-//! The attribute `cache_type` reads the host's setting anew each time (drivers/block/virtio_blk.c, `virtblk_get_cache_mode`) and may be written only where
-//! the host offers VIRTIO_BLK_F_CONFIG_WCE: its mode is then 0644, else 0444 (`virtblk_attrs_are_visible`).
+//! Reading the attribute `cache_type` asks the host each time (drivers/block/virtio_blk.c,
+//! `virtblk_get_cache_mode`). It can be written only where the host offers VIRTIO_BLK_F_CONFIG_WCE:
+//! its mode is then 0644, else 0444 (`virtblk_attrs_are_visible`).
 
 use std::fs;
 use std::io;
@@ -18,8 +19,8 @@ pub struct VirtioConfig {
     pub cache_type: PathBuf,
 }
 
-const READING: &str = "the question for its cache_type";
-const SWITCHING: &str = "the switch of its cache_type";
+const READING: &str = "a read of its cache_type";
+const SWITCHING: &str = "a write to its cache_type";
 
 impl VirtioConfig {
     pub fn write_cache(&self) -> Result<CacheReading, CommandError> {
@@ -32,7 +33,7 @@ impl VirtioConfig {
             "write through" => false,
             other => {
                 let what = format!("`{}`", other.escape_debug());
-                return Err(CommandError::Nonsense { device: self.device.clone(), command: READING, what });
+                return Err(CommandError::InvalidAnswer { device: self.device.clone(), command: READING, what });
             }
         };
         let switchable = mode & OWNER_WRITES != 0;
@@ -40,7 +41,8 @@ impl VirtioConfig {
             present: enabled || switchable,
             enabled,
             switchable,
-            // The host starts every boot from its own configuration (QEMU: `write-cache` of the device, put back by `virtio_blk_reset`).
+            // The host starts every boot from its configuration (QEMU: `write-cache` of the device,
+            // restored by `virtio_blk_reset`).
             after_power_cycle: if switchable { AfterPowerCycle::Reverts } else { AfterPowerCycle::Unknown },
             told_by: ToldBy::VirtioConfig,
         })
@@ -48,11 +50,11 @@ impl VirtioConfig {
 
     pub fn set_write_cache(&self, on: bool) -> Result<(), CommandError> {
         if !self.write_cache()?.switchable {
-            let because = "its host lets nobody switch its cache".to_owned();
+            let because = "its host does not allow its cache to be switched".to_owned();
             return Err(CommandError::NotSupported { device: self.device.clone(), because });
         }
         let text = if on { "write back" } else { "write through" };
-        // Opened, not made: a file that is no longer there must not come back.
+        // Opened without creating it: a file that has vanished must not come back.
         let write = || {
             let mut attribute = fs::OpenOptions::new().write(true).open(&self.cache_type)?;
             io::Write::write_all(&mut attribute, text.as_bytes())
@@ -112,16 +114,16 @@ mod tests {
     fn what_the_host_has_fixed_is_refused_and_needs_no_root() {
         let directory = tempfile::tempdir().unwrap();
         let fixed = attribute(directory.path(), b"write back\n", 0o444);
-        insta::assert_snapshot!(fixed.set_write_cache(false).unwrap_err(), @"/dev/vda has no command for that: its host lets nobody switch its cache");
+        insta::assert_snapshot!(fixed.set_write_cache(false).unwrap_err(), @"/dev/vda does not support that: its host does not allow its cache to be switched");
     }
 
     #[test]
     fn nonsense_and_absence() {
         let directory = tempfile::tempdir().unwrap();
         let virtio = attribute(directory.path(), b"\x1b[2Jmaybe", 0o644);
-        insta::assert_snapshot!(virtio.write_cache().unwrap_err(), @r"/dev/vda answered the question for its cache_type with nonsense: `\u{1b}[2Jmaybe`");
+        insta::assert_snapshot!(virtio.write_cache().unwrap_err(), @r"/dev/vda gave an invalid answer to a read of its cache_type: `\u{1b}[2Jmaybe`");
         fs::remove_file(&virtio.cache_type).unwrap();
-        insta::assert_snapshot!(virtio.write_cache().unwrap_err(), @"/dev/vda is gone: it was unplugged, or its driver gave it up");
-        insta::assert_snapshot!(virtio.set_write_cache(true).unwrap_err(), @"/dev/vda is gone: it was unplugged, or its driver gave it up");
+        insta::assert_snapshot!(virtio.write_cache().unwrap_err(), @"/dev/vda is gone: it was unplugged, or its driver gave up on it");
+        insta::assert_snapshot!(virtio.set_write_cache(true).unwrap_err(), @"/dev/vda is gone: it was unplugged, or its driver gave up on it");
     }
 }

@@ -1,11 +1,11 @@
-//! What is read of machines that look nothing like the one that the tests run on.
+//! Facts read from captures of machines that differ from the one that runs the tests.
 
 use serde_json::Value;
 
 use super::HostFacts;
 use crate::SystemRoot;
 
-/// A line for each fact, and for each member of a list.
+/// One line per fact, and per member of a list.
 fn facts(machine: &str) -> String {
     let capture = captures::lay_out(machine);
     lines(&HostFacts::read(&SystemRoot::new(capture.path())))
@@ -204,7 +204,7 @@ fn a_virtual_machine_with_every_kind_of_disk() {
 }
 
 #[test]
-fn absurd_files_tell_nothing() {
+fn absurd_files_give_no_facts() {
     let capture = captures::lay_out("nvme-server");
     for (path, nonsense) in [
         ("/sys/devices/system/cpu/cpufreq/policy0/affected_cpus", "4294967295-0"),

@@ -1,13 +1,14 @@
-//! The storage controllers on PCI.
+//! Storage controllers on PCI.
 
 use super::facts::Controller;
 use crate::SystemRoot;
 use crate::bus::{Attached, driver, hexadecimal};
 
-/// Mass storage, the first byte of a class of PCI.
+/// Mass storage: the first byte of the PCI class code.
 const MASS_STORAGE: u32 = 0x01;
 
-/// Every storage controller, with the disks behind it. USB is none: its class is that of a serial bus.
+/// Every storage controller, with the disks attached to it. USB is not one: its class is that of a
+/// serial bus.
 pub(super) fn controllers(root: &SystemRoot, disks: &[Attached]) -> Vec<Controller> {
     let bus = root.attributes("sys/bus/pci/devices");
     let found = bus.entries("").into_iter().filter_map(|address| {

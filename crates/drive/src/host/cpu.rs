@@ -1,5 +1,5 @@
-//! The processors: frequency, idle states, threads, mitigations. Documentation/ABI/testing/sysfs-devices-system-cpu,
-//! Documentation/admin-guide/pm.
+//! The processors: frequency, idle states, threads, mitigations.
+//! Documentation/ABI/testing/sysfs-devices-system-cpu, Documentation/admin-guide/pm.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,8 @@ use crate::usage::natural;
 impl CpuFacts {
     pub(super) fn read(root: &SystemRoot) -> Self {
         let cpus = root.attributes("sys/devices/system/cpu");
-        // intel_pstate has its own switch, with the opposite sense; it does not offer the common one.
+        // intel_pstate has a separate switch with the opposite meaning, and does not offer the
+        // common one.
         let turbo = cpus.flag("intel_pstate/no_turbo").map(|off| !off).or_else(|| cpus.flag("cpufreq/boost"));
         CpuFacts {
             frequency: frequency(&cpus),
@@ -25,7 +26,7 @@ impl CpuFacts {
     }
 }
 
-/// The nodes that have a list of processors, an empty one too.
+/// The nodes that have a list of processors, even an empty one.
 pub(super) fn numa_nodes(root: &SystemRoot) -> Vec<NumaNode> {
     let nodes = root.attributes("sys/devices/system/node");
     numbered(&nodes, "", "node")
@@ -38,7 +39,7 @@ pub(super) fn numa_nodes(root: &SystemRoot) -> Vec<NumaNode> {
         .collect()
 }
 
-/// Servers have a policy for each of hundreds of processors, nearly always the same one.
+/// Servers have one policy for each of hundreds of processors, nearly always the same.
 fn frequency(cpus: &Attributes) -> Vec<FrequencyPolicy> {
     let mut groups: Vec<(BTreeSet<u32>, FrequencyPolicy)> = Vec::new();
     for name in numbered(cpus, "cpufreq", "policy") {
@@ -58,9 +59,10 @@ fn frequency(cpus: &Attributes) -> Vec<FrequencyPolicy> {
     groups.into_iter().map(|(members, policy)| FrequencyPolicy { cpus: cpu_list::format(&members), ..policy }).collect()
 }
 
-/// All processors have the same states on the machines that this is for, but a state can be missing on one that is offline.
+/// All processors of the supported machines have the same states, but an offline one may lack a
+/// state.
 fn idle(cpus: &Attributes) -> Option<IdleFacts> {
-    // `none`: no driver has registered, and the processor halts as its architecture does by itself.
+    // `none`: no driver has registered, and the processor uses its architecture's default halt.
     let driver = cpus.text("cpuidle/current_driver").filter(|driver| driver != "none");
     let states =
         numbered(cpus, "", "cpu").into_iter().map(|cpu| idle_states(cpus, &cpu)).find(|found| !found.is_empty());
@@ -86,14 +88,14 @@ fn idle_states(cpus: &Attributes, cpu: &str) -> Vec<IdleState> {
 
 fn mitigations(cpus: &Attributes) -> Vec<Mitigation> {
     let names = cpus.entries("vulnerabilities").into_iter();
-    let told = names.filter_map(|name| {
+    let affecting = names.filter_map(|name| {
         let state = cpus.text(format!("vulnerabilities/{name}"))?;
         (!state.starts_with("Not affected")).then_some(Mitigation { name, state })
     });
-    told.collect()
+    affecting.collect()
 }
 
-/// The entries that are this word and a number (`cpu0`, but not `cpuidle`), in the order of their numbers.
+/// The entries that consist of `word` and a number (`cpu0`, but not `cpuidle`), in numerical order.
 fn numbered(directory: &Attributes, below: &str, word: &str) -> Vec<String> {
     let mut names = directory.entries(below);
     names.retain(|name| name.strip_prefix(word).is_some_and(|number| number.parse::<u32>().is_ok()));

@@ -1,12 +1,12 @@
-//! Lists of processors as the kernel writes them: `0-3,8`.
+//! Lists of processors in the kernel's format: `0-3,8`.
 
 use std::collections::BTreeSet;
 
-/// More processors than Linux can be built for on any architecture (`NR_CPUS` ends at 8192 on x86). A number above is a broken file, and
-/// must not make us count to it.
+/// More processors than Linux supports on any architecture (`NR_CPUS` ends at 8192 on x86). A
+/// larger number comes from a broken file, and must not be counted up to.
 const CPU_MAX: u32 = 65_535;
 
-/// The processors of a list, separated by commas or blanks (cpufreq writes blanks); `None` when it is none.
+/// Parses a list separated by commas or blanks (cpufreq uses blanks); `None` if it is malformed.
 pub(super) fn parse(list: &str) -> Option<BTreeSet<u32>> {
     let mut cpus = BTreeSet::new();
     for range in list.split([',', ' ', '\n']).filter(|range| !range.is_empty()) {
@@ -20,7 +20,7 @@ pub(super) fn parse(list: &str) -> Option<BTreeSet<u32>> {
     (!cpus.is_empty()).then_some(cpus)
 }
 
-/// The shortest list of these processors.
+/// Formats the processors as the shortest list.
 pub(super) fn format(cpus: &BTreeSet<u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &cpu in cpus {

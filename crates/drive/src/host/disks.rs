@@ -1,4 +1,4 @@
-//! How the host treats its disks.
+//! The host's settings for its disks.
 
 use std::path::Path;
 
@@ -8,14 +8,15 @@ use crate::bus::{Attached, driver, hexadecimal};
 use crate::usage::natural;
 use crate::{BlockDevice, SystemRoot, Transport};
 
-/// LSI Logic, and Broadcom after it.
+/// LSI Logic, later Broadcom.
 const LSI: u32 = 0x1000;
 
-/// Every disk that hangs on something, in the order in which people count; what is made of other disks, of memory or of files is none.
+/// Every physically attached disk, in natural order; devices made of other disks, memory or files
+/// are not included.
 pub(super) fn attached(root: &SystemRoot) -> Vec<Attached> {
     let blocks = root.attributes("sys/block");
     let mut names = blocks.entries("");
-    // Of these, the drive is there without a medium, and nobody commits to one.
+    // These drives exist even without a medium, and no commits go to them.
     names.retain(|name| !name.starts_with("sr") && !name.starts_with("fd"));
     names.sort_by_key(|name| natural(Path::new(name)));
     let devices = names.iter().filter_map(|name| BlockDevice::read(root, root.device_named(name)?).ok());
@@ -36,7 +37,7 @@ pub(super) fn attached(root: &SystemRoot) -> Vec<Attached> {
     disks.filter_map(|device| Attached::new(root, device)).collect()
 }
 
-/// The settings of these disks.
+/// The settings of `disks`.
 pub(super) fn settings(root: &SystemRoot, disks: &[Attached], virtual_machine: bool) -> Vec<DiskSettings> {
     let interrupts = Interrupts::read(root);
     let settings = disks.iter().map(|disk| DiskSettings {
@@ -51,11 +52,11 @@ pub(super) fn settings(root: &SystemRoot, disks: &[Attached], virtual_machine: b
     settings.collect()
 }
 
-/// Paravirtual disks give themselves away. An imitation of real hardware does not, but a virtual machine rarely has the
-/// real one.
+/// Paravirtual disks are easy to recognise. Emulated hardware is not, but a virtual machine rarely
+/// has the real hardware.
 fn virtual_disk(disk: &Attached, virtual_machine: bool) -> Option<VirtualDisk> {
     match disk.device.transport {
-        // virtio-scsi has a SCSI host beneath its virtio device.
+        // virtio-scsi has a SCSI host below its virtio device.
         Transport::Virtio if disk.numbered_part("host").is_some() => return Some(VirtualDisk::VirtioScsi),
         Transport::Virtio => return Some(VirtualDisk::VirtioBlk),
         Transport::HyperV => return Some(VirtualDisk::HyperV),
@@ -71,7 +72,8 @@ fn virtual_disk(disk: &Attached, virtual_machine: bool) -> Option<VirtualDisk> {
         "ata_piix" | "ahci" | "ata_generic" => Some(VirtualDisk::EmulatedAta),
         "sym53c8xx" | "mptspi" | "mptsas" | "BusLogic" => Some(VirtualDisk::EmulatedScsi),
         _ => {
-            // QEMU imitates the 53c895a, the SAS1068 and two MegaRAID cards, VMware the 53c1030; all are LSI's.
+            // QEMU emulates the 53c895a, the SAS1068 and two MegaRAID cards, VMware the 53c1030;
+            // all are from LSI.
             let imitated = [0x0012, 0x0030, 0x0054, 0x0060, 0x0073].map(Some);
             let number = |file| controller.text(file).as_deref().and_then(hexadecimal);
             (number("vendor") == Some(LSI) && imitated.contains(&number("device"))).then_some(VirtualDisk::EmulatedScsi)
@@ -87,7 +89,7 @@ pub(super) fn arrays(root: &SystemRoot) -> Vec<Array> {
     names.sort_by_key(|name| natural(Path::new(name)));
     let arrays = names.into_iter().map(|name| {
         let md = root.attributes(format!("sys/block/{name}/md"));
-        // Spares and the journal are devices of the array, too, and have no slot in it.
+        // Spares and the journal are devices of the array, too, but have no slot.
         let devices = md.entries("").into_iter().filter_map(|entry| entry.strip_prefix("dev-").map(str::to_owned));
         let in_slots = devices.filter(|device| md.parsed::<u32>(format!("dev-{device}/slot")).is_some());
         let mut members: Vec<String> = in_slots.collect();

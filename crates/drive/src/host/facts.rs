@@ -1,4 +1,4 @@
-//! The words for a host's settings, as far as they bear on the latency or the safety of a commit.
+//! Types for the host's settings that affect the latency or the safety of a commit.
 
 use std::path::PathBuf;
 
@@ -7,23 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::Transport;
 
-/// The processors.
+/// Settings of the processors.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuFacts {
-    /// How frequency is governed; processors with equal settings together.
+    /// Frequency policies; processors with equal settings share one.
     pub frequency: Vec<FrequencyPolicy>,
-    /// Idle states, of the first processor that tells.
+    /// Idle states of the first processor that reports them.
     pub idle: Option<IdleFacts>,
-    /// Whether two threads share a core at this moment.
+    /// True if two threads currently share a core.
     pub smt_active: Option<bool>,
-    /// Whether frequencies above the nominal one are allowed.
+    /// True if frequencies above the nominal one are allowed.
     pub turbo: Option<bool>,
-    /// Processor vulnerabilities that are mitigated or open, from `/sys/devices/system/cpu/vulnerabilities`; those that do not concern this processor left out.
+    /// Processor vulnerabilities, mitigated or open, from
+    /// `/sys/devices/system/cpu/vulnerabilities`; those that do not affect this processor are left
+    /// out.
     pub mitigations: Vec<Mitigation>,
 }
 
-/// Processors whose frequency is governed alike.
+/// Processors with the same frequency policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrequencyPolicy {
     /// A list such as `0-15,32`.
@@ -32,11 +34,11 @@ pub struct FrequencyPolicy {
     pub driver: Option<String>,
     /// `performance`, `powersave`, `schedutil`...
     pub governor: Option<String>,
-    /// The hardware's own leaning, where it has one: `performance`, `balance_power`...
+    /// The hardware's energy preference, where it has one: `performance`, `balance_power`...
     pub preference: Option<String>,
 }
 
-/// What an idle processor may do.
+/// Idle states of a processor, and what selects them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleFacts {
     /// `intel_idle`, `acpi_idle`, `haltpoll`...
@@ -52,9 +54,9 @@ pub struct IdleFacts {
 pub struct IdleState {
     /// `POLL`, `C1`, `C6`...
     pub name: String,
-    /// How long waking from it takes.
+    /// Time to wake up from it.
     pub exit_latency_us: Option<u64>,
-    /// Whether somebody forbade it.
+    /// True if it was disabled.
     pub disabled: bool,
 }
 
@@ -67,15 +69,15 @@ pub struct Mitigation {
     pub state: String,
 }
 
-/// How memory is written back.
+/// Writeback settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MemoryFacts {
-    /// `vm.dirty_ratio`, in percent; 0 where bytes are set instead.
+    /// `vm.dirty_ratio`, in percent; 0 where a size in bytes is set instead.
     pub dirty_percent: Option<u64>,
     /// `vm.dirty_background_ratio`, in percent.
     pub dirty_background_percent: Option<u64>,
-    /// `vm.dirty_bytes`; 0 where a share is set instead.
+    /// `vm.dirty_bytes`; 0 where a percentage is set instead.
     pub dirty_bytes: Option<u64>,
     /// `vm.dirty_background_bytes`.
     pub dirty_background_bytes: Option<u64>,
@@ -85,21 +87,22 @@ pub struct MemoryFacts {
     pub dirty_writeback_ms: Option<u64>,
     /// `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
-    /// `vm.laptop_mode`; above 0, writes wait for the disk to be awake anyway.
+    /// `vm.laptop_mode`; above 0, writes wait until the disk is awake anyway.
     pub laptop_mode: Option<u64>,
 }
 
-/// What saves power.
+/// Power-saving settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PowerFacts {
-    /// Whether the machine runs from its battery; `None` where it has none or does not say.
+    /// True if the machine runs on battery; `None` where it has none or does not say.
     pub on_battery: Option<bool>,
     /// PCI Express link power: `default`, `performance`, `powersave`, `powersupersave`.
     pub pcie_aspm_policy: Option<String>,
-    /// The longest wake-up time of an NVMe power state that the kernel lets drives choose by themselves; 0 forbids all.
+    /// The longest wake-up latency of the NVMe power states that drives may enter autonomously; 0
+    /// forbids all.
     pub nvme_ps_max_latency_us: Option<u64>,
-    /// SATA link power, host by host.
+    /// SATA link power policy of each host.
     pub sata_links: Vec<SataLink>,
 }
 
@@ -112,12 +115,12 @@ pub struct SataLink {
     pub policy: String,
 }
 
-/// One node of memory and processors.
+/// One NUMA node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NumaNode {
     /// Its number.
     pub node: u32,
-    /// Its processors, a list such as `0-15`; empty for memory alone.
+    /// Its processors, a list such as `0-15`; empty for a node that has only memory.
     pub cpus: String,
 }
 
@@ -128,15 +131,15 @@ pub struct Controller {
     pub address: String,
     /// Class, subclass and interface: `0x010400` is a RAID controller.
     pub class: u32,
-    /// The maker's number.
+    /// PCI vendor ID.
     pub vendor_id: u16,
-    /// The model's number.
+    /// PCI device ID.
     pub device_id: u16,
-    /// The driver in charge.
+    /// The bound driver.
     pub driver: Option<String>,
-    /// Its node.
+    /// NUMA node of the controller.
     pub numa_node: Option<u32>,
-    /// Kernel names of the disks behind it.
+    /// Kernel names of the attached disks.
     pub disks: Vec<String>,
 }
 
@@ -145,9 +148,9 @@ impl Controller {
     /// 04h).
     const RAID: u32 = 0x0104;
 
-    /// Whether it hides the drives behind it. Intel's VMD and SATA ports in their firmware's RAID
-    /// mode have the class of a RAID controller and pass drives on as they are: the drivers vmd and
-    /// ahci serve them.
+    /// Returns whether it hides the drives attached to it. Intel's VMD, and SATA ports in their
+    /// firmware's RAID mode, have the class of a RAID controller but pass drives through: the
+    /// drivers vmd and ahci serve them.
     pub fn is_raid(&self) -> bool {
         self.class >> 8 == Self::RAID && !matches!(self.driver.as_deref(), Some("vmd" | "ahci"))
     }
@@ -162,32 +165,33 @@ pub struct Array {
     pub level: Option<String>,
     /// Kernel names of its members.
     pub members: Vec<String>,
-    /// Missing members.
+    /// Number of missing members.
     pub degraded: Option<u32>,
-    /// `none`, `bitmap`, `journal`, `ppl` or `resync`: what keeps stripes consistent after a cut.
+    /// `none`, `bitmap`, `journal`, `ppl` or `resync`: what keeps stripes consistent after a power
+    /// cut.
     pub consistency_policy: Option<String>,
-    /// Where the write-intent bitmap is: `none`, `file`, or an offset.
+    /// Location of the write-intent bitmap: `none`, `file`, or an offset.
     pub bitmap: Option<String>,
     /// `idle`, `resync`, `recover`...
     pub sync_action: Option<String>,
 }
 
-/// How the host treats one disk.
+/// The host's settings for one disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskSettings {
     /// Kernel name.
     pub name: String,
-    /// How it is attached.
+    /// The bus or driver of the disk.
     pub transport: Transport,
-    /// As told.
+    /// As reported: virtual disks often claim to rotate.
     pub rotational: Option<bool>,
-    /// The scheduler in use.
+    /// The I/O scheduler in use.
     pub scheduler: Option<String>,
-    /// Its controller's node.
+    /// NUMA node of its controller.
     pub numa_node: Option<u32>,
     /// The interrupts of its queues.
     pub interrupts: Vec<Interrupt>,
-    /// What a hypervisor makes it up as.
+    /// The kind of virtual disk, if a hypervisor provides it.
     pub virtual_disk: Option<VirtualDisk>,
 }
 
@@ -198,11 +202,11 @@ pub struct Interrupt {
     pub number: u32,
     /// Its name in `/proc/interrupts`: `nvme0q1`.
     pub name: String,
-    /// The processors that it really goes to, a list.
+    /// The processors that it is actually routed to, as a list.
     pub cpus: Option<String>,
 }
 
-/// What a hypervisor makes a disk up as.
+/// The kinds of disk that a hypervisor can provide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -211,11 +215,11 @@ pub enum VirtualDisk {
     VirtioBlk,
     /// virtio-scsi.
     VirtioScsi,
-    /// An imitated IDE or AHCI controller.
+    /// An emulated IDE or AHCI controller.
     EmulatedAta,
-    /// An imitated LSI or BusLogic controller.
+    /// An emulated LSI or BusLogic controller.
     EmulatedScsi,
-    /// An imitated or passed-on NVMe controller.
+    /// An emulated or passed-through NVMe controller.
     Nvme,
     /// VMware's paravirtual SCSI.
     PvScsi,
@@ -228,7 +232,7 @@ pub enum VirtualDisk {
 /// A mounted filesystem on a block device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesystemFacts {
-    /// Where it is mounted.
+    /// Mount point.
     #[serde(with = "crate::lossy_path")]
     #[schemars(with = "String")]
     pub mount_point: PathBuf,
@@ -236,10 +240,10 @@ pub struct FilesystemFacts {
     pub fs_type: String,
     /// Kernel name of its device.
     pub device: Option<String>,
-    /// The option that keeps it from sending flushes, if there is one.
+    /// The mount option that suppresses flushes, if there is one.
     pub flushes_disabled_by: Option<String>,
-    /// Whether freed blocks are discarded at once (mount option `discard`).
+    /// True if freed blocks are discarded at once (mount option `discard`).
     pub discard: bool,
-    /// Size and room; `None` on another machine's captured tree.
+    /// Size and free space; `None` on another machine's captured tree.
     pub space: Option<crate::Space>,
 }

@@ -1,4 +1,4 @@
-//! The filesystems that keep their files on block devices.
+//! Mounted filesystems on block devices.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,10 +8,10 @@ use crate::block::sysfs_place;
 use crate::place::effective_options;
 use crate::{DeviceNumber, Mount, MountTable, Space, SystemRoot};
 
-/// Filesystems that nothing can be written to.
+/// Filesystems that cannot be written to.
 const READ_ONLY: [&str; 5] = ["squashfs", "erofs", "iso9660", "cramfs", "udf"];
 
-/// Each filesystem once, in the order of the mount points. Empty when the mount table cannot be read.
+/// Lists each filesystem once, ordered by mount point. Empty when the mount table cannot be read.
 pub(super) fn filesystems(root: &SystemRoot) -> Vec<FilesystemFacts> {
     let Ok(table) = MountTable::read(root) else { return Vec::new() };
     let mut chosen: BTreeMap<DeviceNumber, &Mount> = BTreeMap::new();
@@ -27,7 +27,8 @@ pub(super) fn filesystems(root: &SystemRoot) -> Vec<FilesystemFacts> {
     found
 }
 
-/// The whole filesystem before a part of it (a bind mount or a subvolume), then the place nearest the root.
+/// Prefers the whole filesystem to a part of it (a bind mount or a subvolume), then the mount point
+/// nearest the root.
 fn rank(mount: &Mount) -> (bool, usize) {
     (mount.root != Path::new("/"), mount.mount_point.as_os_str().len())
 }
@@ -36,8 +37,8 @@ fn block_device(root: &SystemRoot, mount: &Mount) -> Option<DeviceNumber> {
     if READ_ONLY.contains(&mount.fs_type.as_str()) {
         return None;
     }
-    // Btrfs has a number of its own and names one of its devices as the source. What else has no number has no device: an overlay's
-    // source is a word.
+    // Btrfs has an anonymous number and names one of its devices as the source. Other filesystems
+    // with such a number have no device: an overlay's source is just a word.
     if mount.device.is_anonymous() { root.device_at(&mount.source) } else { Some(mount.device) }
 }
 
@@ -46,7 +47,7 @@ fn describe(root: &SystemRoot, number: DeviceNumber, mount: &Mount) -> Filesyste
     let device = place.and_then(|place| Some(place.file_name()?.to_string_lossy().replace('!', "/")));
     let mut mount = mount.clone();
     mount.effective_options = device.as_deref().and_then(|device| effective_options(root, &mount, device));
-    // Another machine's mount points are not ours to look at.
+    // The mount points of another machine's tree cannot be examined here.
     let space = (*root == SystemRoot::default()).then(|| Space::of(&mount.mount_point).ok()).flatten();
     FilesystemFacts {
         flushes_disabled_by: mount.flushes_disabled_by().map(str::to_owned),
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filesystem_is_told_once_at_its_own_place() {
+    fn a_filesystem_is_listed_once_at_its_main_mount_point() {
         let machine = built::laptop();
         machine.mounts(
             "\
@@ -82,12 +83,12 @@ mod tests {
 25 20 8:1 /volume /data rw - xfs /dev/sda1 rw
 ",
         );
-        // The last one's device is in no sysfs: a container sees it so.
+        // The last one's device is not in sysfs, as seen from a container.
         assert_eq!(points(&machine), ["/data None", "/mnt/whole/filesystem Some(\"nvme0n1p2\")"]);
     }
 
     #[test]
-    fn a_table_that_cannot_be_understood_tells_nothing() {
+    fn a_malformed_table_gives_no_filesystems() {
         let machine = built::laptop();
         machine.mounts("nonsense\n");
         assert_eq!(points(&machine), Vec::<String>::new());

@@ -1,5 +1,5 @@
-//! Which interrupts are a disk's, and where they go: `/proc/interrupts`, `/proc/irq`,
-//! Documentation/ABI/testing/sysfs-bus-pci (`msi_irqs`).
+//! The interrupts of a disk and the processors that they are routed to: `/proc/interrupts`,
+//! `/proc/irq`, Documentation/ABI/testing/sysfs-bus-pci (`msi_irqs`).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::facts::Interrupt;
 use crate::SystemRoot;
 use crate::bus::{Attached, driver};
 
-/// The numbered interrupts of a machine that somebody handles, with the handlers' names.
+/// The machine's numbered interrupts that have a handler, with the handlers' names.
 pub(super) struct Interrupts(BTreeMap<u32, String>);
 
 impl Interrupts {
@@ -15,8 +15,9 @@ impl Interrupts {
         Self::parse(&root.attributes("proc").text("interrupts").unwrap_or_default())
     }
 
-    /// A header with the processors that are online, then a line for each interrupt: its number, a count for each
-    /// processor, the chip, the chip's own number (with or without the kind of trigger), the names of those who handle it.
+    /// A header with the online processors, then one line per interrupt: its number, a count per
+    /// processor, the chip, the chip's interrupt number (with or without the trigger type), the
+    /// names of the handlers.
     fn parse(text: &str) -> Self {
         let mut lines = text.lines();
         let cpus = lines.next().map_or(0, |header| header.split_whitespace().count());
@@ -24,7 +25,7 @@ impl Interrupts {
             let (number, rest) = line.split_once(':')?;
             let number = number.trim().parse().ok()?;
             let mut words = rest.split_whitespace().skip(cpus + 2).peekable();
-            // ARM writes the trigger apart.
+            // ARM prints the trigger as a separate word.
             words.next_if(|word| matches!(*word, "Edge" | "Level"));
             let name = words.collect::<Vec<_>>().join(" ");
             (!name.is_empty()).then_some((number, name))
@@ -32,7 +33,8 @@ impl Interrupts {
         Interrupts(handled.collect())
     }
 
-    /// The interrupts of the controller that the disk hangs on: all disks of a controller share them.
+    /// The interrupts of the controller that the disk is attached to: all disks of a controller
+    /// share them.
     pub(super) fn of(&self, root: &SystemRoot, disk: &Attached) -> Vec<Interrupt> {
         let mut numbers = self.by_message(disk);
         if numbers.is_empty() {
@@ -42,14 +44,15 @@ impl Interrupts {
             .into_iter()
             .filter_map(|number| {
                 let own = root.attributes(format!("proc/irq/{number}"));
-                // `smp_affinity_list` is what is allowed, the effective one (since Linux 4.13) where the chip sends it.
+                // `smp_affinity_list` is the allowed set; the effective one (since Linux 4.13) is
+                // where the chip sends it.
                 let cpus = ["effective_affinity_list", "smp_affinity_list"].iter().find_map(|file| own.text(file));
                 Some(Interrupt { number, name: self.0.get(&number)?.clone(), cpus })
             })
             .collect()
     }
 
-    /// Message-signalled interrupts: the PCI device lists its own.
+    /// Message-signalled interrupts, listed by the PCI device.
     fn by_message(&self, disk: &Attached) -> Vec<u32> {
         let listed = disk.pci_device().map(|device| device.entries("msi_irqs")).unwrap_or_default();
         let mut numbers: Vec<u32> = listed.iter().filter_map(|number| number.parse().ok()).collect();
@@ -59,7 +62,8 @@ impl Interrupts {
     }
 
     fn by_name(&self, disk: &Attached) -> Vec<u32> {
-        // `nvme0n1` and `nvme0c0n1` belong to controller `nvme0`; the place names it too, and does so for drives with two ports.
+        // `nvme0n1` and `nvme0c0n1` belong to controller `nvme0`. The sysfs path names it too, even
+        // for drives with two ports.
         let nvme = disk.numbered_part("nvme").map(|controller| format!("{controller}q"));
         let virtio = disk.numbered_part("virtio").map(|device| format!("{device}-"));
         let pci = disk.pci_device();
@@ -77,7 +81,8 @@ impl Interrupts {
         if !named.is_empty() {
             return named;
         }
-        // Old controllers share a line and give the driver's name: it may stand beside others, `ehci_hcd:usb1, ata_piix`.
+        // Old controllers share an interrupt line and report the driver's name, possibly among
+        // others: `ehci_hcd:usb1, ata_piix`.
         let Some(driver) = driver else { return Vec::new() };
         let shares = |name: &str| name.split(", ").any(|handler| handler == driver);
         self.0.iter().filter(|(_, name)| shares(name)).map(|(number, _)| *number).collect()

@@ -1,17 +1,18 @@
-//! How memory is written back: Documentation/admin-guide/sysctl/vm.rst, Documentation/admin-guide/mm/transhuge.rst.
+//! Writeback settings: Documentation/admin-guide/sysctl/vm.rst,
+//! Documentation/admin-guide/mm/transhuge.rst.
 
 use super::facts::MemoryFacts;
 use crate::SystemRoot;
 use crate::block::chosen;
 
-/// The kernel counts these times in hundredths of a second (`USERHZ`).
+/// The kernel counts these times in hundredths of a second (`USER_HZ`).
 const CENTISECOND_MS: u64 = 10;
 
 impl MemoryFacts {
     pub(super) fn read(root: &SystemRoot) -> Self {
         let vm = root.attributes("proc/sys/vm");
         let time_ms = |file| vm.parsed::<u64>(file).and_then(|time| time.checked_mul(CENTISECOND_MS));
-        // Above 100 the kernel takes none.
+        // The kernel rejects values above 100.
         let percent = |file| vm.parsed::<u64>(file).filter(|&percent| percent <= 100);
         MemoryFacts {
             dirty_percent: percent("dirty_ratio"),

@@ -1,4 +1,5 @@
-//! What saves power: Documentation/ABI/testing/sysfs-class-power, Documentation/ABI/testing/sysfs-class-scsi_host.
+//! Power-saving settings: Documentation/ABI/testing/sysfs-class-power,
+//! Documentation/ABI/testing/sysfs-class-scsi_host.
 
 use std::path::Path;
 
@@ -25,7 +26,7 @@ fn on_battery(supplies: &Attributes) -> Option<bool> {
     let mut charged = None;
     for name in supplies.entries("") {
         let text = |file: &str| supplies.text(format!("{name}/{file}"));
-        // The battery of a mouse feeds the mouse.
+        // A mouse's battery does not power the machine.
         if text("scope").as_deref() == Some("Device") {
             continue;
         }
@@ -69,7 +70,7 @@ mod tests {
             (mains("0"), Some(true)),
             (mains("?"), None),
             ([mains("0"), battery("Discharging")].concat(), Some(true)),
-            // A weak charger: the battery helps, the machine is plugged in.
+            // A weak charger: the battery assists, but the machine is plugged in.
             ([mains("1"), battery("Discharging")].concat(), Some(false)),
             (battery("Full"), Some(false)),
             ([battery("Discharging"), vec![("BAT0/scope", "Device")]].concat(), None),

@@ -30,13 +30,13 @@ fn a_laptops_drive_with_all_that_lies_on_it() {
         .collect();
     assert!(mounted.iter().any(|line| line.starts_with("nvme0n1p2 ext4 /")), "{mounted:?}");
     assert!(usage.parts[2].swap);
-    assert_eq!(drive.cache.drive, Answer::NotAsked { because: "it is not a drive of this machine".to_owned() });
+    assert_eq!(drive.cache.drive, Answer::NotAsked { because: "the drive is not on this machine".to_owned() });
     assert_eq!(drive.cache.kernel.write_cache, Some(WriteCache::WriteBack));
     assert_eq!(drive.cache.filesystems.len(), mounted.len());
 }
 
 #[test]
-fn a_volume_is_found_on_both_of_its_drives() {
+fn a_volume_is_listed_on_both_of_its_drives() {
     let inventory = Inventory::read(&SystemRoot::new(built::raid_server().path()));
     let under: Vec<&str> = inventory
         .drives
@@ -58,7 +58,7 @@ fn people_count_sdz_before_sdaa_and_nvme2_before_nvme10() {
 }
 
 #[test]
-fn what_stands_for_nothing_is_left_out() {
+fn placeholders_are_left_out() {
     let machine = Machine::new();
     machine
         .disk("virtual/block/loop0", "7:0", &[("size", "0")])
@@ -79,7 +79,7 @@ fn a_drive_that_vanishes_between_listing_and_reading_is_named() {
 }
 
 #[test]
-fn the_paths_of_an_nvme_drive_with_several_are_no_drives_and_have_not_vanished() {
+fn multipath_nvme_paths_are_not_drives_and_have_not_vanished() {
     let machine = built::laptop();
     machine.file("/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0c0n1/hidden", "1\n");
     machine.link("sys/block/nvme0c0n1", "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0c0n1");
@@ -170,12 +170,12 @@ fn records_survive_json() {
     }
 }
 
-/// Every combination of the three views, and what is said of each.
+/// Every combination of the three views, with its findings.
 #[test]
 fn contradictions() {
     let machine = built::laptop();
     let sound = Inventory::read(&SystemRoot::new(machine.path())).drives.remove(0).cache;
-    let told = |present, enabled| {
+    let reading = |present, enabled| {
         let reading = CacheReading {
             present,
             enabled,
@@ -187,9 +187,9 @@ fn contradictions() {
     };
     let mut lines = Vec::new();
     for (name, drive) in [
-        ("on", told(true, true)),
-        ("off", told(true, false)),
-        ("none", told(false, false)),
+        ("on", reading(true, true)),
+        ("off", reading(true, false)),
+        ("none", reading(false, false)),
         ("root only", Answer::NeedsRoot),
     ] {
         for belief in [WriteCache::WriteBack, WriteCache::WriteThrough] {

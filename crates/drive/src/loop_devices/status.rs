@@ -1,8 +1,8 @@
-//! Asks the kernel which file a loop device shows (`LOOP_GET_STATUS64`).
+//! Asks the kernel which file backs a loop device (`LOOP_GET_STATUS64`).
 //!
-//! Opening a loop device may read its partitions, and the call looks at its file. A file on FUSE or
-//! NFS whose server has stopped lets neither return, and a thread that waits for one cannot be
-//! killed, nor can its process end. So a child process asks, and is left behind if it must be.
+//! Opening a loop device may read its partitions, and the ioctl accesses its file. If that file is
+//! on FUSE or NFS and the server has stopped, neither call returns; the waiting thread cannot be
+//! killed, and its process cannot exit. So a child process asks, and is abandoned if necessary.
 
 #![expect(unsafe_code, reason = "fork and the ioctl have no safe wrappers")]
 
@@ -21,14 +21,14 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::DeviceNumber;
 use crate::file_identity::FileIdentity;
 
-/// What a loop device shows.
+/// The backing file of a loop device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LoopStatus {
     pub(crate) file: FileIdentity,
-    /// The number of the block device that the file is a node of.
+    /// The block device's number, if the file is a device node.
     pub(crate) block_device: Option<DeviceNumber>,
     pub(super) offset_bytes: u64,
-    /// Zero: to the end of the file.
+    /// Zero means up to the end of the file.
     pub(super) limit_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl LoopStatus {
     }
 }
 
-/// An answer takes microseconds.
+/// An answer normally takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// include/uapi/linux/loop.h.
@@ -65,18 +65,18 @@ struct LoopInfo {
 
 const _: () = assert!(size_of::<LoopInfo>() == 232);
 
-/// What the child writes for each node: whether the rest holds, device, inode, block device,
-/// offset, limit. Smaller than `PIPE_BUF`, so it arrives whole.
+/// What the child writes for each node: whether the rest is valid, device, inode, block device,
+/// offset, limit. Smaller than `PIPE_BUF`, so it arrives in one piece.
 type Answer = [u64; 6];
 
 /// A loop device's node.
 pub(super) struct Node {
     pub(super) path: PathBuf,
-    /// Its number in sysfs, which the node must have: in a container, names may differ.
+    /// The node must have this number from sysfs: in a container, names may differ.
     pub(super) number: Option<DeviceNumber>,
 }
 
-/// The status of each device; `None` where this user may not ask, or where no answer came.
+/// The status of each device; `None` where this user may not ask, or no answer came.
 pub(super) fn ask(nodes: &[Node]) -> Vec<Option<LoopStatus>> {
     let mut found = vec![None; nodes.len()];
     let mut open: Vec<(usize, CString, libc::dev_t)> = Vec::new();
@@ -137,7 +137,7 @@ impl Child {
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let mut next = || words.next().unwrap_or_default();
         let (holds, device, inode, block_device) = (next(), next(), next(), next());
-        // Before Linux 5.16 a regular file's "block device" was the device that the file lies on.
+        // Before Linux 5.16, a regular file's "block device" was the device that contains it.
         let is_block = block_device != 0 && block_device != device;
         Ok((holds == 1).then(|| LoopStatus {
             file: FileIdentity { device: DeviceNumber::from_dev(device), inode },
@@ -150,7 +150,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // SAFETY: ends and reaps this process's own child. One that the kernel does not let end is
+        // SAFETY: ends and reaps this process's child. A child that the kernel does not let end is
         // not waited for.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
@@ -164,19 +164,19 @@ impl Drop for Child {
     }
 }
 
-/// The child's whole life.
+/// The entire code of the child.
 ///
 /// # Safety
-/// Only to be called in a freshly forked child.
+/// Call this only in a freshly forked child.
 unsafe fn answer(answers: BorrowedFd<'_>, nodes: &[(usize, CString, libc::dev_t)]) -> ! {
     // SAFETY: system calls on descriptors of this process and on memory of this stack frame.
     unsafe {
-        // Handlers of signals belong to the parent.
+        // Signal handlers belong to the parent.
         let mut every = MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigfillset(every.as_mut_ptr());
         libc::sigprocmask(libc::SIG_BLOCK, every.as_ptr(), std::ptr::null_mut());
-        // A child that is left behind must keep no directory busy, and no pipe or lock open.
-        // Kernels before 5.9 do not have the last call.
+        // An abandoned child must not keep a directory busy, or a pipe or lock open. Kernels before
+        // 5.9 lack the last call.
         libc::chdir(c"/".as_ptr());
         if libc::dup2(answers.as_raw_fd(), 0) != 0 {
             libc::_exit(1);

@@ -1,14 +1,15 @@
-//! The bytes in which signatures are looked for.
+//! The bytes that are searched for signatures.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-/// How much of each end is looked at: the furthest marks are a ZFS label's, which reach 512 KiB into the device and
-/// 768 KiB back from its end (two labels of 256 KiB at each end, the last aligned down).
+/// Bytes to search at each end. The innermost magic numbers are those of a ZFS label, which lie up
+/// to 512 KiB from the start and 768 KiB from the end (two labels of 256 KiB at each end, the last
+/// aligned down).
 const EDGE_BYTES: u64 = 1 << 20;
 
-/// The bytes near both ends of a device; all of it, if it is small.
+/// The bytes near both ends of a device; all bytes of a small one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceEdges {
     pub(super) len_bytes: u64,
@@ -31,9 +32,9 @@ impl DeviceEdges {
     ///
     /// # Errors
     ///
-    /// Whatever reading gives.
+    /// Those of opening and reading.
     pub fn read(mut file: &File) -> io::Result<Self> {
-        // `metadata().len()` is 0 for a block device; its end is where it can be sought to.
+        // `metadata().len()` is 0 for a block device; seeking to its end shows the size.
         let len_bytes = file.seek(SeekFrom::End(0))?;
         let edge = len_bytes.min(EDGE_BYTES) as usize;
         let (mut head, mut tail) = (vec![0; edge], vec![0; edge]);
@@ -42,18 +43,19 @@ impl DeviceEdges {
         Ok(DeviceEdges { len_bytes, head, tail })
     }
 
-    /// The device's size.
+    /// Size of the device, in bytes.
     pub fn len_bytes(&self) -> u64 {
         self.len_bytes
     }
 
-    /// Whether both ends hold nothing but zeros: a new or wiped device. Without a signature and not blank, there may be
-    /// data that has no mark, such as a database on the raw device.
+    /// Returns whether both ends contain only zeros: a new or wiped device. A device that has no
+    /// signature and is not blank may contain data without a magic number, such as a database on
+    /// the raw device.
     pub fn is_blank(&self) -> bool {
         self.head.iter().chain(&self.tail).all(|&byte| byte == 0)
     }
 
-    /// The `len` bytes from `offset`, if they lie wholly within one edge.
+    /// The `len` bytes at `offset`, if they lie entirely within one edge.
     pub(super) fn at(&self, offset: u64, len: usize) -> Option<&[u8]> {
         fn within(edge: &[u8], start: u64, len: usize) -> Option<&[u8]> {
             let start = usize::try_from(start).ok()?;

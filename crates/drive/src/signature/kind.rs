@@ -1,16 +1,17 @@
-//! What a signature may be of, with the source of each mark.
+//! The kinds of signature, with the source of each magic number.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A mark and where it was found.
+/// A signature and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Signature {
-    /// Of what.
+    /// The kind of content.
     pub kind: SignatureKind,
-    /// Where the mark (or the structure that holds it) starts, in bytes from the device's start.
+    /// Start of the magic number (or of the structure that contains it), in bytes from the device's
+    /// start.
     pub offset_bytes: u64,
 }
 
@@ -22,7 +23,7 @@ impl fmt::Display for Signature {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident => $words:literal,)+) => {
-        /// What a mark says is on the device.
+        /// The kind of content that a signature indicates.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         #[non_exhaustive]
@@ -31,7 +32,7 @@ macro_rules! kinds {
         }
 
         impl fmt::Display for SignatureKind {
-            /// With its article, to stand in a sentence: "holds an ext4 filesystem".
+            /// With its article, for use in a sentence: "contains an ext4 filesystem".
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(match self {
                     $(SignatureKind::$kind => $words,)+
@@ -42,20 +43,20 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A DOS partition table with at least one entry. Sector 0: four entries of 16 bytes from byte 446, then `55 AA` (UEFI
-    /// specification, "Legacy Master Boot Record").
+    /// A DOS partition table with at least one entry. Sector 0: four entries of 16 bytes from byte
+    /// 446, then `55 AA` (UEFI specification, "Legacy Master Boot Record").
     Mbr => "an MBR partition table",
     /// `EFI PART` in block 1 (UEFI specification, "GPT Header").
     Gpt => "a GPT partition table",
-    /// The same in the last block.
+    /// `EFI PART` in the last block.
     GptBackup => "a backup GPT partition table",
-    /// As [`Ext4`](SignatureKind::Ext4), without a journal and without any feature that ext2 lacks.
+    /// Like [`Ext4`](SignatureKind::Ext4), without a journal or any feature that ext2 lacks.
     Ext2 => "an ext2 filesystem",
-    /// As [`Ext4`](SignatureKind::Ext4), with a journal and without any feature that ext3 lacks.
+    /// Like [`Ext4`](SignatureKind::Ext4), with a journal but no feature that ext3 lacks.
     Ext3 => "an ext3 filesystem",
     /// 0xEF53 at byte 0x38 of the superblock at 1024 (Documentation/filesystems/ext4/super.rst).
     Ext4 => "an ext4 filesystem",
-    /// The same with the incompatible feature `journal_dev`.
+    /// Like [`Ext4`](SignatureKind::Ext4), with the incompatible feature `journal_dev`.
     ExtJournal => "an external journal of ext3 or ext4",
     /// `XFSB` at 0 (fs/xfs/libxfs/xfs_format.h).
     Xfs => "an XFS filesystem",
@@ -63,7 +64,8 @@ kinds! {
     Btrfs => "a Btrfs filesystem",
     /// 0xF2F52010 at 1024, and in the copy one block of 4 KiB later (include/linux/f2fs_fs.h).
     F2fs => "an F2FS filesystem",
-    /// `FAT32   ` at 82 or `FAT12   `, `FAT16   `, `FAT     ` at 54, with `55 AA` at 510 (Microsoft FAT specification 1.03).
+    /// `FAT32   ` at 82 or `FAT12   `, `FAT16   `, `FAT     ` at 54, with `55 AA` at 510 (Microsoft
+    /// FAT specification 1.03).
     Fat => "a FAT filesystem",
     /// `EXFAT   ` at 3 (Microsoft exFAT specification, 3.1.2).
     ExFat => "an exFAT filesystem",
@@ -75,32 +77,35 @@ kinds! {
     Iso9660 => "an ISO 9660 filesystem",
     /// `BEA01` at 32769 (ECMA-167, 2/9.2).
     Udf => "a UDF filesystem",
-    /// `SWAPSPACE2` (or the older `SWAP-SPACE`) in the last 10 bytes of the first page, whatever the page's size
-    /// (include/linux/swap.h, mkswap(8)).
+    /// `SWAPSPACE2` (or the older `SWAP-SPACE`) in the last 10 bytes of the first page, whatever
+    /// the page's size (include/linux/swap.h, mkswap(8)).
     Swap => "swap space",
-    /// The same place says `S1SUSPEND`, `S2SUSPEND` or `LINHIB0001`: a hibernated system (kernel/power/swap.c).
+    /// `S1SUSPEND`, `S2SUSPEND` or `LINHIB0001` at the position of the swap signature: a hibernated
+    /// system (kernel/power/swap.c).
     Hibernation => "a hibernated system in swap space",
     /// `LUKS` `BA BE` at 0, version 1 at byte 6 (LUKS1 on-disk format, 2.1).
     Luks1 => "a LUKS1 encrypted volume",
-    /// The same with version 2; or the second header, `SKUL` `BA BE`, at a power of two from 16 KiB to 4 MiB (LUKS2 on-disk
-    /// format, 2.2).
+    /// The same as LUKS1 with version 2; or the second header, `SKUL` `BA BE`, at a power of two
+    /// from 16 KiB to 4 MiB (LUKS2 on-disk format, 2.2).
     Luks2 => "a LUKS2 encrypted volume",
-    /// `LABELONE` at the start of one of the first four sectors, `LVM2 001` at its byte 24 (lib/label/label.h of LVM2).
+    /// `LABELONE` at the start of one of the first four sectors, `LVM2 001` at its byte 24
+    /// (lib/label/label.h of LVM2).
     Lvm2 => "an LVM physical volume",
-    /// 0xA92B4EFC, version 0.90, 64 KiB before the end, that aligned down to 64 KiB (include/uapi/linux/raid/md_p.h).
+    /// 0xA92B4EFC, version 0.90, 64 KiB before the end, aligned down to 64 KiB
+    /// (include/uapi/linux/raid/md_p.h).
     Md090 => "a member of a Linux RAID (md 0.90)",
-    /// The same mark with version 1, 8 KiB to 12 KiB before the end.
+    /// The same magic number with version 1, 8 KiB to 12 KiB before the end.
     Md10 => "a member of a Linux RAID (md 1.0)",
-    /// At 0.
+    /// The same magic number at 0.
     Md11 => "a member of a Linux RAID (md 1.1)",
-    /// At 4096.
+    /// The same magic number at 4096.
     Md12 => "a member of a Linux RAID (md 1.2)",
-    /// In any of four labels of 256 KiB, two at each end: uberblocks 0x00BAB10C in the second half, or a packed list with
-    /// the pool's GUID at 16 KiB ("ZFS On-Disk Specification", 1.2 and 1.3).
+    /// In any of four labels of 256 KiB, two at each end: uberblocks 0x00BAB10C in the second half,
+    /// or a packed list with the pool's GUID at 16 KiB ("ZFS On-Disk Specification", 1.2 and 1.3).
     Zfs => "a member of a ZFS pool",
-    /// A UUID of its own at byte 24 of the superblock at 4096 (drivers/md/bcache/bcache_ondisk.h).
+    /// bcache's UUID at byte 24 of the superblock at 4096 (drivers/md/bcache/bcache_ondisk.h).
     Bcache => "a bcache device",
-    /// The same place, another UUID (fs/bcachefs/bcachefs_format.h).
+    /// Another UUID at the same position (fs/bcachefs/bcachefs_format.h).
     Bcachefs => "a bcachefs filesystem",
     /// `bluestore block device` and a newline at 0 (src/os/bluestore/bluestore_types.h of Ceph).
     BlueStore => "a Ceph BlueStore device",
@@ -112,9 +117,11 @@ kinds! {
     ReiserFs => "a ReiserFS filesystem",
     /// `JFS1` at 32768 (fs/jfs/jfs_superblock.h).
     Jfs => "a JFS filesystem",
-    /// 0x3434 at byte 6 of the superblock at 1024, revision 2 at its byte 0 (include/uapi/linux/nilfs2_ondisk.h).
+    /// 0x3434 at byte 6 of the superblock at 1024, revision 2 at its byte 0
+    /// (include/uapi/linux/nilfs2_ondisk.h).
     Nilfs2 => "a NILFS2 filesystem",
-    /// 0x8374026B to 0x8374026D at byte 60 of the last 4 KiB block: internal metadata of DRBD 8 and 9.
+    /// 0x8374026B to 0x8374026D at byte 60 of the last 4 KiB block: internal metadata of DRBD 8 and
+    /// 9.
     Drbd => "a DRBD device",
     /// `Intel Raid ISM Cfg Sig. ` in the last sector but one (super-intel.c of mdadm).
     IntelRaid => "a member of an Intel RAID",

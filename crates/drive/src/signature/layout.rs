@@ -1,5 +1,5 @@
-//! Marks whose place depends on the device's size, or whose kind depends on more than the mark. Where each is documented
-//! stands at its [`SignatureKind`].
+//! Magic numbers whose position depends on the device's size, or whose kind depends on more than
+//! the number. Their sources are documented at the variants of [`SignatureKind`].
 
 use super::edges::DeviceEdges;
 use super::kind::Signature;
@@ -27,10 +27,11 @@ fn partition_tables(edges: &DeviceEdges) -> Vec<Signature> {
     let backup = last_blocks.into_iter().find(|&offset| edges.has(offset, MARK));
 
     let mut found: Vec<Signature> = primary.map(|offset| at(Gpt, offset)).into_iter().collect();
-    // On a tiny device the primary header may itself stand in the last block.
+    // On a tiny device, the primary header itself may be in the last block.
     found.extend(backup.filter(|_| backup != primary).map(|offset| at(GptBackup, offset)));
     if let Some(types) = mbr_partition_types(edges) {
-        // GPT leaves an MBR that covers the disk with one entry of type EE, to keep older software off.
+        // GPT writes an MBR that covers the disk with one entry of type EE, to keep older software
+        // away.
         const PROTECTIVE: u8 = 0xEE;
         if found.is_empty() || types.iter().any(|&kind| kind != PROTECTIVE) {
             found.push(at(Mbr, 0));
@@ -39,8 +40,9 @@ fn partition_tables(edges: &DeviceEdges) -> Vec<Signature> {
     found
 }
 
-/// The types of the entries in use, if sector 0 is a partition table: each entry's first byte must be 00 or 80, and one of
-/// them at least must have a type and a length. A boot sector of FAT or NTFS also ends in `55 AA`, but has code there.
+/// The types of the entries in use, if sector 0 is a partition table: each entry's first byte must
+/// be 00 or 80, and at least one entry must have a type and a length. A boot sector of FAT or NTFS
+/// also ends in `55 AA`, but has code there.
 fn mbr_partition_types(edges: &DeviceEdges) -> Option<Vec<u8>> {
     let sector = edges.at(0, 512)?;
     if !sector.ends_with(&[0x55, 0xAA]) || !boot_sector_filesystem(edges).is_empty() || is_microsoft_volume(edges) {
@@ -109,19 +111,19 @@ fn lvm2(edges: &DeviceEdges) -> Vec<Signature> {
     found.map(|offset| at(Lvm2, offset)).collect()
 }
 
-/// The two kinds of md superblock that stand at the end; the others are in the table of plain marks.
+/// The two md superblock versions at the end; the others are in the table of fixed magic numbers.
 fn md_at_end(edges: &DeviceEdges) -> Vec<Signature> {
     const MAGIC: u32 = 0xA92B_4EFC;
     let mut found = Vec::new();
 
-    // drivers/md/md.c, super_1_load: the size in sectors less 16, that aligned down to 8 sectors.
+    // drivers/md/md.c, super_1_load: the size in sectors minus 16, aligned down to 8 sectors.
     if let Some(sector) = (edges.len_bytes() / 512).checked_sub(16) {
         let offset = (sector & !7) * 512;
         if edges.le32(offset) == Some(MAGIC) && edges.le32(offset + 4) == Some(1) {
             found.push(at(SignatureKind::Md10, offset));
         }
     }
-    // MD_NEW_SIZE_SECTORS in md_p.h. Written in the byte order of the machine that made it.
+    // MD_NEW_SIZE_SECTORS in md_p.h. Written in the byte order of the machine that created it.
     if let Some(offset) = (edges.len_bytes() & !(64 * KIB - 1)).checked_sub(64 * KIB) {
         let words = |order: fn(u32) -> [u8; 4]| [order(MAGIC), order(0), order(90)].concat();
         if edges.has(offset, &words(u32::to_le_bytes)) || edges.has(offset, &words(u32::to_be_bytes)) {
@@ -141,11 +143,13 @@ fn zfs(edges: &DeviceEdges) -> Vec<Signature> {
 
 fn is_zfs_label(edges: &DeviceEdges, label: u64) -> bool {
     const UBERBLOCK: u64 = 0x00BA_B10C;
-    // Slots are at least 1 KiB; larger ones (on drives with larger blocks) start at multiples of that as well.
+    // Slots are at least 1 KiB; larger ones (on drives with larger blocks) also start at multiples
+    // of 1 KiB.
     let uberblock = (0..128)
         .map(|slot| label + 128 * KIB + slot * KIB)
         .any(|offset| edges.has(offset, &UBERBLOCK.to_le_bytes()) || edges.has(offset, &UBERBLOCK.to_be_bytes()));
-    // A spare or cache device has no uberblock, but the list: encoded as XDR (1), and a GUID in it.
+    // A spare or cache device has no uberblock, but has the list: encoded as XDR (1), with a GUID
+    // in it.
     let list = || {
         let list = edges.at(label + 16 * KIB, 112 * KIB as usize)?;
         let header = matches!(list, [1, 0 | 1, 0, 0, ..]);
@@ -160,7 +164,8 @@ fn drbd(edges: &DeviceEdges) -> Vec<Signature> {
     marks.iter().filter(|mark| edges.has(offset + 60, *mark)).map(|_| at(SignatureKind::Drbd, offset)).collect()
 }
 
-/// RAID of the mainboard's firmware, which Linux drives through md. It keeps its notes in the last sectors.
+/// RAID of the mainboard's firmware, which Linux drives through md. Its metadata is in the last
+/// sectors.
 fn firmware_raid(edges: &DeviceEdges) -> Vec<Signature> {
     let mut found = Vec::new();
     for block in BLOCK_BYTES {
@@ -182,7 +187,7 @@ mod tests {
     use super::super::{DeviceEdges, signatures};
     use super::*;
 
-    /// An empty image of 4 MiB and an odd rest, with `bytes` put at `offset` from the start.
+    /// Size of an empty image: 4 MiB and an odd remainder.
     const LEN: usize = (4 << 20) + 3 * 4096 + 512;
 
     fn found(marks: &[(usize, &[u8])]) -> Vec<Signature> {
@@ -231,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_sector_of_a_filesystem_is_no_partition_table() {
+    fn a_boot_sector_of_a_filesystem_is_not_a_partition_table() {
         let boot: (usize, &[u8]) = (510, &[0x55, 0xAA]);
         for (offset, mark) in [(82, b"FAT32   "), (54, b"FAT16   "), (54, b"FAT12   ")] {
             assert_eq!(kinds(&[boot, (offset, mark), (446, &entry(0, 0x83))]), [Fat]);
@@ -241,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn ext_is_told_by_its_features() {
+    fn ext_versions_differ_by_their_features() {
         let ext = |compat: u8, incompat: [u8; 2], ro_compat: [u8; 2]| {
             kinds(&[
                 (1024 + 0x38, &[0x53, 0xEF]),
@@ -258,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn luks_versions_are_told_apart() {
+    fn luks_versions_are_distinguished() {
         assert_eq!(kinds(&[(0, b"LUKS\xba\xbe\x00\x01")]), [SignatureKind::Luks1]);
         assert_eq!(kinds(&[(0, b"LUKS\xba\xbe\x00\x02")]), [SignatureKind::Luks2]);
     }
 
     #[test]
-    fn an_lvm_label_may_stand_in_any_of_four_sectors() {
+    fn an_lvm_label_may_be_in_any_of_four_sectors() {
         for sector in 0..4 {
             let offset = sector * 512;
             assert_eq!(found(&[(offset, b"LABELONE"), (offset + 24, b"LVM2 001")]), [at(Lvm2, offset as u64)]);
@@ -276,7 +281,7 @@ mod tests {
     #[test]
     fn md_superblocks_at_the_end_are_found() {
         const MAGIC: [u8; 4] = [0xFC, 0x4E, 0x2B, 0xA9];
-        // LEN is 8217 sectors (4 MiB are 8192): less 16, down to a multiple of 8, is sector 8200.
+        // LEN is 8217 sectors (4 MiB are 8192): minus 16, down to a multiple of 8, is sector 8200.
         let new: &[u8] = &[MAGIC, [1, 0, 0, 0]].concat();
         assert_eq!(found(&[(8200 * 512, new)]), [at(SignatureKind::Md10, 8200 * 512)]);
         let old = [MAGIC, [0; 4], [90, 0, 0, 0]].concat();

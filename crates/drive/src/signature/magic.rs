@@ -1,4 +1,5 @@
-//! Marks that are a fixed text at a fixed place. Where each is documented stands at its [`SignatureKind`].
+//! Magic numbers that are a fixed text at a fixed position. Their sources are documented at the
+//! variants of [`SignatureKind`].
 
 use super::edges::DeviceEdges;
 use super::kind::Signature;
@@ -9,7 +10,7 @@ use super::kind::SignatureKind::{
 
 const KIB: u64 = 1024;
 
-/// Kind, offsets at which it may stand, and the mark.
+/// Kind, possible offsets, magic number.
 const MARKS: &[(SignatureKind, &[u64], &[u8])] = &[
     (BlueStore, &[0], b"bluestore block device\n"),
     (Xfs, &[0], b"XFSB"),
@@ -21,7 +22,7 @@ const MARKS: &[(SignatureKind, &[u64], &[u8])] = &[
     (OracleAsm, &[32], b"ORCLDISK"),
     (F2fs, &[KIB, 5 * KIB], &0xF2F5_2010_u32.to_le_bytes()),
     (Erofs, &[KIB], &0xE0F5_E1E2_u32.to_le_bytes()),
-    // With the major version, which tells 1.x from stray bytes.
+    // With the major version, which distinguishes 1.x from stray bytes.
     (Md11, &[0], &[0xFC, 0x4E, 0x2B, 0xA9, 1, 0, 0, 0]),
     (Md12, &[4 * KIB], &[0xFC, 0x4E, 0x2B, 0xA9, 1, 0, 0, 0]),
     (Bcache, &[4 * KIB + 24], b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
@@ -41,7 +42,7 @@ const MARKS: &[(SignatureKind, &[u64], &[u8])] = &[
     (Luks2, &[16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB], b"SKUL\xba\xbe"),
 ];
 
-/// Pages of 4, 8, 16, 32 and 64 KiB; the mark takes the last 10 bytes.
+/// Pages of 4, 8, 16, 32 and 64 KiB; the magic number takes the last 10 bytes.
 const SWAP_MARKS: &[u64] = &[4 * KIB - 10, 8 * KIB - 10, 16 * KIB - 10, 32 * KIB - 10, 64 * KIB - 10];
 
 pub(super) fn find(edges: &DeviceEdges) -> Vec<Signature> {
@@ -66,7 +67,7 @@ mod tests {
                 image[offset as usize..][..mark.len()].copy_from_slice(mark);
                 let found = signatures(&DeviceEdges::of_bytes(&image));
                 assert_eq!(found, [Signature { kind: *kind, offset_bytes: offset }], "{kind:?}");
-                // One byte further on it is somebody else's data.
+                // One byte further on it is unrelated data.
                 image.insert(0, 0);
                 assert_eq!(signatures(&DeviceEdges::of_bytes(&image)), [], "{kind:?} moved");
             }

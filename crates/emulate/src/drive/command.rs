@@ -1,60 +1,61 @@
-//! What a host asks of a drive, and what it hears.
+//! Commands of a host, and their results.
 
 use std::io;
 
 use simdrive::device::SECTOR_BYTES;
 use simdrive::time::Ns;
 
-/// What a host asks of a drive. Offsets and lengths are multiples of [`SECTOR_BYTES`].
+/// A host's command. Offsets and lengths are multiples of [`SECTOR_BYTES`].
 #[derive(Debug, Clone, Copy)]
 pub enum Command<'a> {
     /// Reads; the data is fetched with [`super::Drive::fetch`] when the command is done.
     Read {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
     },
     /// Writes.
     Write {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// What.
+        /// Data of whole sectors.
         data: &'a [u8],
-        /// Safe when acknowledged.
+        /// Forced unit access: safe when acknowledged.
         fua: bool,
     },
-    /// Writes zeros, which takes a drive as long as writing anything else.
+    /// Writes zeros, which takes as long as writing anything else.
     Zero {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
-        /// Safe when acknowledged.
+        /// Forced unit access: safe when acknowledged.
         fua: bool,
-        /// The range keeps its place in the file that holds the data.
+        /// True if the range stays allocated in the image file.
         keeps_space: bool,
     },
-    /// Says that a range is not needed any more; it is zeros afterwards, until a power cut brings back what it likes. Takes no time.
+    /// Discards a range. It reads as zeros afterwards; a power cut may bring back anything. Takes
+    /// no time.
     Trim {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
         /// Safe when acknowledged: takes as long as a flush.
         fua: bool,
     },
-    /// What was acknowledged before is safe afterwards.
+    /// Makes all writes safe that were acknowledged before.
     Flush,
 }
 
-/// Why a command fails at once.
+/// Why a command failed immediately.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// The drive is off, or dead.
     #[error("the drive has no power")]
     NoPower,
-    /// The drive takes no writes any more.
+    /// The drive has become read-only.
     #[error("the drive is read-only since its last power cut")]
     ReadOnly,
     /// The command goes beyond the drive's end.
@@ -63,24 +64,24 @@ pub enum Refused {
         /// Its size.
         capacity_bytes: u64,
     },
-    /// The command is not of whole sectors.
+    /// The command does not cover whole sectors.
     #[error("the drive has sectors of {SECTOR_BYTES} bytes")]
     Alignment,
-    /// There is no flash in it.
+    /// Only flash wears out.
     #[error("this drive has no flash that would wear")]
     DoesNotWear,
-    /// What holds the data failed.
-    #[error("the file that holds the data: {0}")]
+    /// The image failed.
+    #[error("the image file failed: {0}")]
     Image(#[from] io::Error),
 }
 
-/// A command that is done.
+/// A finished command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
-    /// The tag with which it came.
+    /// Tag of the command.
     pub tag: u64,
-    /// When it was, by the model.
+    /// Time at which the model finished it.
     pub at: Ns,
-    /// Why it failed, when what holds the data did not do it.
+    /// The error, if the image failed.
     pub failed: Option<io::ErrorKind>,
 }

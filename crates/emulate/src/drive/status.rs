@@ -1,57 +1,58 @@
-//! What a drive tells of itself, and of its last power cut.
+//! A drive's state and the report on its last power cut.
 
-use crate::faults::Injected;
+use crate::faults::InjectedFault;
 
-/// Whether the drive runs.
+/// Power state of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Power {
-    /// It runs.
+    /// In operation.
     On,
-    /// It was cut and can be switched on again.
+    /// Power was cut; the drive can be switched on again.
     Off,
-    /// It did not survive its last cut.
+    /// The drive did not survive its last cut.
     Dead,
 }
 
-/// What a power cut did.
+/// The effects of a power cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Cut {
-    /// Writes of which something is gone that were never acknowledged.
+    /// Number of unacknowledged writes with lost data.
     pub lost_unacknowledged: u64,
-    /// Those that were acknowledged, and no flush had covered: what a volatile cache may lose.
+    /// Number of writes with lost data that were acknowledged but not flushed: a volatile cache may
+    /// lose these.
     pub lost_unflushed: u64,
-    /// Those that the drive had called safe: lies.
+    /// Number of writes with lost data that the drive had called safe: lies.
     pub lost_promised: u64,
-    /// What else went wrong.
-    pub injected: Vec<Injected>,
+    /// InjectedFault faults.
+    pub injected: Vec<InjectedFault>,
 }
 
-/// What a drive is and does.
+/// A drive's state and counters.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Status {
-    /// Whether it runs.
+    /// Its power state.
     pub power: Power,
-    /// Whether it refuses writes.
+    /// True if it refuses writes.
     pub read_only: bool,
-    /// Its lies.
+    /// Its lies, as typed on the command line.
     pub honesty: String,
-    /// Bytes.
+    /// Size of the drive.
     pub capacity_bytes: u64,
     /// Reads completed.
     pub reads: u64,
     /// Writes completed.
     pub writes: u64,
-    /// Bytes of those.
+    /// Bytes of completed writes.
     pub written_bytes: u64,
-    /// Flushes acknowledged, also those that were ignored.
+    /// Flushes acknowledged, including ignored ones.
     pub flushes: u64,
-    /// Bytes acknowledged and not on the medium.
+    /// Bytes acknowledged but not on the medium.
     pub dirty_bytes: u64,
-    /// Bytes written to the medium for each that the host wrote.
+    /// Bytes written to the medium per byte written by the host.
     pub write_amplification: f64,
     /// Power cuts so far.
     pub cuts: u64,
-    /// What the last one did.
+    /// Effects of the last power cut.
     pub last_cut: Option<Cut>,
 }

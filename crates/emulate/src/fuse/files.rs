@@ -1,4 +1,5 @@
-//! Files of a fixed size in one directory. What the kernel asks of names, sizes and open files is answered here; reads, writes and flushes are handed to whoever serves the file.
+//! Files of a fixed size in one directory. Requests about names, sizes and open files are answered
+//! here; reads, writes and flushes are passed to the server.
 
 use std::borrow::Cow;
 
@@ -8,89 +9,90 @@ use super::wire::{
     self, Attributes, Error, FALLOCATE_KEEP_SIZE, FALLOCATE_PUNCH_HOLE, FALLOCATE_ZERO_RANGE, Op, ROOT, Request,
 };
 
-/// The node of the first file: the directory is before it.
+/// The node of the first file; the directory's node is the one before.
 pub const FIRST_FILE: u64 = ROOT + 1;
 
-/// What is known of a file.
+/// FileFacts about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
-    /// Its size.
+pub struct FileFacts {
+    /// Size of the file.
     pub bytes: u64,
-    /// Whoever opens it now gets this handle; those who opened it under another one are refused: what they want to read or write is not there any more.
+    /// The handle for new opens. Requests with an older handle are refused: the content that they
+    /// belong to no longer exists.
     pub handle: u64,
 }
 
-/// The files of a directory. There is always one with the node [`FIRST_FILE`].
+/// The files of a directory. A file with the node [`FIRST_FILE`] always exists.
 pub trait Files {
-    /// The node of a name.
+    /// The node of the file with this name.
     fn find(&self, name: &[u8]) -> Option<u64>;
-    /// Node and name of those that are listed.
+    /// Node and name of the listed files.
     fn listed(&self) -> Vec<(u64, String)>;
-    /// What is known of a node's file, if it is one.
-    fn facts(&self, node: u64) -> Option<Facts>;
+    /// FileFacts about the file with this node, if there is one.
+    fn facts(&self, node: u64) -> Option<FileFacts>;
 }
 
-/// What is wanted of a file's content.
+/// A request for a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted<'a> {
-    /// To read it; it lies within the file.
+    /// Read a range within the file.
     Read {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much; not nothing.
+        /// Length in bytes; not zero.
         bytes: u32,
     },
-    /// To write it.
+    /// Write data.
     Write {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// What.
+        /// Data to write.
         data: &'a [u8],
     },
-    /// To make a hole.
+    /// Punch a hole.
     Trim {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
     },
-    /// To fill it with zeros.
+    /// Fill a range with zeros.
     Zero {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
     },
-    /// To make durable what was written.
+    /// Make all written data durable.
     Flush,
 }
 
-/// What becomes of a request.
+/// The next action on a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next<'a> {
-    /// It is answered so.
+    /// Send this reply.
     Answer(Vec<u8>),
-    /// It gets no answer.
-    Silence,
-    /// The file's server has to do this, and to answer.
+    /// Send no reply.
+    NoReply,
+    /// The server has to execute this and reply.
     Do(Wanted<'a>),
 }
 
-/// Looks at a request.
+/// Decides how to handle a request.
 #[inline]
 pub fn dispatch<'a>(request: &Request<'a>, files: &impl Files) -> Next<'a> {
     let unique = request.unique;
     let attributes = |node| attributes(node, files).ok_or(Error::NoEntry);
     let answer = match request.op {
-        Op::Silence => return Next::Silence,
+        Op::NoReply => return Next::NoReply,
         Op::Read { .. } | Op::Write { .. } | Op::Fsync | Op::Fallocate { .. } => match wanted(request, files) {
-            // Beyond the end there is nothing to read.
+            // Reading beyond the end returns nothing.
             Ok(Wanted::Read { bytes: 0, .. }) => Ok(wire::answer(unique, |_| ())),
             Ok(wanted) => return Next::Do(wanted),
             Err(error) => Err(error),
         },
         Op::Init { flags, .. } => Ok(wire::init(unique, flags)),
-        Op::Nod => Ok(wire::answer(unique, |_| ())),
+        Op::Acknowledge => Ok(wire::answer(unique, |_| ())),
         Op::OpenDirectory => Ok(wire::opened_directory(unique)),
         Op::Open => files.facts(request.node).map(|facts| wire::opened(unique, facts.handle)).ok_or(Error::NoEntry),
         Op::StatFs => Ok(wire::stat_fs(unique, files.facts(FIRST_FILE).map_or(0, |facts| facts.bytes))),
@@ -99,7 +101,7 @@ pub fn dispatch<'a>(request: &Request<'a>, files: &impl Files) -> Next<'a> {
             found.map(|found| wire::entry(unique, &found))
         }
         Op::ReadDirectory { offset, bytes } => Ok(wire::directory(unique, &files.listed(), offset, bytes)),
-        // A drive does not change its size.
+        // A drive cannot be resized.
         Op::SetAttributes { size: true } => Err(Error::Permission),
         Op::GetAttributes | Op::SetAttributes { size: false } => {
             attributes(request.node).map(|found| wire::attributes(unique, &found))
@@ -142,15 +144,16 @@ fn attributes(node: u64, files: &impl Files) -> Option<Attributes> {
     files.facts(node).map(|facts| Attributes { node, bytes: facts.bytes, mode: 0o100_600, owner })
 }
 
-/// The whole sectors in which a range lies: offset and length.
+/// Offset and length of the whole sectors that contain a range.
 #[inline]
 pub const fn sectors_of(offset: u64, bytes: u64) -> (u64, u64) {
     let first = offset / SECTOR_BYTES * SECTOR_BYTES;
     (first, (offset + bytes).next_multiple_of(SECTOR_BYTES) - first)
 }
 
-/// A write as whole sectors, with what stands before and behind it in its first and last one: the kernel cuts a large write by the pages of the writer's memory, wherever those begin. `read` reads so many
-/// bytes from an offset on.
+/// Widens a write to whole sectors, with the existing data before and after it in the first and
+/// last sector. This is needed because the kernel splits a large write at the page boundaries of
+/// the writer's memory. `read` reads a number of bytes from an offset.
 ///
 /// # Errors
 /// Beyond the end, and those of `read`.
@@ -190,8 +193,8 @@ mod tests {
             vec![(FIRST_FILE, "one".to_owned())]
         }
 
-        fn facts(&self, node: u64) -> Option<Facts> {
-            (node == FIRST_FILE).then_some(Facts { bytes: 8192, handle: 7 })
+        fn facts(&self, node: u64) -> Option<FileFacts> {
+            (node == FIRST_FILE).then_some(FileFacts { bytes: 8192, handle: 7 })
         }
     }
 
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_and_what_is_handed_on() {
+    fn requests_are_answered_or_passed_on() {
         let read = |offset, bytes| asked(FIRST_FILE, 7, Op::Read { offset, bytes });
         assert_eq!(read(100, 200), Next::Do(Wanted::Read { offset: 100, bytes: 200 }));
         assert_eq!(read(8000, 4096), Next::Do(Wanted::Read { offset: 8000, bytes: 192 }));
@@ -216,7 +219,7 @@ mod tests {
         assert_eq!(asked(ROOT, 0, Op::Lookup(b"two")), refused(Error::NoEntry));
         assert_eq!(asked(FIRST_FILE, 7, Op::SetAttributes { size: true }), refused(Error::Permission));
         assert_eq!(asked(FIRST_FILE, 7, Op::Fallocate { offset: 0, bytes: 512, mode: 0 }), refused(Error::Unsupported));
-        // Opened before the content was exchanged.
+        // Opened before the content was replaced.
         assert_eq!(asked(FIRST_FILE, 6, Op::Fsync), refused(Error::Io));
         assert_eq!(asked(FIRST_FILE + 1, 0, Op::Fsync), refused(Error::NoEntry));
     }

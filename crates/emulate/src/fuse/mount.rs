@@ -1,4 +1,5 @@
-//! Mounting the directory: by the kernel's own call as root, through `fusermount3` otherwise. And what killed processes left mounted.
+//! Mounts the directory: with the system call as root, through `fusermount3` otherwise. Also finds
+//! mounts left behind by killed processes.
 
 use std::fs::File;
 use std::io;
@@ -15,59 +16,59 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::wire::PAYLOAD_BYTES_MOST;
+use super::wire::PAYLOAD_BYTES_MAX;
 use super::{FILESYSTEM, server};
 
-/// A process that serves a directory says at once how full it is.
-const ANSWER_MOST: Duration = Duration::from_secs(1);
+/// Timeout of a serving process for answering `statvfs`.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A mounted directory. Dropping it takes it away.
+/// A mounted directory, unmounted on drop.
 #[derive(Debug)]
 pub struct Mounted {
     directory: PathBuf,
-    /// It is not there any more.
+    /// True if it has already been unmounted.
     gone: bool,
 }
 
-/// Why nothing could be mounted.
+/// Why mounting failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// The kernel has no FUSE.
-    #[error("/dev/fuse cannot be opened ({0}): the kernel's FUSE is needed (`modprobe fuse`)")]
+    /// FUSE is not available in the kernel.
+    #[error("cannot open /dev/fuse: {0}; load the kernel's FUSE module (`modprobe fuse`)")]
     NoFuse(io::Error),
-    /// The directory is not there.
-    #[error("`{}` is no directory that something can be mounted on: {because}", directory.display())]
+    /// The directory cannot be used.
+    #[error("cannot mount on `{}`: {because}", directory.display())]
     Directory {
         /// The directory.
         directory: PathBuf,
-        /// Why.
+        /// The kernel's error.
         because: io::Error,
     },
-    /// A mount of a process that was killed.
-    #[error("`{}` is still mounted by an emulated drive whose process was killed; `flushmark emulate clean-up {}` takes it away", .0.display(), .0.display())]
+    /// The mount belongs to a process that was killed.
+    #[error("`{}` is still mounted by an emulated drive whose process was killed: run `flushmark emulate clean-up {}` to unmount it", .0.display(), .0.display())]
     Left(PathBuf),
-    /// A mount of a process that is stopped. No call on it returns.
-    #[error("`{}` is mounted by an emulated drive that is stopped; name another directory, or continue that drive with `kill -CONT {process}`", directory.display())]
+    /// The mount belongs to a stopped process. No call on it returns.
+    #[error("`{}` is mounted by an emulated drive that is stopped: choose another directory, or continue that drive with `kill -CONT {process}`", directory.display())]
     Stopped {
         /// The directory.
         directory: PathBuf,
-        /// The process.
+        /// Process that serves it.
         process: u32,
     },
     /// Mounting failed.
-    #[error("`{}` could not be mounted: {because}", directory.display())]
+    #[error("cannot mount `{}`: {because}", directory.display())]
     Failed {
         /// The directory.
         directory: PathBuf,
-        /// Why.
+        /// The error of the system call or of `fusermount3`.
         because: String,
     },
 }
 
-/// Mounts a FUSE directory, and gives the file through which the kernel speaks.
+/// Mounts a FUSE directory, and returns the file for talking to the kernel.
 ///
 /// # Errors
-/// When the directory or the machine does not allow it.
+/// When the directory or the host does not allow it.
 pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     let failed = |because: String| MountError::Failed { directory: directory.to_owned(), because };
     expect_free(directory)?;
@@ -81,7 +82,7 @@ pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     let connection = if rustix::process::geteuid().is_root() {
         let connection = File::options().read(true).write(true).open("/dev/fuse").map_err(MountError::NoFuse)?;
         let options =
-            format!("fd={},rootmode=40000,user_id=0,group_id=0,max_read={PAYLOAD_BYTES_MOST}", connection.as_raw_fd());
+            format!("fd={},rootmode=40000,user_id=0,group_id=0,max_read={PAYLOAD_BYTES_MAX}", connection.as_raw_fd());
         let options = std::ffi::CString::new(options).map_err(|error| failed(error.to_string()))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("flushmark", &directory, FILESYSTEM, flags, options.as_c_str())
@@ -93,13 +94,13 @@ pub fn attach(directory: &Path) -> Result<(File, Mounted), MountError> {
     Ok((connection, Mounted { directory, gone: false }))
 }
 
-/// `fusermount3` may mount for ordinary users, and sends the open file back.
+/// Mounts through `fusermount3`, which may mount for ordinary users and sends back the open file.
 fn by_helper(directory: &Path) -> Result<File, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let (ours, theirs) = UnixStream::pair().map_err(|error| said(&error))?;
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(|error| said(&error))?;
     let helper = Command::new("fusermount3")
-        .args(["-o", &format!("fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read={PAYLOAD_BYTES_MOST}"), "--"])
+        .args(["-o", &format!("fsname=flushmark,subtype=flushmark,nosuid,nodev,max_read={PAYLOAD_BYTES_MAX}"), "--"])
         .arg(directory)
         .env("_FUSE_COMMFD", theirs.as_raw_fd().to_string())
         .output();
@@ -112,7 +113,8 @@ fn by_helper(directory: &Path) -> Result<File, String> {
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0; 1];
-    // Not for children: a command that outlives this process would keep the mount waiting for answers.
+    // Not inherited by children: a command that outlives this process would keep the mount waiting
+    // for answers.
     recvmsg(&ours, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
         .map_err(|error| said(&error))?;
     let mut files = ancillary.drain().filter_map(|message| match message {
@@ -120,10 +122,10 @@ fn by_helper(directory: &Path) -> Result<File, String> {
         _ => None,
     });
     let file: Option<OwnedFd> = files.next().and_then(|mut files| files.next());
-    file.map(File::from).ok_or_else(|| "fusermount3 sent no file".to_owned())
+    file.map(File::from).ok_or_else(|| "fusermount3 did not send the FUSE file".to_owned())
 }
 
-/// What to do where only root may open the device: the helper opens it as the user who runs it.
+/// Advice for when only root may open the device: the helper opens it as the calling user.
 fn forbidden() -> Option<String> {
     let denied = access("/dev/fuse", Access::READ_OK | Access::WRITE_OK) == Err(Errno::ACCESS);
     let mode = std::fs::metadata("/dev/fuse").ok().filter(|_| denied)?.permissions().mode() & 0o777;
@@ -133,23 +135,25 @@ fn forbidden() -> Option<String> {
     ))
 }
 
-/// Why `fusermount3` does not run. A directory of `PATH` that may not be searched gives "permission
-/// denied" for a program that is in none of them.
+/// Why `fusermount3` does not start. A PATH directory without search permission gives "permission
+/// denied" even for a program that is in no directory at all.
 fn unavailable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => {
-            "without root it takes `fusermount3`, which is not installed (Debian package fuse3)".to_owned()
+            "without root, mounting needs `fusermount3`, which is not installed (Debian package fuse3)".to_owned()
         }
         io::ErrorKind::PermissionDenied => {
-            "without root it takes `fusermount3`, which is not installed (Debian package fuse3), \
+            "without root, mounting needs `fusermount3`, which is not installed (Debian package fuse3), \
              or which this user may not run"
                 .to_owned()
         }
-        _ => format!("without root it takes `fusermount3` (Debian package fuse3), which does not start: {error}"),
+        _ => {
+            format!("without root, mounting needs `fusermount3` (Debian package fuse3), which does not start: {error}")
+        }
     }
 }
 
-/// Refuses a directory on which another process has left a mount, or has one and does not answer.
+/// Refuses a directory that a killed process left mounted, or that a stopped process serves.
 ///
 /// # Errors
 /// [`MountError::Left`] and [`MountError::Stopped`].
@@ -164,28 +168,28 @@ pub fn expect_free(directory: &Path) -> Result<(), MountError> {
     }
 }
 
-/// Whether the process that served this mount has ended.
+/// Returns whether the process that served this mount has ended.
 ///
-/// A living process has not lost its mount, even one that is stopped and does not answer.
+/// A living process has not lost its mount, even if it is stopped and does not answer.
 pub fn has_lost_its_process(mount: &drive::Mount) -> bool {
     server::of_connection(mount.device).is_none() && does_not_lead_to_a_process(&mount.mount_point)
 }
 
-/// Asks the filesystem itself, because other containers' processes are not visible here. The kernel
-/// answers `stat` from its cache; `statvfs` always reaches the server.
+/// Asks the filesystem itself, because processes in other containers are not visible here. The
+/// kernel answers `stat` from its cache; `statvfs` always reaches the server.
 fn does_not_lead_to_a_process(directory: &Path) -> bool {
     let directory = directory.to_owned();
     let (tell, told) = std::sync::mpsc::channel();
     let asks = move || {
         let is_lost = rustix::fs::statvfs(&directory).is_err_and(|error| error == rustix::io::Errno::NOTCONN);
-        // Whoever asked may have stopped waiting.
+        // The caller may have stopped waiting.
         let _ = tell.send(is_lost);
     };
     std::thread::Builder::new().name("left behind".to_owned()).spawn(asks).is_ok()
-        && told.recv_timeout(ANSWER_MOST).unwrap_or(false)
+        && told.recv_timeout(ANSWER_TIMEOUT).unwrap_or(false)
 }
 
-/// Takes a mount away; `lazily`, although something still uses it.
+/// Unmounts a directory; with `lazily`, even if it is in use.
 ///
 /// # Errors
 /// When the kernel refuses, for example because it is in use.
@@ -205,15 +209,17 @@ pub fn detach(directory: &Path, lazily: bool) -> io::Result<()> {
 }
 
 impl Mounted {
-    /// The directory.
+    /// Path of the mount point.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Takes it away, and whatever somebody still does with its files fails from now on: whoever has one open does not keep the connection alive.
+    /// Unmounts the directory. All further operations on its files fail, and open files do not keep
+    /// the connection alive.
     ///
     /// # Errors
-    /// When the connection cannot be ended, as without root where `/sys/fs/fuse/connections` is not mounted. The directory is taken away all the same.
+    /// When the connection cannot be aborted, as without root where `/sys/fs/fuse/connections` is
+    /// not mounted. The directory is unmounted anyway.
     pub fn abort(mut self) -> io::Result<()> {
         if rustix::process::geteuid().is_root() {
             self.gone = true;
@@ -226,7 +232,7 @@ impl Mounted {
 }
 
 impl Mounted {
-    /// Somebody has taken it away.
+    /// Notes that the directory was unmounted from outside.
     pub fn forget(mut self) {
         self.gone = true;
     }
@@ -234,7 +240,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // In use or not: whoever serves it is about to go.
+        // Even if it is in use: its server is about to exit.
         if !self.gone {
             let _ = detach(&self.directory, true);
         }

@@ -1,4 +1,4 @@
-//! Which process serves a FUSE mount, found without a call on the mount: one that is stopped would
+//! Finds the process that serves a FUSE mount without a call on the mount: a stopped server would
 //! never answer, and the caller would wait in the kernel, beyond the reach of signals.
 
 use std::path::Path;
@@ -10,26 +10,27 @@ use super::FILESYSTEM;
 /// A process that has a connection open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Server {
-    /// Its number.
+    /// Process ID.
     pub process: u32,
-    /// By a signal or a debugger.
+    /// True if a signal or a debugger has stopped it.
     pub is_stopped: bool,
 }
 
-/// The mount of an emulated drive on this directory, the topmost one.
+/// The topmost mount of an emulated drive on this directory.
 ///
 /// # Errors
 /// When the list of mounts cannot be read.
 pub fn mount_on(directory: &Path) -> Result<Option<Mount>, drive::DriveError> {
     let table = MountTable::read(&SystemRoot::default())?;
-    // Where something is mounted that does not answer, not even the path can be made canonical.
+    // If a mount does not answer, not even the path can be made canonical.
     let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let on_it = table.mounts().iter().rfind(|mount| mount.mount_point == directory);
     Ok(on_it.filter(|mount| mount.fs_type == FILESYSTEM).cloned())
 }
 
-/// The process that serves the mount with this device number. `None` where none is seen: it has
-/// ended, belongs to another user or PID namespace, or the kernel does not say (before Linux 6.16).
+/// The process that serves the mount with this device number. `None` if it is not visible: it has
+/// ended, belongs to another user or PID namespace, or the kernel does not report it (before Linux
+/// 6.16).
 pub fn of_connection(device: DeviceNumber) -> Option<Server> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -47,7 +48,7 @@ fn serves(process: u32, device: DeviceNumber) -> bool {
             let number = descriptor.file_name().into_string().ok()?;
             std::fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")).ok()
         });
-    // fs/fuse/inode.c: a connection's number is the minor number of its filesystem's device.
+    // fs/fuse/inode.c: the connection's number is the minor number of its filesystem's device.
     connections.any(|facts| connection_in(&facts) == Some(device.minor))
 }
 
@@ -55,7 +56,7 @@ fn connection_in(facts: &str) -> Option<u32> {
     facts.lines().find_map(|line| line.strip_prefix("fuse_connection:")?.trim().parse().ok())
 }
 
-/// The state follows the name, which may hold spaces and parentheses (proc_pid_stat(5)).
+/// The state follows the name, which may contain spaces and parentheses (proc_pid_stat(5)).
 fn is_stopped(status: &str) -> bool {
     let state = status.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
     matches!(state, Some('T' | 't'))
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_directory_is_no_mount_of_ours() {
+    fn an_ordinary_directory_is_not_our_mount() {
         assert!(mount_on(Path::new("/")).unwrap().is_none());
         assert_eq!(of_connection(DeviceNumber { major: 0, minor: u32::MAX }), None);
     }

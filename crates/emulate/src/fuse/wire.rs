@@ -1,124 +1,124 @@
-//! Requests and answers as bytes, in the machine's own order.
+//! Encoding of requests and replies, in the machine's byte order.
 
-/// Bytes of a request's header.
+/// Size of a request's header.
 pub const HEADER_BYTES: usize = 40;
-/// Data of one request: 256 pages, the kernel's own limit.
-pub const PAYLOAD_BYTES_MOST: u32 = 1 << 20;
-/// What has to fit into one read of the kernel's file: a write with its data and both headers.
-pub const REQUEST_BYTES_MOST: usize = PAYLOAD_BYTES_MOST as usize + 4096;
-/// The directory.
+/// Largest data of one request: 256 pages, the kernel's limit.
+pub const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
+/// Buffer size for reading from the kernel's file: a write with its data and both headers.
+pub const REQUEST_BYTES_MAX: usize = PAYLOAD_BYTES_MAX as usize + 4096;
+/// Node of the directory.
 pub const ROOT: u64 = 1;
 
-/// Errors that are answered with.
+/// Errors in replies (`errno`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Error {
-    /// Not allowed.
+    /// `EPERM`.
     Permission = 1,
-    /// No such file.
+    /// `ENOENT`.
     NoEntry = 2,
-    /// Something failed.
+    /// `EIO`.
     Io = 5,
-    /// Makes no sense.
+    /// `EINVAL`.
     Invalid = 22,
-    /// The disk below is full.
+    /// `ENOSPC`: the disk that stores the image is full.
     NoSpace = 28,
-    /// The drive takes no writes any more.
+    /// `EROFS`: the drive accepts no more writes.
     ReadOnly = 30,
-    /// Not known here; the kernel does not ask again.
+    /// `ENOSYS`; the kernel does not ask again.
     NotImplemented = 38,
-    /// Not possible here.
+    /// `EOPNOTSUPP`.
     Unsupported = 95,
 }
 
-/// What the kernel asks.
+/// A request of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// The kernel's name for it; 0 for what gets no answer.
+    /// The kernel's ID of the request; 0 for requests without a reply.
     pub unique: u64,
-    /// The file or directory.
+    /// Node of the file or directory.
     pub node: u64,
-    /// What OPEN answered for the file that this goes through; 0 where it goes through none.
+    /// The handle returned by OPEN; 0 for requests without an open file.
     pub handle: u64,
-    /// What.
+    /// Operation.
     pub op: Op<'a>,
 }
 
-/// What the kernel asks for.
+/// The operation of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op<'a> {
-    /// Which version of the protocol.
+    /// Negotiate the protocol version.
     Init {
-        /// The kernel's main version.
+        /// Major version of the kernel's protocol.
         major: u32,
-        /// Its lesser one.
+        /// Minor version.
         minor: u32,
-        /// What it can do.
+        /// Capabilities.
         flags: u32,
     },
-    /// The file of a name.
+    /// Find the file with this name.
     Lookup(&'a [u8]),
-    /// Size and mode.
+    /// Get size and mode.
     GetAttributes,
-    /// A change of size, mode or time.
+    /// Change size, mode or time.
     SetAttributes {
-        /// Whether it is the size.
+        /// True if the size is to change.
         size: bool,
     },
-    /// A file is opened.
+    /// Open a file.
     Open,
-    /// A directory is opened.
+    /// Open a directory.
     OpenDirectory,
-    /// Names.
+    /// List names.
     ReadDirectory {
-        /// How many were told already.
+        /// Number of names already listed.
         offset: u64,
-        /// Room for the answer.
+        /// Room for the reply.
         bytes: u32,
     },
-    /// Reads.
+    /// Read data.
     Read {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u32,
     },
-    /// Writes.
+    /// Write data.
     Write {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// What.
+        /// Data to write.
         data: &'a [u8],
     },
-    /// Flushes.
+    /// Flush.
     Fsync,
-    /// A hole, or zeros.
+    /// Punch a hole or write zeros.
     Fallocate {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// How much.
+        /// Length in bytes.
         bytes: u64,
-        /// How.
+        /// `FALLOCATE_*` flags.
         mode: u32,
     },
-    /// How large the filesystem is.
+    /// Get the size of the filesystem.
     StatFs,
-    /// Something that has an empty answer: closing, access rights.
-    Nod,
-    /// Something that has none: forgotten nodes, interruptions.
-    Silence,
-    /// Everything else.
+    /// Requests with an empty reply: close, access checks.
+    Acknowledge,
+    /// Requests without a reply: forgotten nodes, interruptions.
+    NoReply,
+    /// All other requests.
     Unknown,
 }
 
-/// [`Op::Fallocate`]: the file does not grow.
+/// [`Op::Fallocate`]: keep the file's size.
 pub const FALLOCATE_KEEP_SIZE: u32 = 1;
-/// [`Op::Fallocate`]: a hole.
+/// [`Op::Fallocate`]: punch a hole.
 pub const FALLOCATE_PUNCH_HOLE: u32 = 2;
-/// [`Op::Fallocate`]: zeros.
+/// [`Op::Fallocate`]: write zeros.
 pub const FALLOCATE_ZERO_RANGE: u32 = 0x10;
 
-/// Reads a request as it came from the kernel; `None` if that cannot be one.
+/// Parses a request of the kernel; `None` if it is malformed.
 pub fn parse(bytes: &[u8]) -> Option<Request<'_>> {
     let (length, opcode) = (u32_at(bytes, 0)? as usize, u32_at(bytes, 4)?);
     let (unique, node) = (u64_at(bytes, 8)?, u64_at(bytes, 16)?);
@@ -140,12 +140,12 @@ pub fn parse(bytes: &[u8]) -> Option<Request<'_>> {
         28 => Op::ReadDirectory { offset: u64_at(body, 8)?, bytes: u32_at(body, 16)? },
         43 => Op::Fallocate { offset: u64_at(body, 8)?, bytes: u64_at(body, 16)?, mode: u32_at(body, 24)? },
         // RELEASE, FLUSH, RELEASEDIR, ACCESS.
-        18 | 25 | 29 | 34 => Op::Nod,
+        18 | 25 | 29 | 34 => Op::Acknowledge,
         // FORGET, INTERRUPT, BATCH_FORGET.
-        2 | 36 | 42 => Op::Silence,
+        2 | 36 | 42 => Op::NoReply,
         _ => Op::Unknown,
     };
-    // READ, WRITE, FSYNC and FALLOCATE begin with it.
+    // READ, WRITE, FSYNC and FALLOCATE start with the handle.
     let handle = if matches!(opcode, 15 | 16 | 20 | 43) { u64_at(body, 0)? } else { 0 };
     Some(Request { unique, node, handle, op })
 }
@@ -158,16 +158,16 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|&bytes| u64::from_ne_bytes(bytes))
 }
 
-/// What can be said of a file.
+/// Attributes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// Its node.
+    /// Node of the file.
     pub node: u64,
-    /// Bytes.
+    /// Size of the file.
     pub bytes: u64,
-    /// Type and rights.
+    /// File type and permissions.
     pub mode: u32,
-    /// Whose it is.
+    /// Owner: user and group ID.
     pub owner: (u32, u32),
 }
 
@@ -177,16 +177,16 @@ impl Attributes {
         out.extend(words.into_iter().flat_map(u64::to_ne_bytes));
         let (uid, gid) = self.owner;
         let links = if self.node == ROOT { 2 } else { 1 };
-        // Three parts of seconds; mode, links, owner, device, block size, flags.
+        // Three nanosecond fields; mode, links, owner, device, block size, flags.
         let words = [0, 0, 0, self.mode, links, uid, gid, 0, 4096, 0];
         out.extend(words.into_iter().flat_map(u32::to_ne_bytes));
     }
 }
 
-/// How long the kernel may believe names and attributes: they never change.
+/// Cache time for names and attributes, which never change.
 const VALID_S: u64 = 3600;
 
-/// An answer: the header and what `body` puts behind it.
+/// A reply: the header, followed by what `body` appends.
 pub fn answer(unique: u64, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = vec![0; 16];
     body(&mut out);
@@ -196,30 +196,31 @@ pub fn answer(unique: u64, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// An answer that says no.
+/// An error reply.
 pub fn refusal(unique: u64, error: Error) -> Vec<u8> {
     let mut out = answer(unique, |_| ());
     out[4..8].copy_from_slice(&(-(error as i32)).to_ne_bytes());
     out
 }
 
-/// The answer to INIT.
+/// The reply to INIT.
 pub fn init(unique: u64, kernel_flags: u32) -> Vec<u8> {
     // ASYNC_READ, BIG_WRITES, ASYNC_DIO, PARALLEL_DIROPS, MAX_PAGES.
     let wanted = 1 | 1 << 5 | 1 << 15 | 1 << 18 | 1 << 22;
     answer(unique, |out| {
-        // Version 7.31 has everything that is used; no readahead.
+        // Version 7.31 has everything that is needed; no readahead.
         out.extend([7, 31, 0, kernel_flags & wanted].into_iter().flat_map(u32::to_ne_bytes));
-        // Requests in the background before the kernel waits, and before it calls itself congested. Its default, 12, would be the drive's depth.
+        // Background requests before the kernel waits, and before it considers itself congested.
+        // The default of 12 would limit the drive's queue depth.
         out.extend([1024u16, 768].into_iter().flat_map(u16::to_ne_bytes));
-        // Largest write, and the grain of times.
-        out.extend([PAYLOAD_BYTES_MOST, 1].into_iter().flat_map(u32::to_ne_bytes));
-        out.extend([(PAYLOAD_BYTES_MOST / 4096) as u16, 0].into_iter().flat_map(u16::to_ne_bytes));
+        // Largest write, and granularity of timestamps.
+        out.extend([PAYLOAD_BYTES_MAX, 1].into_iter().flat_map(u32::to_ne_bytes));
+        out.extend([(PAYLOAD_BYTES_MAX / 4096) as u16, 0].into_iter().flat_map(u16::to_ne_bytes));
         out.extend([0; 32]);
     })
 }
 
-/// The answer to LOOKUP.
+/// The reply to LOOKUP.
 pub fn entry(unique: u64, attributes: &Attributes) -> Vec<u8> {
     answer(unique, |out| {
         out.extend([attributes.node, 0, VALID_S, VALID_S, 0].into_iter().flat_map(u64::to_ne_bytes));
@@ -227,7 +228,7 @@ pub fn entry(unique: u64, attributes: &Attributes) -> Vec<u8> {
     })
 }
 
-/// The answer to GETATTR and SETATTR.
+/// The reply to GETATTR and SETATTR.
 pub fn attributes(unique: u64, attributes: &Attributes) -> Vec<u8> {
     answer(unique, |out| {
         out.extend([VALID_S, 0].into_iter().flat_map(u64::to_ne_bytes));
@@ -235,13 +236,13 @@ pub fn attributes(unique: u64, attributes: &Attributes) -> Vec<u8> {
     })
 }
 
-/// The answer to OPEN, with the handle that the kernel will name in every request through this file.
+/// The reply to OPEN, with the handle that the kernel will put into every request on this file.
 pub fn opened(unique: u64, handle: u64) -> Vec<u8> {
     // DIRECT_IO, PARALLEL_DIRECT_WRITES: no page cache in between, and no lock around each write.
     opened_with(unique, handle, 1 | 1 << 6)
 }
 
-/// The answer to OPENDIR.
+/// The reply to OPENDIR.
 pub fn opened_directory(unique: u64) -> Vec<u8> {
     opened_with(unique, 0, 0)
 }
@@ -253,12 +254,12 @@ fn opened_with(unique: u64, handle: u64, flags: u32) -> Vec<u8> {
     })
 }
 
-/// The answer to WRITE.
+/// The reply to WRITE.
 pub fn written(unique: u64, bytes: u32) -> Vec<u8> {
     answer(unique, |out| out.extend([bytes, 0].into_iter().flat_map(u32::to_ne_bytes)))
 }
 
-/// The answer to STATFS: a filesystem of that many bytes, all of them taken.
+/// The reply to STATFS: a full filesystem of this size.
 pub fn stat_fs(unique: u64, bytes: u64) -> Vec<u8> {
     answer(unique, |out| {
         out.extend([bytes / 4096, 0, 0, 1, 0].into_iter().flat_map(u64::to_ne_bytes));
@@ -267,16 +268,16 @@ pub fn stat_fs(unique: u64, bytes: u64) -> Vec<u8> {
     })
 }
 
-/// The header of the answer to READ; so much data follows it.
+/// The header of the reply to READ, to be followed by `bytes` of data.
 pub fn data_header(unique: u64, bytes: u32) -> Vec<u8> {
     let mut out = answer(unique, |_| ());
     out[..4].copy_from_slice(&(16 + bytes).to_ne_bytes());
     out
 }
 
-/// The answer to READDIR: the directory itself and the files, from the name numbered `offset` on, as far as they fit.
+/// The reply to READDIR: the directory and its files, from name number `offset` on, as many as fit.
 pub fn directory(unique: u64, files: &[(u64, String)], offset: u64, bytes: u32) -> Vec<u8> {
-    // As `dirent.h` numbers them: a directory, a regular file.
+    // File types of `dirent.h`: a directory, a regular file.
     let directories = [(ROOT, ".", 4), (ROOT, "..", 4)];
     let names = directories.into_iter().chain(files.iter().map(|(node, name)| (*node, name.as_str(), 8)));
     answer(unique, |out| {

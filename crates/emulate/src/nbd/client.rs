@@ -1,4 +1,4 @@
-//! A client, one request after the other: for those who want an emulated drive without mounting anything.
+//! A client that sends one request at a time: accesses an emulated drive without mounting anything.
 
 use std::io::{self, Read, Write};
 
@@ -6,9 +6,9 @@ use super::wire::{
     Error, OPTION_MAGIC, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, command, command_flag, option, transmission,
 };
 
-/// The greeting: two words and the handshake's flags.
+/// The greeting: two magic numbers and the handshake flags.
 const GREETING_BYTES: usize = 18;
-/// The answer to EXPORT_NAME without padding: size and flags.
+/// The reply to EXPORT_NAME without padding: size and flags.
 const EXPORT_BYTES: usize = 10;
 
 /// A connected client.
@@ -22,7 +22,7 @@ pub struct Client<S> {
 }
 
 impl<S: Read + Write> Client<S> {
-    /// Takes the export that has no name.
+    /// Connects to the default export (with an empty name).
     ///
     /// # Errors
     /// Those of the stream.
@@ -38,17 +38,17 @@ impl<S: Read + Write> Client<S> {
         Ok(Client { stream, bytes, flags, cookie: 0, request: Vec::new() })
     }
 
-    /// The drive's size.
+    /// Size of the drive.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether it takes FLUSH.
+    /// Returns whether it supports FLUSH.
     pub const fn takes_flush(&self) -> bool {
         self.flags & transmission::SEND_FLUSH != 0
     }
 
-    /// Whether it takes FUA.
+    /// Returns whether it supports FUA.
     pub const fn takes_fua(&self) -> bool {
         self.flags & transmission::SEND_FUA != 0
     }
@@ -68,7 +68,7 @@ impl<S: Read + Write> Client<S> {
         self.stream.read_exact(&mut answer)?;
         let word = |at: usize| answer[at..].first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
         if word(0) != SIMPLE_REPLY_MAGIC || answer[8..] != self.cookie.to_be_bytes() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the server does not answer what was asked"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the server's reply does not match the request"));
         }
         match word(4) {
             0 => Ok(()),
@@ -78,7 +78,7 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    /// Reads.
+    /// Reads from the drive.
     ///
     /// # Errors
     /// The drive's and the stream's.
@@ -87,7 +87,7 @@ impl<S: Read + Write> Client<S> {
         self.stream.read_exact(data)
     }
 
-    /// Writes; with `fua` it is safe when this returns.
+    /// Writes to the drive; with `fua`, the data is safe on return.
     ///
     /// # Errors
     /// The drive's and the stream's.
@@ -96,7 +96,7 @@ impl<S: Read + Write> Client<S> {
         self.ask(command::WRITE, flags, offset, data.len() as u32, data)
     }
 
-    /// Flushes.
+    /// Flushes the drive.
     ///
     /// # Errors
     /// The drive's and the stream's.

@@ -1,30 +1,31 @@
-//! One client's conversation: bytes in, answers and requests out. It knows no socket, so that anything can be said to it.
+//! One client's session: bytes in, replies and requests out. It does not use a socket, so tests can
+//! feed it anything.
 
 use super::wire::{
-    Error, MAGIC, OPTION_BYTES, OPTION_BYTES_MOST, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_BYTES_MOST, REQUEST_BYTES,
+    Error, MAGIC, OPTION_BYTES, OPTION_BYTES_MAX, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_BYTES_MAX, REQUEST_BYTES,
     REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, answer, chunk, command, command_flag, handshake, info,
     option, transmission,
 };
 
-/// What is served.
-#[expect(clippy::struct_excessive_bools, reason = "the flags that the protocol has, which do not depend on each other")]
+/// The exported drive.
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of the protocol")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// Its name; the empty name means it, too.
+    /// Name of the export; clients may also use the empty name.
     pub name: String,
-    /// A line for people.
+    /// One line of text for display.
     pub description: String,
-    /// Bytes.
+    /// Size of the drive.
     pub bytes: u64,
-    /// Whether FLUSH is offered.
+    /// True if FLUSH is offered.
     pub flush: bool,
-    /// Whether FUA is offered.
+    /// True if FUA is offered.
     pub fua: bool,
-    /// Whether it refuses writes.
+    /// True if it refuses writes.
     pub read_only: bool,
-    /// Whether it rotates.
+    /// True if it rotates.
     pub rotational: bool,
-    /// The least that can be read or written, in bytes.
+    /// The smallest unit of reads and writes, in bytes.
     pub sector_bytes: u32,
 }
 
@@ -35,7 +36,7 @@ impl Export {
             | transmission::SEND_TRIM
             | transmission::SEND_WRITE_ZEROES
             | transmission::CAN_MULTI_CONN
-            // Only who has asked for structured replies may be told of them.
+            // Only clients that asked for structured replies may see this flag.
             | set(structured, transmission::SEND_DF)
             | set(self.read_only, transmission::READ_ONLY)
             | set(self.flush, transmission::SEND_FLUSH)
@@ -44,20 +45,20 @@ impl Export {
     }
 }
 
-/// What a client wants done.
+/// A client's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Its name for it, which the answer carries.
+    /// The client's ID of the request, returned in the reply.
     pub cookie: u64,
-    /// What.
+    /// Kind of the request.
     pub kind: Kind,
-    /// Where.
+    /// Offset in bytes.
     pub offset: u64,
-    /// How much.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Safe when answered.
+    /// Forced unit access: safe when replied.
     pub fua: bool,
-    /// Of zeros: they keep their place in the file that holds the data.
+    /// For WRITE_ZEROES: the range stays allocated.
     pub no_hole: bool,
 }
 
@@ -66,7 +67,7 @@ pub struct Request {
 pub enum Kind {
     /// Reads.
     Read,
-    /// Writes the data that came with it.
+    /// Writes the attached data.
     Write,
     /// Flushes.
     Flush,
@@ -76,16 +77,16 @@ pub enum Kind {
     WriteZeroes,
 }
 
-/// What came out of a step.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// Nothing: it takes so many bytes in all, from the beginning of the input, to go on.
+    /// More input is needed: this many bytes in total, from the beginning of the input.
     Needs(usize),
-    /// Something was answered, or noted.
+    /// An option was processed.
     Went,
-    /// A request, and the data of a write.
+    /// A request, with the data of a write.
     Asked(Request, &'a [u8]),
-    /// The conversation is over; what was asked before may still be answered.
+    /// The session has ended; earlier requests may still be answered.
     Over,
 }
 
@@ -97,7 +98,7 @@ enum Phase {
     Over,
 }
 
-/// The conversation.
+/// The state of a session.
 #[derive(Debug, Clone)]
 pub struct Session {
     export: Export,
@@ -107,7 +108,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A new client: the greeting goes into `out`.
+    /// Starts a session: writes the greeting to `out`.
     pub fn greet(export: Export, out: &mut Vec<u8>) -> Session {
         out.extend(MAGIC.to_be_bytes());
         out.extend(OPTION_MAGIC.to_be_bytes());
@@ -115,7 +116,8 @@ impl Session {
         Session { export, phase: Phase::Flags, no_zeroes: false, structured: false }
     }
 
-    /// Goes one step on with what the client has said so far. Gives how many bytes of `input` were used up, and puts answers into `out`.
+    /// Processes the next part of the client's input. Returns the number of bytes of `input` used,
+    /// and writes replies to `out`.
     #[inline]
     pub fn step<'a>(&mut self, input: &'a [u8], out: &mut Vec<u8>) -> (usize, Step<'a>) {
         match self.phase {
@@ -146,14 +148,14 @@ impl Session {
         let (Some(magic), Some(name), Some(bytes)) = (be_u64(input, 0), be_u32(input, 8), be_u32(input, 12)) else {
             return (0, Step::Needs(OPTION_BYTES));
         };
-        if magic != OPTION_MAGIC || bytes > OPTION_BYTES_MOST {
+        if magic != OPTION_MAGIC || bytes > OPTION_BYTES_MAX {
             return self.over(input.len());
         }
         let end = OPTION_BYTES + bytes as usize;
         let Some(data) = input.get(OPTION_BYTES..end) else { return (0, Step::Needs(end)) };
         match name {
             option::EXPORT_NAME => {
-                // There is no way to say no.
+                // The protocol has no error reply here.
                 if !self.is_named(data) {
                     return self.over(end);
                 }
@@ -193,7 +195,7 @@ impl Session {
             return;
         };
         if !self.is_named(export) {
-            reply_option(out, name, answer::UNKNOWN, b"there is no export of that name");
+            reply_option(out, name, answer::UNKNOWN, b"unknown export name");
             return;
         }
         let mut tell = |kind: u16, what: &[u8]| {
@@ -206,7 +208,7 @@ impl Session {
                 info::NAME => tell(kind, export.name.as_bytes()),
                 info::DESCRIPTION => tell(kind, export.description.as_bytes()),
                 info::BLOCK_SIZE => {
-                    let sizes = [export.sector_bytes, 4096, PAYLOAD_BYTES_MOST].map(u32::to_be_bytes);
+                    let sizes = [export.sector_bytes, 4096, PAYLOAD_BYTES_MAX].map(u32::to_be_bytes);
                     tell(kind, sizes.as_flattened());
                 }
                 _ => {}
@@ -231,8 +233,9 @@ impl Session {
         let cookie = be_u64(header, 8).unwrap_or_default();
         let offset = be_u64(header, 16).unwrap_or_default();
         let bytes = be_u32(header, 24).unwrap_or_default();
-        // Behind nonsense, or a write that is too large to be skipped, nobody knows where the next request begins.
-        if magic != REQUEST_MAGIC || (code == command::WRITE && bytes > PAYLOAD_BYTES_MOST) {
+        // After invalid data, or a write too large to be skipped, the start of the next request is
+        // unknown.
+        if magic != REQUEST_MAGIC || (code == command::WRITE && bytes > PAYLOAD_BYTES_MAX) {
             return self.over(input.len());
         }
         let end = REQUEST_BYTES + if code == command::WRITE { bytes as usize } else { 0 };
@@ -253,7 +256,7 @@ impl Session {
         let failed =
             if flags & !allowed != 0 || (fua && !self.export.fua) || (kind == Kind::Flush && !self.export.flush) {
                 Some(Error::Invalid)
-            } else if kind == Kind::Read && bytes > PAYLOAD_BYTES_MOST {
+            } else if kind == Kind::Read && bytes > PAYLOAD_BYTES_MAX {
                 Some(Error::Overflow)
             } else {
                 None
@@ -266,7 +269,8 @@ impl Session {
         (end, Step::Asked(Request { cookie, kind, offset, bytes, fua, no_hole }, data))
     }
 
-    /// Answers a request that was done; of a read, `data` puts as many bytes as were asked for behind it, or fails and leaves everything as it was.
+    /// Replies to a finished request; for a read, `data` appends the requested number of bytes, or
+    /// fails and changes nothing.
     #[inline]
     pub fn done(&self, request: &Request, out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>) {
         if request.kind != Kind::Read {
@@ -290,7 +294,7 @@ impl Session {
         }
     }
 
-    /// Answers a request that failed.
+    /// Replies to a failed request.
     pub fn fail(&self, cookie: u64, kind: Option<Kind>, error: Error, out: &mut Vec<u8>) {
         if self.structured && kind == Some(Kind::Read) {
             out.extend(STRUCTURED_REPLY_MAGIC.to_be_bytes());
@@ -299,7 +303,7 @@ impl Session {
             out.extend(cookie.to_be_bytes());
             out.extend(6u32.to_be_bytes());
             out.extend((error as u32).to_be_bytes());
-            // No words.
+            // Length of the error message: none.
             out.extend(0u16.to_be_bytes());
         } else {
             simple_reply(out, error as u32, cookie);
@@ -321,7 +325,7 @@ fn reply_option(out: &mut Vec<u8>, option: u32, answer: u32, data: &[u8]) {
     out.extend(data);
 }
 
-/// The data of INFO and GO: a name, and the kinds of information that are wanted, two bytes each.
+/// The data of INFO and GO: a name, and the requested kinds of information, two bytes each.
 fn asked_about(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let name_bytes = be_u32(data, 0)? as usize;
     let name = data.get(4..4usize.checked_add(name_bytes)?)?;

@@ -1,4 +1,4 @@
-//! An NBD client's socket: what has come, what has to go, and what is under way between.
+//! An NBD client's socket: input, output, and requests in progress.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,42 +10,44 @@ use simdrive::time::Ns;
 use crate::drive::{Command, Drive, Refused};
 use crate::nbd::session::{Export, Kind, Request, Session, Step};
 use crate::nbd::wire::Error;
-use crate::serve::floor;
 use crate::serve::pace::Pace;
 use crate::serve::socket::Socket;
+use crate::serve::transport_cost;
 
-/// What is read at once, except for a write that is larger.
+/// Bytes to read at once, except for a larger write.
 const INPUT_BYTES: usize = 64 << 10;
-/// What is sent at once, if there is so much.
+/// Bytes to send at once.
 const OUTPUT_BYTES: usize = 128 << 10;
-/// Memory for answers that is kept for the next ones.
+/// Reply memory to keep for reuse.
 const OUTPUT_BYTES_KEPT: usize = 4 << 20;
-/// How long the other side is waited for in the middle of something large.
-const PATIENCE_MOST: Duration = Duration::from_micros(50);
-/// With so many bytes of answers owed, no more requests are taken: a client that asks and does not listen keeps its requests.
-const OWED_BYTES_MOST: u64 = 64 << 20;
-/// With so many requests under way, no more are taken.
-const UNDER_WAY_MOST: usize = 4096;
+/// Longest wait for the client in the middle of a large transfer.
+const SPIN_MAX: Duration = Duration::from_micros(50);
+/// With more reply bytes pending, no requests are read: a client that does not read its replies
+/// must wait.
+const OWED_BYTES_MAX: u64 = 64 << 20;
+/// With more requests in progress, no more are read.
+const UNDER_WAY_MAX: usize = 4096;
 
-/// Waiting for the other side in the middle of something large, which is at it at this moment: falling asleep and being woken up for each part that fits into a socket's buffer takes longer.
+/// Waits for the client in the middle of a large transfer, while it is working on it: sleeping and
+/// waking up for each part that fits into a socket's buffer would take longer.
 #[derive(Debug, Default)]
-struct Patience {
+struct SpinWait {
     since: Option<Instant>,
 }
 
-impl Patience {
+impl SpinWait {
     fn is_over(&mut self) -> bool {
         std::thread::yield_now();
-        self.since.get_or_insert_with(Instant::now).elapsed() > PATIENCE_MOST
+        self.since.get_or_insert_with(Instant::now).elapsed() > SPIN_MAX
     }
 }
 
-/// Whether a connection goes on.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stands {
-    /// It does.
+pub enum ConnectionState {
+    /// The connection is open.
     Open,
-    /// The client is gone, or said nonsense; nothing can be answered any more.
+    /// The client is gone or sent garbage; no more replies are possible.
     Closed,
 }
 
@@ -54,27 +56,27 @@ pub enum Stands {
 pub struct Connection {
     /// The socket.
     pub socket: Socket,
-    /// How late its answers are.
+    /// Lateness of its replies.
     pub pace: Pace,
     session: Session,
     input: Vec<u8>,
-    /// What of the input has come and was not used: from here to there.
+    /// The unused part of the input, from `begin` on.
     begin: usize,
     end: usize,
-    /// Bytes that the next step takes.
+    /// Number of bytes that the next step needs.
     needs: usize,
     output: Vec<u8>,
     sent: usize,
-    /// What is done and stands not in the output yet.
+    /// Finished requests whose reply is not in the output yet.
     ready: VecDeque<(u32, Option<io::ErrorKind>)>,
     asked: Slab<Request>,
     owed_bytes: u64,
-    /// It has said that it is done.
+    /// True if the client has disconnected.
     leaving: bool,
 }
 
 impl Connection {
-    /// A new client, greeted.
+    /// Greets a new client.
     pub fn new(socket: Socket, export: Export) -> Connection {
         let mut output = Vec::new();
         let session = Session::greet(export, &mut output);
@@ -95,64 +97,64 @@ impl Connection {
         }
     }
 
-    /// Whether more requests may be taken.
+    /// Returns whether more requests may be read.
     pub fn has_room(&self, drive: &Drive) -> bool {
-        !self.leaving && self.owed_bytes < OWED_BYTES_MOST && self.asked.count() < UNDER_WAY_MOST && !drive.is_crowded()
+        !self.leaving && self.owed_bytes < OWED_BYTES_MAX && self.asked.count() < UNDER_WAY_MAX && !drive.is_crowded()
     }
 
-    /// Whether something waits to be sent.
+    /// Returns whether output is waiting to be sent.
     pub fn has_output(&self) -> bool {
         self.sent < self.output.len() || !self.ready.is_empty()
     }
 
-    /// Takes what has come, and gives the drive what is asked. It is `now`; `floor` says what the transport costs each kind of
-    /// request, and `tag` makes a tag of a number.
+    /// Reads input at time `now`, and submits the requests to the drive. `floor` is the transport's
+    /// cost of each kind of request, and `tag` turns a number into a tag.
     #[inline]
     pub fn receive(
         &mut self,
         drive: &mut Drive,
         now: Ns,
-        floor: impl Fn(floor::Kind) -> floor::Cost,
+        floor: impl Fn(transport_cost::Kind) -> transport_cost::CostRange,
         tag: impl Fn(u32) -> u64,
-    ) -> Stands {
+    ) -> ConnectionState {
         if !self.has_room(drive) {
-            return Stands::Open;
+            return ConnectionState::Open;
         }
-        let mut patience = Patience::default();
+        let mut patience = SpinWait::default();
         loop {
             let had = self.end - self.begin;
             if had >= self.needs {
-                if self.use_up(drive, now, &floor, &tag) == Stands::Closed {
-                    return Stands::Closed;
+                if self.use_up(drive, now, &floor, &tag) == ConnectionState::Closed {
+                    return ConnectionState::Closed;
                 }
                 if !self.has_room(drive) {
-                    return Stands::Open;
+                    return ConnectionState::Open;
                 }
                 continue;
             }
             self.make_room();
-            // Of a large write just the rest, so that nothing behind it has to be moved.
+            // Read only the rest of a large write, so nothing after it has to be moved.
             let until = if self.needs > INPUT_BYTES { self.begin + self.needs } else { self.input.len() };
             match self.socket.read(&mut self.input[self.end..until]) {
-                Ok(0) => return Stands::Closed,
+                Ok(0) => return ConnectionState::Closed,
                 Ok(bytes) => {
                     self.end += bytes;
-                    patience = Patience::default();
+                    patience = SpinWait::default();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let within_large_write = self.needs > INPUT_BYTES && self.end > self.begin;
                     if !within_large_write || patience.is_over() {
-                        return Stands::Open;
+                        return ConnectionState::Open;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Stands::Closed,
+                Err(_) => return ConnectionState::Closed,
             }
-            // What was asked is carried out before more is fetched: one call less for each request at depth 1.
+            // Execute requests before reading more: one system call less per request at depth 1.
             if self.end - self.begin >= self.needs {
-                let stands = self.use_up(drive, now, &floor, &tag);
-                if stands == Stands::Closed || self.begin == self.end || !self.has_room(drive) {
-                    return stands;
+                let state = self.use_up(drive, now, &floor, &tag);
+                if state == ConnectionState::Closed || self.begin == self.end || !self.has_room(drive) {
+                    return state;
                 }
             }
         }
@@ -161,7 +163,7 @@ impl Connection {
     fn make_room(&mut self) {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);
-            // A large write's room is given back when the next one does not need it.
+            // The memory of a large write is released when the next one does not need it.
             if self.needs <= INPUT_BYTES && self.input.len() > 16 * INPUT_BYTES {
                 self.input.truncate(INPUT_BYTES);
                 self.input.shrink_to_fit();
@@ -180,22 +182,26 @@ impl Connection {
         &mut self,
         drive: &mut Drive,
         now: Ns,
-        floor: &impl Fn(floor::Kind) -> floor::Cost,
+        floor: &impl Fn(transport_cost::Kind) -> transport_cost::CostRange,
         tag: &impl Fn(u32) -> u64,
-    ) -> Stands {
+    ) -> ConnectionState {
         while self.has_room(drive) {
             let (used, step) = self.session.step(&self.input[self.begin..self.end], &mut self.output);
             self.begin += used;
             match step {
                 Step::Needs(bytes) => {
                     self.needs = bytes;
-                    return Stands::Open;
+                    return ConnectionState::Open;
                 }
                 Step::Went => {}
                 Step::Over => {
                     self.leaving = true;
-                    // Options and requests may still have to be answered.
-                    return if self.asked.count() > 0 || self.has_output() { Stands::Open } else { Stands::Closed };
+                    // Options and requests may still need a reply.
+                    return if self.asked.count() > 0 || self.has_output() {
+                        ConnectionState::Open
+                    } else {
+                        ConnectionState::Closed
+                    };
                 }
                 Step::Asked(request, data) => {
                     let (offset, bytes, fua) = (request.offset, u64::from(request.bytes), request.fua);
@@ -219,37 +225,37 @@ impl Connection {
                 }
             }
         }
-        // Whatever is at hand may be taken as soon as there is room again.
+        // Remaining input may be used as soon as there is room again.
         self.needs = 1;
-        Stands::Open
+        ConnectionState::Open
     }
 
-    /// A request is done, or has failed.
+    /// Records that a request has finished or failed.
     #[inline]
     pub fn done(&mut self, number: u32, failed: Option<io::ErrorKind>) {
         self.ready.push_back((number, failed));
     }
 
-    /// Sends what there is to send, as far as the socket takes it.
+    /// Sends pending output, as far as the socket accepts it.
     #[inline]
-    pub fn send(&mut self, drive: &Drive) -> Stands {
-        let mut patience = Patience::default();
+    pub fn send(&mut self, drive: &Drive) -> ConnectionState {
+        let mut patience = SpinWait::default();
         while self.has_output() {
             self.write_answers(drive);
             match self.socket.write(&self.output[self.sent..]) {
-                Ok(0) => return Stands::Closed,
+                Ok(0) => return ConnectionState::Closed,
                 Ok(bytes) => {
                     self.sent += bytes;
-                    patience = Patience::default();
+                    patience = SpinWait::default();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let within_large_answer = self.output.len() - self.sent > INPUT_BYTES;
                     if !within_large_answer || patience.is_over() {
-                        return Stands::Open;
+                        return ConnectionState::Open;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Stands::Closed,
+                Err(_) => return ConnectionState::Closed,
             }
             if self.sent == self.output.len() {
                 self.output.clear();
@@ -257,10 +263,11 @@ impl Connection {
                 self.output.shrink_to(OUTPUT_BYTES_KEPT);
             }
         }
-        if self.leaving && self.asked.count() == 0 { Stands::Closed } else { Stands::Open }
+        if self.leaving && self.asked.count() == 0 { ConnectionState::Closed } else { ConnectionState::Open }
     }
 
-    /// Puts answers into the output until there is enough to send at once: not all of them, because the memory of a dozen large reads is in no cache any more when it is sent.
+    /// Fills the output until there is enough to send at once. Not all of it, because a dozen large
+    /// reads would no longer be in the processor's cache when they are sent.
     #[inline]
     fn write_answers(&mut self, drive: &Drive) {
         while self.output.len() < OUTPUT_BYTES
@@ -285,11 +292,11 @@ fn owed(request: &Request) -> u64 {
     if request.kind == Kind::Read { u64::from(request.bytes) } else { 0 }
 }
 
-const fn way_of(kind: Kind) -> floor::Kind {
+const fn way_of(kind: Kind) -> transport_cost::Kind {
     match kind {
-        Kind::Read => floor::Kind::Read,
-        Kind::Write | Kind::WriteZeroes | Kind::Trim => floor::Kind::Write,
-        Kind::Flush => floor::Kind::Flush,
+        Kind::Read => transport_cost::Kind::Read,
+        Kind::Write | Kind::WriteZeroes | Kind::Trim => transport_cost::Kind::Write,
+        Kind::Flush => transport_cost::Kind::Flush,
     }
 }
 

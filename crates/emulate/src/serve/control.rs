@@ -1,4 +1,4 @@
-//! The control socket: one order a line, one answer a line, in JSON.
+//! The control socket: one order per line, one reply per line, in JSON.
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -7,33 +7,33 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What can be asked of an emulated drive.
+/// An order to an emulated drive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Order {
-    /// What it is and does.
+    /// Report state and counters.
     Status,
-    /// Pulls the plug.
+    /// Cut the power.
     Cut,
-    /// Puts it in again.
+    /// Restore the power.
     PowerOn,
-    /// Overwrites it at random so many times, in no time: what an old drive is like.
+    /// Overwrite the drive randomly this many times, in no time, to age it.
     Wear(f64),
-    /// Lays so many percent of it out, as if written once.
+    /// Precondition this percentage of it, as if written once.
     Fill(f64),
 }
 
-/// An order that is none.
+/// An invalid order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)"
+    "unknown order `{0}`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)"
 )]
-pub struct BadOrder(String);
+pub struct InvalidOrder(String);
 
 impl FromStr for Order {
-    type Err = BadOrder;
+    type Err = InvalidOrder;
 
-    fn from_str(line: &str) -> Result<Order, BadOrder> {
-        let bad = || BadOrder(line.trim().to_owned());
+    fn from_str(line: &str) -> Result<Order, InvalidOrder> {
+        let bad = || InvalidOrder(line.trim().to_owned());
         let words: Vec<&str> = line.split_whitespace().collect();
         let number =
             |text: &str, most: f64| text.parse().ok().filter(|number| (0.0..=most).contains(number)).ok_or_else(bad);
@@ -62,23 +62,24 @@ impl fmt::Display for Order {
     }
 }
 
-/// An answer takes no longer: that of a cut may have to write a whole cache back.
+/// Timeout of a reply: a cut may have to write a whole cache back.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Gives an order to the drive behind a control socket, and waits for its answer, a JSON document.
+/// Sends an order to a control socket, and waits for the reply, a JSON document.
 ///
 /// # Errors
-/// When nobody answers there, or something that is no drive.
+/// When no server listens there, or the server is not an emulated drive.
 pub fn send(socket: &Path, order: Order) -> io::Result<serde_json::Value> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut line = String::new();
-    // An end that closes early has not said what became of the order: that is no broken pipe of our output.
+    // If the server closes the connection early, the outcome of the order is unknown: that is not a
+    // broken pipe of our output.
     let asked = stream.write_all(format!("{order}\n").as_bytes());
     asked.and_then(|()| BufReader::new(stream).read_line(&mut line)).map_err(io::Error::other)?;
     serde_json::from_str(&line).map_err(|_| match line.as_str() {
-        "" => io::Error::other("it hung up without an answer"),
-        _ => io::Error::other("what listens there is no emulated drive"),
+        "" => io::Error::other("the server closed the connection without a reply"),
+        _ => io::Error::other("the server is not an emulated drive"),
     })
 }
 
@@ -94,6 +95,6 @@ mod tests {
         for wrong in ["", "off", "wear", "wear x", "wear -1", "wear 0", "wear inf", "fill 101", "cut now"] {
             assert!(wrong.parse::<Order>().is_err(), "{wrong}");
         }
-        insta::assert_snapshot!("off\n".parse::<Order>().unwrap_err(), @"`off` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");
+        insta::assert_snapshot!("off\n".parse::<Order>().unwrap_err(), @"unknown order `off`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)");
     }
 }

@@ -1,4 +1,4 @@
-//! The FUSE side of a server: the kernel's requests, and what is under way of them.
+//! The FUSE side of a server: the kernel's requests and their state.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,28 +8,28 @@ use rustix::io::Errno;
 use simdrive::time::Ns;
 
 use crate::drive::{Command, Drive, Power, Refused};
-use crate::fuse::files::{FIRST_FILE, Facts, Files, Next, Wanted, dispatch, sectors_of, whole_sectors};
-use crate::fuse::wire::{self, Error, REQUEST_BYTES_MOST, Request};
-use crate::serve::connection::Stands;
-use crate::serve::floor::{Cost, Kind};
+use crate::fuse::files::{FIRST_FILE, FileFacts, Files, Next, Wanted, dispatch, sectors_of, whole_sectors};
+use crate::fuse::wire::{self, Error, REQUEST_BYTES_MAX, Request};
+use crate::serve::connection::ConnectionState;
 use crate::serve::pace::Pace;
+use crate::serve::transport_cost::{CostRange, Kind};
 
 /// The file that is the drive.
 pub const DRIVE: &str = "drive";
-/// The file by which the transport's own cost is measured.
+/// The file used to measure the cost of the transport.
 pub const PROBE: &str = ".probe";
-/// The file in which the drive tells how often its power was cut, in decimal digits: as a real one
-/// does by SMART.
+/// The file with the drive's number of power cuts, in decimal digits: the equivalent of a real
+/// drive's SMART counter.
 pub const UNSAFE_SHUTDOWNS: &str = ".unsafe-shutdowns";
-/// Its length: a number's digits, with leading zeros, and a line feed.
+/// Its length: digits with leading zeros, and a line feed.
 const COUNT_BYTES: usize = 21;
-/// Its node, behind those of the drives.
+/// Its node, after those of the drives.
 const COUNT_NODE: u64 = FIRST_FILE + 2;
 
-/// Requests that are fetched before others are looked at.
+/// Requests to read before other sources are served.
 const REQUESTS_AT_ONCE: usize = 64;
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug, Clone, Copy)]
 struct UnderWay {
     unique: u64,
@@ -38,7 +38,7 @@ struct UnderWay {
 
 #[derive(Debug, Clone, Copy)]
 enum Answer {
-    /// What was read from `offset` on, from a wider range of whole sectors.
+    /// Data that was read as whole sectors, of which the part from `offset` on was requested.
     Data {
         offset: u64,
         bytes: u32,
@@ -52,12 +52,12 @@ enum Answer {
 /// The mounted directory.
 #[derive(Debug)]
 pub struct Directory {
-    /// The kernel's file.
+    /// The kernel's FUSE file.
     pub kernel: File,
-    /// How late its answers are.
+    /// Lateness of its replies.
     pub pace: Pace,
-    /// Whether the drive tells how often its power was cut. One that goes on with an image of an
-    /// earlier process does not know.
+    /// True if the drive reports its number of power cuts. One that continues with the image of an
+    /// earlier process does not know it.
     counts_cuts: bool,
     input: Vec<u8>,
     data: Vec<u8>,
@@ -66,10 +66,11 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Of the file that mounting gave, with [`UNSAFE_SHUTDOWNS`] in it if the drive `counts_cuts`.
+    /// Serves the file returned by mounting, with [`UNSAFE_SHUTDOWNS`] in the directory if the
+    /// drive `counts_cuts`.
     ///
     /// # Errors
-    /// When it cannot be made not to block.
+    /// When the file cannot be made non-blocking.
     pub fn new(kernel: File, counts_cuts: bool) -> io::Result<Directory> {
         let flags = rustix::fs::fcntl_getfl(&kernel)?;
         rustix::fs::fcntl_setfl(&kernel, flags | rustix::fs::OFlags::NONBLOCK)?;
@@ -77,38 +78,40 @@ impl Directory {
             kernel,
             pace: Pace::default(),
             counts_cuts,
-            input: vec![0; REQUEST_BYTES_MOST],
+            input: vec![0; REQUEST_BYTES_MAX],
             data: Vec::new(),
             under_way: BTreeMap::new(),
             next_number: 0,
         })
     }
 
-    /// Takes what has come, and gives the drives what is asked: the first is [`DRIVE`], the second [`PROBE`]. It is `now`; `floor` says what the
-    /// transport costs each kind of request, and `tag` makes a tag of a number.
+    /// Reads requests at time `now`, and submits them to the drives: the first is [`DRIVE`], the
+    /// second [`PROBE`]. `floor` is the transport's cost of each kind of request, and `tag` turns a
+    /// number into a tag.
     ///
     /// # Errors
+    /// Those of the kernel's file, except that it was unmounted.
     /// Those of the kernel's file that do not mean that it was unmounted.
     #[inline]
     pub fn receive(
         &mut self,
         drives: &mut [Drive],
         now: Ns,
-        floor: impl Fn(Kind) -> Cost,
+        floor: impl Fn(Kind) -> CostRange,
         tag: impl Fn(u32) -> u64,
-    ) -> io::Result<Stands> {
+    ) -> io::Result<ConnectionState> {
         for _ in 0..REQUESTS_AT_ONCE {
             if drives[0].is_crowded() {
-                return Ok(Stands::Open);
+                return Ok(ConnectionState::Open);
             }
             let bytes = match self.kernel.read(&mut self.input) {
                 Ok(bytes) => bytes,
                 Err(error) => match Errno::from_io_error(&error) {
-                    Some(Errno::AGAIN) => return Ok(Stands::Open),
-                    // A request that was taken back before it was read.
+                    Some(Errno::AGAIN) => return Ok(ConnectionState::Open),
+                    // A request that was cancelled before it was read.
                     Some(Errno::INTR | Errno::NOENT) => continue,
                     // Unmounted.
-                    Some(Errno::NODEV) => return Ok(Stands::Closed),
+                    Some(Errno::NODEV) => return Ok(ConnectionState::Closed),
                     _ => return Err(error),
                 },
             };
@@ -118,7 +121,7 @@ impl Directory {
             }
             self.input = input;
         }
-        Ok(Stands::Open)
+        Ok(ConnectionState::Open)
     }
 
     fn carry_out(
@@ -126,11 +129,11 @@ impl Directory {
         request: &Request<'_>,
         drives: &mut [Drive],
         now: Ns,
-        floor: &impl Fn(Kind) -> Cost,
+        floor: &impl Fn(Kind) -> CostRange,
         tag: &impl Fn(u32) -> u64,
     ) {
         let answer = match dispatch(request, &Drives { drives, counts_cuts: self.counts_cuts }) {
-            Next::Silence => return,
+            Next::NoReply => return,
             Next::Answer(answer) => answer,
             Next::Do(wanted) if request.node == COUNT_NODE => count_of(&drives[0], wanted).map_or_else(
                 |error| wire::refusal(request.unique, error),
@@ -154,7 +157,7 @@ impl Directory {
         wanted: Wanted<'_>,
         drive: &mut Drive,
         now: Ns,
-        floor: &impl Fn(Kind) -> Cost,
+        floor: &impl Fn(Kind) -> CostRange,
         tag: &impl Fn(u32) -> u64,
     ) -> Result<(), Error> {
         let wider;
@@ -167,14 +170,15 @@ impl Directory {
             Wanted::Write { offset, data } => {
                 let answer = Answer::Written { bytes: data.len() as u32 };
                 let (offset, data) = whole_sectors(offset, data, drive.identity().capacity_bytes, |first, length| {
-                    let mut held = Vec::new();
-                    drive.fetch(first, length as usize, &mut held).map_err(|refused| error_of(&refused))?;
-                    Ok(held)
+                    let mut data = Vec::new();
+                    drive.fetch(first, length as usize, &mut data).map_err(|refused| error_of(&refused))?;
+                    Ok(data)
                 })?;
                 wider = data;
                 (Kind::Write, Command::Write { offset, data: &wider, fua: false }, answer)
             }
-            // The kernel then knows that there is nothing to flush, and does not ask again: as with a real drive that has no volatile cache.
+            // The kernel then knows that flushes are not needed and does not send them again, as
+            // with a real drive without a volatile cache.
             Wanted::Flush if !drive.wants_flushes() => return Err(Error::NotImplemented),
             Wanted::Flush => (Kind::Flush, Command::Flush, Answer::Nothing),
             Wanted::Trim { offset, bytes } => {
@@ -192,7 +196,7 @@ impl Directory {
         Ok(())
     }
 
-    /// A request is done, or has failed.
+    /// Records that a request has finished or failed, and sends the reply.
     #[inline]
     pub fn answer(&mut self, number: u32, drive: &Drive, failed: Option<io::ErrorKind>) {
         let Some(UnderWay { unique, answer }) = self.under_way.remove(&number) else { return };
@@ -218,20 +222,21 @@ impl Directory {
         }
     }
 
-    /// The power went: whatever was under way fails.
+    /// Fails all requests in progress, because the power was cut.
     pub fn fail_all(&mut self) {
         for UnderWay { unique, .. } in std::mem::take(&mut self.under_way).into_values() {
             self.tell(&wire::refusal(unique, Error::Io));
         }
     }
 
-    /// An answer that the kernel does not want any more (ENOENT: whoever asked was killed) is no error.
+    /// A reply that the kernel no longer wants (ENOENT: the requesting process was killed) is not
+    /// an error.
     fn tell(&self, answer: &[u8]) {
         let _ = (&self.kernel).write(answer);
     }
 }
 
-/// What is read of the count of power cuts.
+/// The requested part of the power cut counter.
 fn count_of(drive: &Drive, wanted: Wanted<'_>) -> Result<Vec<u8>, Error> {
     let Wanted::Read { offset, bytes } = wanted else { return Err(Error::Permission) };
     if drive.power() != Power::On {
@@ -258,14 +263,15 @@ impl Files for Drives<'_> {
         vec![(FIRST_FILE, DRIVE.to_owned())]
     }
 
-    fn facts(&self, node: u64) -> Option<Facts> {
+    fn facts(&self, node: u64) -> Option<FileFacts> {
         if node == COUNT_NODE {
-            return Some(Facts { bytes: COUNT_BYTES as u64, handle: 0 });
+            return Some(FileFacts { bytes: COUNT_BYTES as u64, handle: 0 });
         }
         let drive = self.drives.get(node.checked_sub(FIRST_FILE)? as usize)?;
-        // Whoever opened it before a power cut has a kernel whose memory would be gone with it. Loop devices and filesystems that stood on the drive then still hold what they had not written, and would
-        // write it now, into what a new mount believes to be its own.
-        Some(Facts { bytes: drive.identity().capacity_bytes, handle: drive.cuts() })
+        // A handle from before a power cut belongs to a kernel whose memory would be gone with it.
+        // Loop devices and filesystems on top of the drive still have unwritten data from that
+        // time, and would write it now, into what a new mount believes to be its own.
+        Some(FileFacts { bytes: drive.identity().capacity_bytes, handle: drive.cuts() })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The way to a running server, for those who started it: what it is told, and what it tells.
+//! Controls a running server: messages to it, and events from it.
 
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel};
@@ -6,102 +6,104 @@ use std::sync::mpsc::{Sender, channel};
 use rustix::thread::CpuSet;
 
 use super::control::Order;
-use super::floor::Floors;
 use super::socket::Socket;
+use super::transport_cost::TransportCosts;
 use crate::drive::Cut;
 
-/// What a server is told by those who started it.
+/// A message to a server.
 #[derive(Debug)]
-pub(super) enum Note {
-    /// Talk to this client.
+pub(super) enum Message {
+    /// Serve this client.
     Admit(Socket),
-    /// Talk to this client, which leads to the probe.
+    /// Serve this client with the probe drive.
     Measure(Socket),
-    /// From now on NBD costs so much.
-    NbdFloor(Floors),
-    /// From now on FUSE costs so much.
-    DirectoryFloor(Floors),
+    /// Set the cost of NBD.
+    NbdFloor(TransportCosts),
+    /// Set the cost of FUSE.
+    DirectoryFloor(TransportCosts),
     /// Run on these processors.
     RunOn(CpuSet, Sender<()>),
-    /// Whatever stands above the drive is there, or could not be put there, as it was switched on after so many cuts.
-    Ready { cuts: u64, stands: Result<(), String> },
-    /// Carry this out.
+    /// What is on top of the drive is ready, or failed, for the drive as switched on after this
+    /// many cuts.
+    Ready { cuts: u64, outcome: Result<(), String> },
+    /// Execute this order.
     Order(Order, Sender<serde_json::Value>),
-    /// End.
+    /// Stop serving.
     Stop,
 }
 
-/// What a server tells those who started it.
+/// An event from a server.
 #[derive(Debug)]
 pub enum Event {
-    /// The plug was pulled.
+    /// The power was cut.
     Cut(Cut),
-    /// It was put in again.
+    /// The power was restored.
     PoweredOn {
-        /// After so many cuts in all.
+        /// Total number of cuts before.
         cuts: u64,
     },
-    /// The image failed at a cut: what the drive holds is undefined, and it is dead.
+    /// The image failed at a cut: the drive's content is undefined, and it is dead.
     Broken(String),
-    /// Somebody has unmounted the directory.
+    /// The directory was unmounted from outside.
     Unmounted,
 }
 
-/// The way to a running server.
+/// A handle to a running server.
 #[derive(Debug)]
 pub struct Handle {
-    pub(super) notes: Sender<Note>,
+    pub(super) messages: Sender<Message>,
     pub(super) wake: OwnedFd,
 }
 
 impl Handle {
-    fn tell(&self, note: Note) {
-        // A server that has ended hears nothing more.
-        let _ = self.notes.send(note);
+    fn tell(&self, message: Message) {
+        // A server that has ended receives nothing more.
+        let _ = self.messages.send(message);
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Lets a client talk to the drive, as if it had connected by itself. Without power, it is turned away.
+    /// Serves a client as if it had connected by itself. Without power, it is turned away.
     pub fn admit(&self, socket: Socket) {
-        self.tell(Note::Admit(socket));
+        self.tell(Message::Admit(socket));
     }
 
-    /// Lets a client talk to a drive that takes [`super::probe::PROBE_NS`] for everything.
+    /// Serves a client with a drive that takes [`super::probe::PROBE_NS`] for every command.
     pub fn measure(&self, socket: Socket) {
-        self.tell(Note::Measure(socket));
+        self.tell(Message::Measure(socket));
     }
 
-    /// Lets the server run on these processors only, from when this returns.
+    /// Restricts the server to these processors; returns when that is done.
     pub fn run_on(&self, cpus: CpuSet) {
         let (done, is_done) = channel();
-        self.tell(Note::RunOn(cpus, done));
+        self.tell(Message::RunOn(cpus, done));
         let _ = is_done.recv();
     }
 
-    /// What NBD costs is taken off the model's time from now on.
-    pub fn nbd_floor(&self, floors: Floors) {
-        self.tell(Note::NbdFloor(floors));
+    /// Subtracts this cost of NBD from the model's time from now on.
+    pub fn nbd_floor(&self, floors: TransportCosts) {
+        self.tell(Message::NbdFloor(floors));
     }
 
-    /// What FUSE costs is taken off the model's time from now on.
-    pub fn directory_floor(&self, floors: Floors) {
-        self.tell(Note::DirectoryFloor(floors));
+    /// Subtracts this cost of FUSE from the model's time from now on.
+    pub fn directory_floor(&self, floors: TransportCosts) {
+        self.tell(Message::DirectoryFloor(floors));
     }
 
-    /// Whatever stands above the drive is there, as it was switched on after so many cuts, 0 at the start; or it is not, for this reason. From then on the plug may be pulled by itself.
-    pub fn ready(&self, cuts: u64, stands: Result<(), String>) {
-        self.tell(Note::Ready { cuts, stands });
+    /// Reports that everything on top of the drive is ready, as it was switched on after this many
+    /// cuts (0 at the start), or why that failed. From then on, automatic power cuts may happen.
+    pub fn ready(&self, cuts: u64, outcome: Result<(), String>) {
+        self.tell(Message::Ready { cuts, outcome });
     }
 
-    /// Gives an order; `None` when the server has ended.
+    /// Executes an order; `None` when the server has ended.
     pub fn order(&self, order: Order) -> Option<serde_json::Value> {
         let (answer, answered) = channel();
-        self.tell(Note::Order(order, answer));
+        self.tell(Message::Order(order, answer));
         answered.recv().ok()
     }
 
-    /// Ends the server.
+    /// Stops the server.
     pub fn stop(&self) {
-        self.tell(Note::Stop);
+        self.tell(Message::Stop);
     }
 }

@@ -1,23 +1,27 @@
-//! How far a client that does one thing after the other is from the model, and what the transport costs it just now.
+//! Compensates a client that sends one request at a time for lateness, and estimates its current
+//! cost of the transport.
 
 use simdrive::time::Ns;
 
-use super::floor::Cost;
+use super::transport_cost::CostRange;
 
-/// More than this is not caught up with: it was no matter of the transport.
-const LATE_NS_MOST: Ns = 200_000;
+/// Longer delays are not compensated: the transport did not cause them.
+const LATE_NS_MAX: Ns = 200_000;
 /// The share of gaps that are below the estimate.
 const QUANTILE: f64 = 0.4;
-/// What a client needs at least between an answer and its next request.
+/// The time that a client needs at least between a reply and its next request.
 const THOUGHT_NS: f64 = 3_000.0;
-/// How far one gap moves the estimate.
+/// The step by which one gap moves the estimate.
 const STEP_NS: f64 = 1_000.0;
 
-/// The latest answers of one client.
+/// The latest replies to one client.
 ///
-/// What the transport costs depends on where the scheduler puts the two sides: by a factor of three on a small machine, and it may change at any time. A client that comes back at once
-/// after an answer shows it: the gap is the way of the answer and that of the next request, which is the same as the way of a request and that of its answer, and what the client thinks in
-/// between. So what most gaps exceed, less a thought, is taken, and never more or less than was measured at the start.
+/// The cost of the transport depends on where the scheduler puts the two sides: by a factor of
+/// three on a small machine, and it may change at any time. A client that sends its next request
+/// right after a reply reveals it. The gap consists of the way of the reply and that of the next
+/// request, which together equal the way of a request and of its reply, plus the client's own time.
+/// So the estimate is the value that most gaps exceed, minus the client's time, limited to the
+/// range measured at the start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
     late_ns: Ns,
@@ -26,25 +30,26 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// An answer goes at `now`, for which the model's time was `at`.
+    /// Records a reply sent at `now`, whose time in the model was `at`.
     #[inline]
     pub fn answered(&mut self, now: Ns, at: Ns) {
-        self.late_ns = now.saturating_sub(at).min(LATE_NS_MOST);
+        self.late_ns = now.saturating_sub(at).min(LATE_NS_MAX);
         self.answered_at = Some(now);
     }
 
-    /// When a request was sent, that came at `now` and is of a kind whose way costs so much. `is_idle`: the client had nothing else under way, so that it had waited for
-    /// the latest answer; what that was late by has delayed the request, too.
+    /// When a request was sent that arrived at `now`, given the cost of its kind. With `is_idle`,
+    /// the client had no other request in progress and waited for the latest reply, so that reply's
+    /// lateness has delayed the request, too.
     #[inline]
-    pub fn sent_at(&mut self, now: Ns, Cost { least_ns, most_ns }: Cost, is_idle: bool) -> Ns {
+    pub fn sent_at(&mut self, now: Ns, CostRange { min_ns, max_ns }: CostRange, is_idle: bool) -> Ns {
         let late_ns = if is_idle { self.late_ns } else { 0 };
         if let (true, Some(answered_at)) = (is_idle, self.answered_at.take()) {
             let gap_ns = (now - answered_at) as f64;
-            let estimate = self.gap_ns.get_or_insert(most_ns as f64);
+            let estimate = self.gap_ns.get_or_insert(max_ns as f64);
             *estimate += if gap_ns < *estimate { -STEP_NS * (1.0 - QUANTILE) } else { STEP_NS * QUANTILE };
-            *estimate = estimate.clamp(0.0, most_ns as f64 * 1.5 + THOUGHT_NS);
+            *estimate = estimate.clamp(0.0, max_ns as f64 * 1.5 + THOUGHT_NS);
         }
-        let cost_ns = self.gap_ns.map_or(most_ns, |gap_ns| ((gap_ns - THOUGHT_NS) as Ns).clamp(least_ns, most_ns));
+        let cost_ns = self.gap_ns.map_or(max_ns, |gap_ns| ((gap_ns - THOUGHT_NS) as Ns).clamp(min_ns, max_ns));
         now.saturating_sub(cost_ns + late_ns)
     }
 }
@@ -53,9 +58,10 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const COST: Cost = Cost { least_ns: 10_000, most_ns: 50_000 };
+    const COST: CostRange = CostRange { min_ns: 10_000, max_ns: 50_000 };
 
-    /// The last of many requests, each so long after the answer before: by how much it is taken to be older.
+    /// By how much the last of many requests is dated back, if each comes this long after the
+    /// previous reply.
     fn taken_off(gap_ns: Ns) -> Ns {
         let mut pace = Pace::default();
         let (mut now, mut off) = (1_000_000, 0);
@@ -72,15 +78,15 @@ mod tests {
     fn the_floor_follows_clients_that_come_back_at_once() {
         assert!(taken_off(23_000).abs_diff(20_000) <= 1_000);
         assert_eq!(taken_off(8_000), 10_000);
-        // Others think, which is no matter of the transport.
+        // Clients with longer gaps are thinking, which is not the transport's cost.
         assert_eq!(taken_off(900_000), 50_000);
     }
 
     #[test]
-    fn lateness_is_taken_off_the_next_request_of_who_waited() {
+    fn lateness_is_taken_off_the_next_request_of_a_waiting_client() {
         let mut pace = Pace::default();
         pace.answered(130_000, 100_000);
-        let free = Cost { least_ns: 0, most_ns: 0 };
+        let free = CostRange { min_ns: 0, max_ns: 0 };
         assert_eq!(Pace::sent_at(&mut pace.clone(), 1_000_000, free, true), 970_000);
         assert_eq!(pace.sent_at(1_000_000, free, false), 1_000_000);
     }

@@ -1,4 +1,5 @@
-//! Measures the transport's floor at the start: a client of our own commands a drive, the probe, that takes a known time.
+//! Measures the cost of the transport at the start: a client of our own sends commands to the
+//! probe, a drive with a known latency.
 
 use std::fs::File;
 use std::io;
@@ -10,22 +11,26 @@ use rustix::fs::{Mode, OFlags};
 use rustix::thread::CpuSet;
 use simdrive::time::Ns;
 
-use super::floor::{Floor, Floors};
 use super::handle::Handle;
 use super::socket::Socket;
+use super::transport_cost::{TransportCost, TransportCosts};
 use crate::nbd::client::Client;
 
-/// How long the drive takes that is measured with: both sides fall asleep meanwhile, as they do with a real drive.
+/// Latency of the probe drive: long enough for both sides to fall asleep, as with a real drive.
 pub const PROBE_NS: Ns = 300_000;
-/// How large the drive is that is measured with.
+/// Size of the probe drive.
 pub const PROBE_BYTES: u64 = 1 << 20;
 /// Commands of each kind.
 const ROUNDS: usize = 120;
 /// The size of reads and writes.
 const BLOCK_BYTES: usize = 4096;
 
-/// Measures with client and server on one processor and on two. How it really is shows itself later ([`crate::serve::pace::Pace`]).
-fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> io::Result<Floors> {
+/// Measures with client and server on the same processor and on different ones.
+/// [`crate::serve::pace::Pace`] estimates the actual cost later.
+fn on_one_and_two_processors(
+    server: &Handle,
+    mut measure: impl FnMut() -> io::Result<TransportCost>,
+) -> io::Result<TransportCosts> {
     let allowed = rustix::thread::sched_getaffinity(None)?;
     let only = |cpu| {
         let mut set = CpuSet::new();
@@ -34,7 +39,7 @@ fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> 
     };
     let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
     let here = cpus.next().unwrap_or_default();
-    let mut floors: Option<Floors> = None;
+    let mut floors: Option<TransportCosts> = None;
     for there in [Some(here), cpus.next()].into_iter().flatten() {
         server.run_on(only(there));
         rustix::thread::sched_setaffinity(None, &only(here))?;
@@ -42,20 +47,21 @@ fn wherever(server: &Handle, mut measure: impl FnMut() -> io::Result<Floor>) -> 
         rustix::thread::sched_setaffinity(None, &allowed)?;
         server.run_on(allowed);
         let floor = measured?;
-        let of = |one: fn(Ns, Ns) -> Ns, other: Floor| Floor {
+        let of = |one: fn(Ns, Ns) -> Ns, other: TransportCost| TransportCost {
             read_ns: one(other.read_ns, floor.read_ns),
             write_ns: one(other.write_ns, floor.write_ns),
             flush_ns: one(other.flush_ns, floor.flush_ns),
         };
         floors = Some(match floors {
-            None => Floors { least: floor, most: floor },
-            Some(Floors { least, most }) => Floors { least: of(Ns::min, least), most: of(Ns::max, most) },
+            None => TransportCosts { min: floor, max: floor },
+            Some(TransportCosts { min, max }) => TransportCosts { min: of(Ns::min, min), max: of(Ns::max, max) },
         });
     }
     Ok(floors.unwrap_or_default())
 }
 
-/// What is beyond the drive's own time: the lower quartile of many, because what else the machine does only adds to it.
+/// The time beyond the drive's latency: the lower quartile, because other activity on the host only
+/// adds to it.
 fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
     let mut times = Vec::with_capacity(ROUNDS);
     for round in 0..ROUNDS {
@@ -67,20 +73,20 @@ fn floor_of(mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Ns> {
     Ok(times[ROUNDS / 4])
 }
 
-/// Measures through a file or a block device: direct I/O at depth 1.
+/// Measures through a file or a block device, with direct I/O at depth 1.
 ///
 /// # Errors
 /// Those of the file.
-pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floors> {
+pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<TransportCosts> {
     let file = rustix::fs::open(path, OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())?;
     let file = File::from(file);
-    // Direct I/O wants its memory at a multiple of the sector.
+    // Direct I/O needs memory aligned to the sector size.
     let mut memory = vec![0; 2 * BLOCK_BYTES];
     let start = memory.as_ptr().align_offset(BLOCK_BYTES);
     let block = &mut memory[start..start + BLOCK_BYTES];
     let place = |round: usize| (round * BLOCK_BYTES) as u64 % PROBE_BYTES;
-    wherever(server, || {
-        Ok(Floor {
+    on_one_and_two_processors(server, || {
+        Ok(TransportCost {
             read_ns: floor_of(|round| file.read_exact_at(block, place(round)))?,
             write_ns: floor_of(|round| file.write_all_at(block, place(round)))?,
             flush_ns: if flushes { floor_of(|_| file.sync_data())? } else { 0 },
@@ -88,11 +94,11 @@ pub fn of_file(server: &Handle, path: &Path, flushes: bool) -> io::Result<Floors
     })
 }
 
-/// Measures through a socket that leads to the probe.
+/// Measures through a socket connected to the probe.
 ///
 /// # Errors
 /// Those of the socket.
-pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<Floors> {
+pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<TransportCosts> {
     match socket {
         Socket::Unix(stream) => of_stream(server, stream, flushes),
         Socket::Tcp(stream) => {
@@ -102,12 +108,12 @@ pub fn of_socket(server: &Handle, socket: Socket, flushes: bool) -> io::Result<F
     }
 }
 
-fn of_stream(server: &Handle, stream: impl io::Read + io::Write, flushes: bool) -> io::Result<Floors> {
+fn of_stream(server: &Handle, stream: impl io::Read + io::Write, flushes: bool) -> io::Result<TransportCosts> {
     let mut client = Client::connect(stream)?;
     let place = |round: usize| (round * BLOCK_BYTES) as u64 % PROBE_BYTES;
     let mut block = [0; BLOCK_BYTES];
-    wherever(server, || {
-        Ok(Floor {
+    on_one_and_two_processors(server, || {
+        Ok(TransportCost {
             read_ns: floor_of(|round| client.read(place(round), &mut block))?,
             write_ns: floor_of(|round| client.write(place(round), &[0; BLOCK_BYTES], false))?,
             flush_ns: if flushes { floor_of(|_| client.flush())? } else { 0 },

@@ -1,11 +1,11 @@
-//! The two kinds of sockets that NBD clients connect through, and the listeners that accept them.
+//! The two kinds of sockets of NBD clients, and their listeners.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 
-/// Where NBD clients come from.
+/// A listening socket for NBD clients.
 #[derive(Debug)]
 pub enum Listener {
     /// A unix socket.
@@ -39,7 +39,7 @@ impl AsFd for Listener {
     }
 }
 
-/// Either kind of socket.
+/// A connected socket.
 #[derive(Debug)]
 pub enum Socket {
     /// A unix socket.
@@ -49,7 +49,8 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// Sets it up for a server: nothing blocks, and answers are not held back to be sent together (`TCP_NODELAY`).
+    /// Configures it for a server: non-blocking, and replies are not held back to be sent together
+    /// (`TCP_NODELAY`).
     ///
     /// # Errors
     /// Those of the socket.

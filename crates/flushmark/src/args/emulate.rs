@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use emulate::address::Address;
+use emulate::cut_trigger::CutAfter;
 use emulate::honesty::Lie;
-use emulate::plug::After;
 use emulate::serve::control::Order;
 
 use super::{Format, parse_time};
@@ -83,7 +83,7 @@ pub struct EmulateOptions {
 
     /// Pull the plug after this: writes=N, flushes=N, time=T, or random=T (by chance, after T on average); counted anew from each power-on
     #[arg(long, value_name = "MOMENT")]
-    pub cut_after: Option<After>,
+    pub cut_after: Option<CutAfter>,
 
     /// Put the plug in again so long after each cut; default: when told to
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -145,7 +145,7 @@ pub enum Fs {
 
 /// Words of an order as one.
 pub fn parse_order(words: &[String]) -> Result<Order, String> {
-    words.join(" ").parse().map_err(|bad: emulate::serve::control::BadOrder| bad.to_string())
+    words.join(" ").parse().map_err(|bad: emulate::serve::control::InvalidOrder| bad.to_string())
 }
 
 fn parse_percent(text: &str) -> Result<f64, String> {

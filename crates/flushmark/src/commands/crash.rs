@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use crash::check::{Check, Verdict as Judged};
+use crash::check::{Check, CheckVerdict as Judged};
 use crash::error::CrashError;
 use crash::error::SessionError;
 use crash::explore::{Explorer, Progress, possible_log2, states};
 use crash::log::Entry;
-use crash::record::{Scene, record};
+use crash::record::{RecordingSetup, record};
 use crash::session::{Plan, Session};
 use crash::state::State;
 use crash::view::Recording;
-use crash::work::WorkDirectory;
+use crash::work_directory::WorkDirectory;
 use emulate::chain::Filesystem;
 use indicatif::{ProgressBar, ProgressStyle};
 use report::{CrashReport, Failure};
@@ -67,7 +67,7 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
         CrashFs::None => None,
     };
     let capacity_bytes = args.size.0;
-    let least = filesystem.map_or(SIZE_GRAIN, Filesystem::capacity_bytes_least);
+    let least = filesystem.map_or(SIZE_GRAIN, Filesystem::capacity_bytes_min);
     if capacity_bytes < least || !capacity_bytes.is_multiple_of(SIZE_GRAIN) {
         let name = filesystem.map_or(String::new(), |filesystem| format!(" for {}", filesystem.name()));
         let least = workload::format_bytes(least);
@@ -89,7 +89,7 @@ fn begin(args: &CrashArgs, work: &Path) -> anyhow::Result<(Session, Plan, Record
         None => own_directory()?,
     };
     let session = Session::create(&directory).map_err(wrong_use)?;
-    let scene = Scene {
+    let scene = RecordingSetup {
         command: args.command.clone(),
         prepare: args.prepare.clone(),
         filesystem,

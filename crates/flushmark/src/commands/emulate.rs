@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use emulate::address::Address;
 use emulate::chain::{self, Filesystem};
 use emulate::drive::{Power, Status};
-use emulate::emulation::{Emulation, Files, Model, News, Wishes};
+use emulate::emulation::{Emulation, EmulationConfig, Files, Model, Notification};
 use emulate::fixed;
 use emulate::honesty::Honesty;
 use emulate::runtime;
@@ -56,7 +56,7 @@ fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
     };
     let own = |ending| runtime::socket(model.name(), ending);
     let nbd = options.nbd.clone().or_else(|| (files == Files::None).then(|| Address::Unix(own("sock"))));
-    let wishes = Wishes {
+    let wishes = EmulationConfig {
         image: options.image.clone(),
         destroy_data: options.destroy_data,
         honesty: Honesty::of(&options.lie),
@@ -82,7 +82,12 @@ fn serve(given: &str, options: &EmulateOptions) -> anyhow::Result<Verdict> {
 }
 
 /// Until somebody wants the end.
-fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, live: &Live) -> anyhow::Result<Verdict> {
+fn watch(
+    emulation: &mut Emulation,
+    wishes: &EmulationConfig,
+    options: &EmulateOptions,
+    live: &Live,
+) -> anyhow::Result<Verdict> {
     let mut last: Option<(Instant, Status)> = None;
     let mut power_on_at: Option<Instant> = None;
     let mut complained = false;
@@ -101,19 +106,19 @@ fn watch(emulation: &mut Emulation, wishes: &Wishes, options: &EmulateOptions, l
             }
         }
         match emulation.news(LOOK_AROUND) {
-            News::Nothing => {}
-            News::Ended => anyhow::bail!("the server has ended by itself: {}", emulation.why_it_ended()),
-            News::Drive(Event::Unmounted) if wishes.nbd.is_none() => {
+            Notification::Nothing => {}
+            Notification::Ended => anyhow::bail!("the server has ended by itself: {}", emulation.why_it_ended()),
+            Notification::Drive(Event::Unmounted) if wishes.nbd.is_none() => {
                 live.line("flushmark: the directory was unmounted; nothing leads to the drive any more");
                 break;
             }
-            News::Drive(Event::Unmounted) => live.line("flushmark: the directory was unmounted; NBD goes on"),
-            News::Drive(Event::Cut(cut)) => {
+            Notification::Drive(Event::Unmounted) => live.line("flushmark: the directory was unmounted; NBD goes on"),
+            Notification::Drive(Event::Cut(cut)) => {
                 live.line(&format!("power cut; {}", report::cut_sentence(&cut)));
                 power_on_at = options.power_on_after.map(|after| Instant::now() + after);
             }
-            News::Drive(Event::Broken(why)) => live.line(&format!("flushmark: the drive is dead: {why}")),
-            News::Drive(Event::PoweredOn { cuts }) => {
+            Notification::Drive(Event::Broken(why)) => live.line(&format!("flushmark: the drive is dead: {why}")),
+            Notification::Drive(Event::PoweredOn { cuts }) => {
                 // What a cut leaves need not be mountable; the drive is there all the same, to be looked at, or cut again.
                 match emulation.rebuild(&wishes.files, cuts).map_err(anyhow::Error::from) {
                     Ok(()) => live.line("power on"),
@@ -232,7 +237,7 @@ fn clean_up(directory: Option<&Path>) -> anyhow::Result<Verdict> {
     // Of a dead mount not even the path can be made canonical.
     let wanted = directory.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let left = chain::left_behind()?;
-    let named = |left: &chain::Left| {
+    let named = |left: &chain::LeftMount| {
         wanted.as_ref().is_none_or(|wanted| left.directory == *wanted || left.mounts.contains(wanted))
     };
     for stopped in chain::stopped()? {

@@ -121,7 +121,7 @@ fn demo(args: &DemoArgs) -> anyhow::Result<Verdict> {
     for (number, lie) in (0u64..).zip(DEMO_LIES) {
         let lies: Vec<Lie> = match lie {
             "" => Vec::new(),
-            lie => vec![lie.parse().map_err(|error: emulate::honesty::BadLie| WrongUse(error.to_string()))?],
+            lie => vec![lie.parse().map_err(|error: emulate::honesty::InvalidLie| WrongUse(error.to_string()))?],
         };
         // Each drive behind this one keeps the time of a cycle, with what it takes to fill and to read back; the rest is for whichever needs more than one.
         let kept = args.time * 3 / 2 * (DEMO_LIES.len() as u32 - 1 - number as u32);

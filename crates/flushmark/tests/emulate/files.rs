@@ -97,7 +97,7 @@ fn an_ordinary_user_has_a_drive_too() {
     let refused = nobody.run(&["emulate", "consumer-nvme", "--mount", place]);
     assert_eq!(
         (refused.code, refused.stderr.trim_end()),
-        (Some(2), "flushmark: mounting a filesystem needs root; without it, --nbd and --fuse work")
+        (Some(2), "flushmark: mounting a filesystem needs root; without root, use --nbd or --fuse")
     );
 }
 
@@ -119,8 +119,8 @@ fn a_missing_fusermount_is_named_with_its_package() {
         format!("{:?} {}", refused.code, refused.said(place, "DIR"))
     });
     insta::assert_snapshot!(said.join("\n"), @"
-    Some(4) flushmark: `DIR` could not be mounted: without root it takes `fusermount3`, which is not installed (Debian package fuse3)
-    Some(4) flushmark: `DIR` could not be mounted: without root it takes `fusermount3`, which is not installed (Debian package fuse3), or which this user may not run
+    Some(4) flushmark: cannot mount `DIR`: without root, mounting needs `fusermount3`, which is not installed (Debian package fuse3)
+    Some(4) flushmark: cannot mount `DIR`: without root, mounting needs `fusermount3`, which is not installed (Debian package fuse3), or which this user may not run
     ");
 }
 
@@ -242,7 +242,7 @@ fn what_a_killed_process_leaves_is_found_and_taken_away() {
     let refused_again = run(&["emulate", "ideal", "--fuse", place]);
     assert_ne!(refused.code, Some(0));
     assert_eq!(refused_again.code, Some(3));
-    insta::assert_snapshot!(refused_again.words().replace(place, "DIR"), @"flushmark: `DIR` is still mounted by an emulated drive whose process was killed; `flushmark emulate clean-up DIR` takes it away");
+    insta::assert_snapshot!(refused_again.words().replace(place, "DIR"), @"flushmark: `DIR` is still mounted by an emulated drive whose process was killed: run `flushmark emulate clean-up DIR` to unmount it");
     assert_eq!(run(&["emulate", "clean-up", place]).code, Some(0));
     assert!(!mounts().contains(place));
 }
@@ -286,7 +286,7 @@ fn a_stopped_drive_is_not_cleaned_up() {
         if !above {
             assert_eq!(
                 another.words().replace(place, "DIR").replace(&process, "N"),
-                "flushmark: `DIR` is mounted by an emulated drive that is stopped; name another directory, or continue \
+                "flushmark: `DIR` is mounted by an emulated drive that is stopped: choose another directory, or continue \
                  that drive with `kill -CONT N`"
             );
         }
@@ -320,7 +320,7 @@ fn a_directory_with_something_in_it_is_not_hidden() {
     fs::write(directory.path().join("mine"), "x").unwrap();
     let refused = run(&["emulate", "consumer-nvme", "--mount", directory.path().to_str().unwrap()]);
     assert_eq!(refused.code, Some(3));
-    insta::assert_snapshot!(refused.words().replace(directory.path().to_str().unwrap(), "DIR"), @"flushmark: `DIR` is not empty, and what is in it would be hidden; name an empty directory");
+    insta::assert_snapshot!(refused.words().replace(directory.path().to_str().unwrap(), "DIR"), @"flushmark: `DIR` is not empty, and its files would be hidden: choose an empty directory");
 }
 
 /// Every other sector of the drive as it is served, a filesystem's superblock among them.
@@ -349,7 +349,7 @@ fn what_cannot_be_mounted_any_more_is_not_written_over() {
     served.ctl(&["cut"]);
     let on = served.ctl(&["power-on"]);
     assert_eq!(on.code, Some(4));
-    insta::assert_snapshot!(on.stderr, @"flushmark: the drive is on, and what stands above it could not be put back: the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
+    insta::assert_snapshot!(on.stderr, @"flushmark: the drive is on, and what stands above it could not be put back: the drive was written to but contains no known filesystem, and is not overwritten: examine it with --fuse DIR --loop, or pass another --image");
     // It is served on, as the cut left it.
     let status = served.ctl(&["status"]).document();
     assert_eq!((&status["power"], &status["ready"]), (&"on".into(), &false.into()));
@@ -362,12 +362,12 @@ fn what_cannot_be_mounted_any_more_is_not_written_over() {
     // Nor when it is started anew.
     let again = run(&[&["emulate", "enterprise-nvme,capacity=2GiB", "--quiet"], &args[..]].concat());
     assert_eq!(again.code, Some(3));
-    insta::assert_snapshot!(again.words(), @"flushmark: the drive was written to and holds no filesystem that is recognised; none is made over what is there: look at it with --fuse DIR --loop, or give another --image");
+    insta::assert_snapshot!(again.words(), @"flushmark: the drive was written to but contains no known filesystem, and is not overwritten: examine it with --fuse DIR --loop, or pass another --image");
     fs::File::open(&image).unwrap().read_exact_at(&mut held, 0).unwrap();
     assert_eq!(held, [0x5a; 512]);
     let small = run(&["emulate", "ideal,capacity=200MiB", "--mount", place, "--fs", "xfs", "--quiet"]);
     assert_eq!(small.code, Some(2));
-    insta::assert_snapshot!(small.words(), @"flushmark: xfs needs a drive of at least 300 MiB, and this one has 200; name a larger one: `,capacity=1GiB`");
+    insta::assert_snapshot!(small.words(), @"flushmark: xfs needs a drive of at least 300 MiB, and this one has 200: choose a larger one, such as `,capacity=1GiB`");
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn a_partitioned_drive_gets_no_filesystem() {
     drop(served);
     let refused = run(&["emulate", "enterprise-nvme,capacity=2GiB", "--image", image, "--mount", mount, "--quiet"]);
     assert_eq!(refused.code, Some(3));
-    insta::assert_snapshot!(refused.words(), @"flushmark: the drive holds an MBR partition table and no filesystem of its own; it is not overwritten: give another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
+    insta::assert_snapshot!(refused.words(), @"flushmark: the drive contains an MBR partition table and no filesystem, and is not overwritten: pass another --image, or serve it with --fuse DIR --loop and mount the partition that you want");
     let mut held = [0; 512];
     fs::File::open(image).unwrap().read_exact_at(&mut held, 0).unwrap();
     assert_eq!(held, table);

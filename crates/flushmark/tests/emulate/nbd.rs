@@ -358,7 +358,7 @@ fn nothing_listens_but_where_it_was_told_to() {
     assert_eq!(taken.code, Some(4));
     assert_eq!(
         taken.words(),
-        format!("flushmark: `127.0.0.1:{port}` is in use by another server; name another address")
+        format!("flushmark: `127.0.0.1:{port}` is in use by another server: choose another address")
     );
 }
 
@@ -374,23 +374,23 @@ fn what_cannot_be_emulated_is_said() {
     };
     insta::assert_snapshot!(refused(&["no-such-drive"]), @"2 flushmark: unknown model `no-such-drive`; run `flushmark models` for a list");
     insta::assert_snapshot!(refused(&["ideal,colour=red"]), @"2 flushmark: `colour=red`: the ideal drive takes capacity=SIZE and nothing else");
-    insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/file"]), @"4 flushmark: `DIR/file` exists and is no socket; name another");
+    insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/file"]), @"4 flushmark: `DIR/file` exists and is not a socket: choose another path");
     insta::assert_snapshot!(refused(&["consumer-nvme", "--nbd", "DIR/missing/nbd"]), @"4 flushmark: cannot listen on `DIR/missing/nbd`: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refused(&["consumer-nvme,capacity=2GiB", "--image", "DIR/file"]), @"3 flushmark: `DIR/file` exists and was not made by an emulated drive; name another file, or add --destroy-data");
-    insta::assert_snapshot!(refused(&["consumer-nvme", "--fuse", "DIR/missing"]), @"4 flushmark: `DIR/missing` is no directory that something can be mounted on: No such file or directory (os error 2)");
+    insta::assert_snapshot!(refused(&["consumer-nvme,capacity=2GiB", "--image", "DIR/file"]), @"3 flushmark: `DIR/file` exists and was not created by an emulated drive: choose another file, or add --destroy-data");
+    insta::assert_snapshot!(refused(&["consumer-nvme", "--fuse", "DIR/missing"]), @"4 flushmark: cannot mount on `DIR/missing`: No such file or directory (os error 2)");
     insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "status"]), @"4 flushmark: no emulated drive answers on DIR/nobody: No such file or directory (os error 2)");
-    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "explode"]), @"2 flushmark: `explode` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");
+    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "explode"]), @"2 flushmark: unknown order `explode`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)");
     insta::assert_snapshot!(refused(&["ideal", "--lie", "forgets"]), @"
-    2 error: invalid value 'forgets' for '--lie <LIE>': `forgets` is no lie; lies are ignore-flush, ignore-fua, ack-early=TIME, and with the chance of each write bit-corruption=CHANCE, shorn=CHANCE, flying=CHANCE, unserializable=CHANCE, metadata=CHANCE, of each cut dead=CHANCE, read-only=CHANCE
+    2 error: invalid value 'forgets' for '--lie <LIE>': unknown lie `forgets`; expected ignore-flush, ignore-fua, ack-early=TIME, or a fault: with a probability per write bit-corruption=CHANCE, shorn=CHANCE, flying=CHANCE, unserializable=CHANCE, metadata=CHANCE, or per cut dead=CHANCE, read-only=CHANCE
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(refused(&["ideal", "--lie", "ignore-flush"]), @"2 flushmark: ignore-flush is no lie of ideal: it has no volatile cache, so that nobody sends it a flush. Without --lie ignore-flush, or with another model, it works");
-    insta::assert_snapshot!(refused(&["consumer-sata,capacity=2GiB", "--lie", "ignore-fua"]), @"2 flushmark: ignore-fua is no lie of consumer-sata: it does not offer forced unit access. Without --lie ignore-fua, or with another model, it works");
+    insta::assert_snapshot!(refused(&["ideal", "--lie", "ignore-flush"]), @"2 flushmark: ignore-flush has no effect on ideal: it has no volatile cache, so hosts send no flushes; omit --lie ignore-flush, or choose another model");
+    insta::assert_snapshot!(refused(&["consumer-sata,capacity=2GiB", "--lie", "ignore-fua"]), @"2 flushmark: ignore-fua has no effect on consumer-sata: it does not support FUA; omit --lie ignore-fua, or choose another model");
     insta::assert_snapshot!(refused(&["consumer-nvme,filesystem=ext4"]), @"2 flushmark: `consumer-nvme,filesystem=ext4`: what is emulated is the drive, without filesystem=; a real one is made by --mount DIR --fs ext4|xfs");
-    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "wear", "0"]), @"2 flushmark: `wear 0` is no order; orders are status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), fill P (percent, 0 to 100)");
+    insta::assert_snapshot!(refused(&["ctl", "DIR/nobody", "wear", "0"]), @"2 flushmark: unknown order `wear 0`; expected status, cut, power-on, wear N (overwrites of the whole drive, above 0, at most 20), or fill P (percent, 0 to 100)");
     insta::assert_snapshot!(refused(&["ideal", "--cut-after", "soon"]), @"
-    2 error: invalid value 'soon' for '--cut-after <MOMENT>': `soon` is no moment for a power cut; moments are writes=N, flushes=N, time=T, random=T (by chance, after T on average), where T is like 30s or 250ms
+    2 error: invalid value 'soon' for '--cut-after <MOMENT>': invalid moment for a power cut `soon`; expected writes=N, flushes=N, time=T or random=T (random, with mean T), where T is a time such as 30s or 250ms
 
     For more information, try '--help'.
     ");
@@ -415,7 +415,7 @@ fn the_image_outlives_a_killed_process() {
     let socket = served.path("nbd");
     let again = run(&["emulate", "consumer-nvme,capacity=2GiB", "--nbd", socket.to_str().unwrap(), "--image", image]);
     assert_eq!(again.code, Some(4));
-    insta::assert_snapshot!(again.said(&socket, "SOCKET"), @"flushmark: `SOCKET` is a socket on which nobody listens any more; remove it (`rm SOCKET`) or name another");
+    insta::assert_snapshot!(again.said(&socket, "SOCKET"), @"flushmark: `SOCKET` is a stale socket that no server listens on: remove it (`rm SOCKET`) or choose another path");
     let served = Served::nbd("consumer-nvme,capacity=2GiB", &["--image", image]);
     assert_eq!(read(&mut served.client(), 4096, 8192), [5; 8192]);
     // Two at a time would ruin it.

@@ -365,15 +365,15 @@ fn every_place_without_a_device_says_where_to_look() {
         format!("{}\n> {}", finding.title, finding.advice)
     });
     insta::assert_snapshot!(told.join("\n"), @r"
-    No device can be seen beneath /srv/db, so that nobody counted its flushes: nfs4 keeps files on another machine.
+    No device can be seen beneath /srv/db, so that nobody counted its flushes: nfs4 stores files on another machine.
     > Run `flushmark check` on the server as well: the difference is the network's.
-    No device can be seen beneath /srv/db, so that nobody counted its flushes: 9p leaves files to another program or the hypervisor.
+    No device can be seen beneath /srv/db, so that nobody counted its flushes: 9p stores files through another program or the hypervisor.
     > Run `flushmark check` where that program keeps its files.
-    No device can be seen beneath /srv/db, so that nobody counted its flushes: zfs does not tell which devices the pool of tank/db has.
+    No device can be seen beneath /srv/db, so that nobody counted its flushes: zfs does not report the devices of the pool of tank/db.
     > `zpool status -v` names the devices; run `flushmark run slog --target DEVICE` on a spare one to see what its log would cost.
     No device can be seen beneath /srv/db, so that nobody counted its flushes: sysfs does not list the block device 8:1.
     > Mount the host's /sys into the container, read-only, and measure again.
-    No device can be seen beneath /srv/db, so that nobody counted its flushes: odd mounted from `none` does not tell its block device.
+    No device can be seen beneath /srv/db, so that nobody counted its flushes: odd mounted from `none` does not report its block device.
     > Run `flushmark check` on the device itself, if it can be found.
     ");
 }

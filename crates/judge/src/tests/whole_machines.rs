@@ -374,8 +374,8 @@ fn flushes_that_vanish() {
 fn a_container_with_little_space() {
     insta::assert_snapshot!(told(&machine::overlay()), @r"
     no-block-device (high)
-      No device can be seen beneath /srv/db, so that nobody counted its flushes: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host.
-      - what lies beneath: overlay passes writes on to /var/lib/containers/overlay/7/diff on the host
+      No device can be seen beneath /srv/db, so that nobody counted its flushes: overlay writes to /var/lib/containers/overlay/7/diff on the host.
+      - what lies beneath: overlay writes to /var/lib/containers/overlay/7/diff on the host
       > Run `flushmark check` on a volume of the container, or on the host in the directory named above.
     fsync-dearer-than-fdatasync (high)
       fsync costs 990 µs, fdatasync 510 µs: for the sake of a timestamp the filesystem writes its metadata, too.

@@ -1,6 +1,7 @@
-//! With an NVMe drive. The block device takes admin commands for its controller (drivers/nvme/host/ioctl.c, `nvme_ioctl`).
+//! Questions to an NVMe drive. The block device takes admin commands for its controller
+//! (drivers/nvme/host/ioctl.c, `nvme_ioctl`).
 
-use super::super::line::Line;
+use super::super::connection::Connection;
 use super::super::nvme::{self, Capabilities, Controller};
 use super::super::{CacheReading, CommandError, DriveIdentity};
 use crate::Health;
@@ -8,55 +9,55 @@ use crate::Health;
 const GET_FEATURES: &str = "Get Features";
 const SET_FEATURES: &str = "Set Features";
 
-fn controller(line: &mut Line) -> Result<Controller, CommandError> {
+fn controller(connection: &mut Connection) -> Result<Controller, CommandError> {
     const COMMAND: &str = "Identify";
     let mut answer = vec![0; nvme::IDENTIFY_BYTES];
-    line.nvme_accepted(COMMAND, nvme::IDENTIFY_CONTROLLER, &mut answer)?;
-    Controller::decode(&answer).map_err(|what| line.nonsense(COMMAND, what))
+    connection.nvme_accepted(COMMAND, nvme::IDENTIFY_CONTROLLER, &mut answer)?;
+    Controller::decode(&answer).map_err(|what| connection.invalid_answer(COMMAND, what))
 }
 
-pub fn identity(line: &mut Line) -> Result<DriveIdentity, CommandError> {
-    Ok(controller(line)?.identity())
+pub fn identity(connection: &mut Connection) -> Result<DriveIdentity, CommandError> {
+    Ok(controller(connection)?.identity())
 }
 
-/// What the cache's feature can do; `None` when the drive cannot say.
-fn capabilities(line: &mut Line, controller: &Controller) -> Result<Option<Capabilities>, CommandError> {
+/// Capabilities of the cache feature; `None` when the drive does not report them.
+fn capabilities(connection: &mut Connection, controller: &Controller) -> Result<Option<Capabilities>, CommandError> {
     if !controller.selects {
         return Ok(None);
     }
-    let answer = line.nvme(GET_FEATURES, nvme::GET_WRITE_CACHE_CAPABILITIES, &mut [])?;
+    let answer = connection.nvme(GET_FEATURES, nvme::GET_WRITE_CACHE_CAPABILITIES, &mut [])?;
     Ok((answer.status == 0).then(|| Capabilities::decode(answer.result)))
 }
 
-pub fn write_cache(line: &mut Line) -> Result<CacheReading, CommandError> {
-    let controller = controller(line)?;
+pub fn write_cache(connection: &mut Connection) -> Result<CacheReading, CommandError> {
+    let controller = controller(connection)?;
     if !controller.has_write_cache {
         return Ok(nvme::reading(None, None));
     }
-    let value = line.nvme_accepted(GET_FEATURES, nvme::GET_WRITE_CACHE, &mut [])?;
-    Ok(nvme::reading(Some(value), capabilities(line, &controller)?))
+    let value = connection.nvme_accepted(GET_FEATURES, nvme::GET_WRITE_CACHE, &mut [])?;
+    Ok(nvme::reading(Some(value), capabilities(connection, &controller)?))
 }
 
-/// Saves where the drive can, as the kernel does with SCSI drives.
-pub fn switch(line: &mut Line, on: bool) -> Result<(), CommandError> {
-    let controller = controller(line)?;
-    let saveable = capabilities(line, &controller)?.is_some_and(|capabilities| capabilities.saveable);
+/// Saves the setting where the drive can, as the kernel does with SCSI drives.
+pub fn switch(connection: &mut Connection, on: bool) -> Result<(), CommandError> {
+    let controller = controller(connection)?;
+    let saveable = capabilities(connection, &controller)?.is_some_and(|capabilities| capabilities.saveable);
     if saveable {
-        let answer = line.nvme(SET_FEATURES, nvme::set_write_cache(on, true), &mut [])?;
+        let answer = connection.nvme(SET_FEATURES, nvme::set_write_cache(on, true), &mut [])?;
         if !nvme::is_not_saveable(answer.status) {
             return match answer.status {
                 0 => Ok(()),
-                status => Err(line.refused(SET_FEATURES, nvme::status_in_words(status))),
+                status => Err(connection.refused(SET_FEATURES, nvme::status_in_words(status))),
             };
         }
     }
-    line.nvme_accepted(SET_FEATURES, nvme::set_write_cache(on, false), &mut [])?;
+    connection.nvme_accepted(SET_FEATURES, nvme::set_write_cache(on, false), &mut [])?;
     Ok(())
 }
 
-pub fn health(line: &mut Line) -> Result<Health, CommandError> {
+pub fn health(connection: &mut Connection) -> Result<Health, CommandError> {
     const COMMAND: &str = "Get Log Page";
     let mut answer = vec![0; nvme::SMART_BYTES];
-    line.nvme_accepted(COMMAND, nvme::SMART_LOG, &mut answer)?;
-    nvme::health(&answer).map_err(|what| line.nonsense(COMMAND, what))
+    connection.nvme_accepted(COMMAND, nvme::SMART_LOG, &mut answer)?;
+    nvme::health(&answer).map_err(|what| connection.invalid_answer(COMMAND, what))
 }

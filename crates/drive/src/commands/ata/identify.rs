@@ -1,13 +1,14 @@
-//! IDENTIFY DEVICE: what an ATA drive is, and how its write cache stands.
+//! IDENTIFY DEVICE: what an ATA drive is, and the state of its write cache.
 
 use super::super::bytes::{at_least, padded_text};
-use super::super::{CacheReading, DriveIdentity, Nonsense, Rotation};
+use super::super::{CacheReading, DriveIdentity, InvalidAnswer, Rotation};
 use super::{AtaCommand, BLOCK_BYTES};
 use crate::{AfterPowerCycle, ToldBy};
 
 pub const IDENTIFY_DEVICE: AtaCommand = AtaCommand { command: 0xEC, feature: 0, count: 1, lba: 0, extended: false };
 
-/// The answer to IDENTIFY DEVICE: 256 words, each with its lower byte first (ACS-4, IDENTIFY DEVICE data).
+/// The answer to IDENTIFY DEVICE: 256 words, each with its lower byte first (ACS-4, IDENTIFY DEVICE
+/// data).
 #[derive(Debug, Clone)]
 pub struct Identify(Vec<u8>);
 
@@ -15,13 +16,13 @@ const SERIAL: std::ops::Range<usize> = 10..20;
 const FIRMWARE: std::ops::Range<usize> = 23..27;
 const MODEL: std::ops::Range<usize> = 27..47;
 
-/// Feature sets that are there; words 82 to 84.
+/// Supported feature sets; words 82 to 84.
 const SUPPORTED: usize = 82;
-/// Those that are on; words 85 to 87.
+/// Enabled feature sets; words 85 to 87.
 const ENABLED: usize = 85;
 const SMART: u16 = 1 << 0;
 const WRITE_CACHE: u16 = 1 << 5;
-/// In the third word: General Purpose Logging, by which READ LOG EXT works.
+/// In the third word: General Purpose Logging, which READ LOG EXT needs.
 const LOGS: u16 = 1 << 5;
 
 const ROTATION: usize = 217;
@@ -30,17 +31,18 @@ const INTEGRITY_SIGNATURE: u16 = 0xA5;
 
 impl Identify {
     /// Decodes an answer.
-    pub fn decode(answer: &[u8]) -> Result<Identify, Nonsense> {
+    pub fn decode(answer: &[u8]) -> Result<Identify, InvalidAnswer> {
         at_least(answer, BLOCK_BYTES)?;
         let identify = Identify(answer[..BLOCK_BYTES].to_vec());
         if identify.word(INTEGRITY) & 0xff == INTEGRITY_SIGNATURE
             && identify.0.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) != 0
         {
-            return Err(Nonsense("its checksum is wrong".to_owned()));
+            return Err(InvalidAnswer("its checksum is wrong".to_owned()));
         }
-        // ATAPI devices (15) and CompactFlash (848Ah, which looks like it) aside, bit 15 is clear for every ATA device.
+        // Bit 15 is clear for every ATA device; ATAPI devices (15) and CompactFlash (848Ah, which
+        // looks like one) set it.
         if identify.0.iter().all(|byte| *byte == 0) || identify.text(MODEL).is_none() {
-            return Err(Nonsense("it has no model number".to_owned()));
+            return Err(InvalidAnswer("the model number is missing".to_owned()));
         }
         Ok(identify)
     }
@@ -49,14 +51,14 @@ impl Identify {
         u16::from_le_bytes([self.0[2 * index], self.0[2 * index + 1]])
     }
 
-    /// Text has the first of two characters in the upper byte of a word.
+    /// In each word, the upper byte holds the first of two characters.
     fn text(&self, words: std::ops::Range<usize>) -> Option<String> {
         let text: Vec<u8> = words.flat_map(|index| self.word(index).to_be_bytes()).collect();
         padded_text(&text)
     }
 
-    /// Whether the feature words say anything: their last but one carries 01b in its upper bits. Drives from before ATA-4 do not have them, and
-    /// bridges may leave them blank.
+    /// Returns whether the feature words are valid: the last but one has 01b in its upper bits.
+    /// Drives older than ATA-4 lack them, and bridges may leave them blank.
     fn are_valid(&self, words: usize) -> bool {
         let signed = if words == SUPPORTED { words + 1 } else { words + 2 };
         self.word(signed) >> 14 == 0b01
@@ -70,7 +72,7 @@ impl Identify {
         self.are_valid(ENABLED).then(|| self.word(ENABLED) & feature != 0)
     }
 
-    /// How the write cache stands; `None` when the drive does not say.
+    /// State of the write cache; `None` when the drive does not report it.
     pub fn write_cache(&self) -> Option<CacheReading> {
         let present = self.supports(WRITE_CACHE)?;
         Some(CacheReading {
@@ -78,25 +80,26 @@ impl Identify {
             enabled: present && self.enables(WRITE_CACHE)?,
             // The bit of word 82 promises SET FEATURES 02h and 82h.
             switchable: present,
-            // SET FEATURES lasts until power is cut (ACS-4: a power-on reset brings the drive's own defaults back), and has no form that is saved.
+            // SET FEATURES lasts until power is cut (ACS-4: a power-on reset restores the drive's
+            // defaults), and cannot be saved.
             after_power_cycle: if present { AfterPowerCycle::Reverts } else { AfterPowerCycle::Unknown },
             told_by: ToldBy::AtaIdentify,
         })
     }
 
-    /// Whether SMART is there and on; `None` when the drive does not say.
+    /// Returns whether SMART is supported and enabled; `None` when the drive does not report it.
     pub fn smart(&self) -> Option<(bool, bool)> {
         let supported = self.supports(SMART)?;
         Some((supported, supported && self.enables(SMART).unwrap_or(false)))
     }
 
-    /// Whether READ LOG EXT works.
+    /// Returns whether READ LOG EXT is supported.
     pub fn has_logs(&self) -> bool {
         let word = self.word(SUPPORTED + 2);
         word >> 14 == 0b01 && word & LOGS != 0
     }
 
-    /// Who it is.
+    /// Model, serial number and firmware.
     pub fn identity(&self) -> DriveIdentity {
         DriveIdentity {
             model: self.text(MODEL),
@@ -113,7 +116,7 @@ pub mod tests {
 
     use super::*;
 
-    /// An answer to IDENTIFY DEVICE in the making.
+    /// Builder of answers to IDENTIFY DEVICE.
     #[derive(Debug, Clone)]
     pub struct Answer(pub Vec<u8>);
 
@@ -207,8 +210,8 @@ pub mod tests {
 
     #[test]
     fn what_is_short_or_blank_is_nonsense() {
-        insta::assert_snapshot!(Identify::decode(&[0; 36]).unwrap_err().0, @"36 bytes where 512 belong");
-        insta::assert_snapshot!(Identify::decode(&[0; 512]).unwrap_err().0, @"it has no model number");
+        insta::assert_snapshot!(Identify::decode(&[0; 36]).unwrap_err().0, @"36 bytes; expected 512");
+        insta::assert_snapshot!(Identify::decode(&[0; 512]).unwrap_err().0, @"the model number is missing");
     }
 
     proptest! {

@@ -1,11 +1,11 @@
-//! SMART: a drive's verdict on itself, and the attributes that its maker chose to count.
+//! SMART: a drive's verdict on itself, and the attributes that its vendor chose to count.
 
-use super::super::Nonsense;
+use super::super::InvalidAnswer;
 use super::super::bytes::{at_least, little_endian};
 use super::{AtaCommand, BLOCK_BYTES, Registers};
 use crate::Health;
 
-/// SMART commands carry this in their LBA as a key, and answer in the same place.
+/// SMART commands carry this key in their LBA, and the drive answers in the same place.
 const KEY: u16 = 0xC24F;
 /// RETURN STATUS: a threshold was passed.
 const FAILING: u16 = 0x2CF4;
@@ -19,7 +19,7 @@ pub const READ_DATA: AtaCommand = smart(0xD0, 1);
 /// SMART RETURN STATUS.
 pub const RETURN_STATUS: AtaCommand = smart(0xDA, 0);
 
-/// The verdict; `None` where the registers hold neither answer (a bridge that loses them).
+/// The drive's verdict; `None` where the registers hold neither answer (a bridge that loses them).
 pub fn failing(registers: Registers) -> Option<bool> {
     match registers.lba_8_to_23 {
         KEY => Some(false),
@@ -28,12 +28,13 @@ pub fn failing(registers: Registers) -> Option<bool> {
     }
 }
 
-// The attributes are the makers' own, and no standard lists them. These numbers are the ones on whose meaning makers agree (smartmontools' drivedb.h); wear
-// is not among them, which is why it is taken from Device Statistics alone.
+// Attributes are vendor-specific, and no standard lists them. Vendors agree on the meaning of these
+// numbers (smartmontools' drivedb.h); wear is not among them, so it is taken from Device Statistics
+// only.
 const POWER_ON_HOURS: u8 = 9;
 const POWER_CYCLES: u8 = 12;
 const UNEXPECTED_POWER_LOSS: u8 = 174;
-/// Heads retracted by their last energy, on a disk; on an SSD, unsafe shutdowns.
+/// On a disk, heads retracted with the last energy; on an SSD, unsafe shutdowns.
 const POWER_OFF_RETRACT: u8 = 192;
 const TEMPERATURE: u8 = 194;
 const AIRFLOW_TEMPERATURE: u8 = 190;
@@ -43,16 +44,19 @@ const UNCORRECTABLE_SECTORS: u8 = 198;
 const ATTRIBUTES: std::ops::Range<usize> = 2..362;
 const ATTRIBUTE_BYTES: usize = 12;
 
-/// Decodes the answer to SMART READ DATA: 30 slots of 12 bytes, in each a number (0 for an empty slot), flags, two normalised values and, from byte 5, six
-/// bytes of raw value; at the end a byte that makes the sum of all zero (ATA-7, the last standard to spell the slots out; ACS-4 calls them vendor specific).
-pub fn decode(answer: &[u8]) -> Result<Health, Nonsense> {
+/// Decodes the answer to SMART READ DATA: 30 slots of 12 bytes, each with a number (0 for an empty
+/// slot), flags, two normalised values and, from byte 5, six bytes of raw value; at the end a byte
+/// that makes the sum of all bytes zero (ATA-7, the last standard to describe the slots; ACS-4
+/// calls them vendor specific).
+pub fn decode(answer: &[u8]) -> Result<Health, InvalidAnswer> {
     at_least(answer, BLOCK_BYTES)?;
     let answer = &answer[..BLOCK_BYTES];
     if answer.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) != 0 {
-        return Err(Nonsense("its checksum is wrong".to_owned()));
+        return Err(InvalidAnswer("its checksum is wrong".to_owned()));
     }
     let slots = || answer[ATTRIBUTES].chunks_exact(ATTRIBUTE_BYTES);
-    // Makers put other things into the upper bytes of the raw value: milliseconds, the lowest and highest temperature.
+    // Vendors put other values into the upper bytes of the raw value: milliseconds, the lowest and
+    // highest temperature.
     let raw = |number: u8, bytes: usize| {
         slots().find(|slot| slot[0] == number).and_then(|slot| little_endian(slot, 5, bytes))
     };
@@ -63,7 +67,7 @@ pub fn decode(answer: &[u8]) -> Result<Health, Nonsense> {
         power_on_hours: raw(POWER_ON_HOURS, 4),
         power_cycles: raw(POWER_CYCLES, 4),
         unsafe_shutdowns: raw(UNEXPECTED_POWER_LOSS, 4).or_else(|| raw(POWER_OFF_RETRACT, 4)),
-        // A sector that a scan found unreadable waits in both counters.
+        // A sector that a scan found unreadable is counted in both.
         media_errors: pending.max(uncorrectable),
         temperature_celsius: temperature.map(|degrees| i16::from(degrees as u8 as i8)),
         ..Health::default()
@@ -93,7 +97,7 @@ pub mod tests {
 
     #[test]
     fn attributes_that_makers_agree_on() {
-        // 194: 31 °C now, 19 lowest, 47 highest. 9: hours, with a maker's milliseconds above.
+        // 194: 31 °C now, 19 lowest, 47 highest. 9: hours, with a vendor's milliseconds above.
         let health = decode(&answer(&[
             (9, 0x1234_0000_3039),
             (12, 61),
@@ -118,7 +122,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_not_counted_is_not_told() {
+    fn counters_that_are_not_kept_are_none() {
         assert_eq!(decode(&answer(&[])).unwrap(), Health::default());
         assert_eq!(decode(&answer(&[(192, 4)])).unwrap().unsafe_shutdowns, Some(4));
         assert_eq!(decode(&answer(&[(190, 0xFB)])).unwrap().temperature_celsius, Some(-5));
@@ -129,7 +133,7 @@ pub mod tests {
         let mut damaged = answer(&[(9, 1)]);
         damaged[7] ^= 1;
         insta::assert_snapshot!(decode(&damaged).unwrap_err().0, @"its checksum is wrong");
-        insta::assert_snapshot!(decode(&damaged[..100]).unwrap_err().0, @"100 bytes where 512 belong");
+        insta::assert_snapshot!(decode(&damaged[..100]).unwrap_err().0, @"100 bytes; expected 512");
     }
 
     #[test]

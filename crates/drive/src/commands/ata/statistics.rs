@@ -1,15 +1,15 @@
-//! Device Statistics: counters whose meaning the standard fixes, so that they need no table of makers.
+//! Device Statistics: counters whose meaning the standard defines, so no vendor table is needed.
 
-use super::super::Nonsense;
+use super::super::InvalidAnswer;
 use super::super::bytes::{at_least, little_endian};
 use super::BLOCK_BYTES;
 use crate::Health;
 
-/// The log that lists the logs.
+/// The log that lists all logs.
 pub const DIRECTORY: u8 = 0x00;
 /// The Device Statistics log.
 pub const LOG: u8 = 0x04;
-/// Its page of pages.
+/// The page that lists the log's pages.
 pub const PAGES: u8 = 0x00;
 
 /// Power cycles and hours.
@@ -18,26 +18,27 @@ const ERRORS: u8 = 0x04;
 const TEMPERATURE: u8 = 0x05;
 const SOLID_STATE: u8 = 0x07;
 
-/// Whether the log directory lists the Device Statistics log: a word per log, the number of its pages (ACS-4, General Purpose Log Directory).
+/// Returns whether the log directory lists the Device Statistics log: one word per log with the
+/// number of its pages (ACS-4, General Purpose Log Directory).
 pub fn is_listed(directory: &[u8]) -> bool {
     little_endian(directory, 2 * usize::from(LOG), 2).is_some_and(|pages| pages > 0)
 }
 
-/// The pages, of those that are of interest here, that the page of pages lists.
+/// The listed pages that are of interest here.
 pub fn pages(list: &[u8]) -> Vec<u8> {
     let count = list.get(8).map_or(0, |count| usize::from(*count));
     let listed = list.iter().skip(9).take(count);
     listed.copied().filter(|page| [GENERAL, ERRORS, TEMPERATURE, SOLID_STATE].contains(page)).collect()
 }
 
-/// Adds what a page tells. A statistic is eight bytes: the value from the lowest on, in the highest bits whether it is supported and valid (ACS-4, Device
-/// Statistics log).
-pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), Nonsense> {
+/// Adds the statistics of a page. Each takes eight bytes: the value in the low bytes, and in the
+/// highest bits whether it is supported and valid (ACS-4, Device Statistics log).
+pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), InvalidAnswer> {
     const SUPPORTED_AND_VALID: u64 = 0b11;
 
     at_least(answer, BLOCK_BYTES)?;
     if answer[2] != page {
-        return Err(Nonsense(format!("page {:02X}h where {page:02X}h belongs", answer[2])));
+        return Err(InvalidAnswer(format!("page {:02X}h instead of {page:02X}h", answer[2])));
     }
     let statistic = |at: usize, bytes: usize| {
         let flags = little_endian(answer, at, 8)? >> 62;
@@ -65,7 +66,7 @@ pub mod tests {
 
     use super::*;
 
-    /// A page with values in its statistics, from the first on; `None` is supported and not valid.
+    /// A page with these statistics; `None` is supported but not valid.
     pub fn page(number: u8, values: &[Option<u64>]) -> Vec<u8> {
         let mut page = vec![0; BLOCK_BYTES];
         page[0] = 1;
@@ -77,7 +78,7 @@ pub mod tests {
         page
     }
 
-    /// A page of pages.
+    /// A list of pages.
     pub fn list(pages: &[u8]) -> Vec<u8> {
         let mut list = vec![0; BLOCK_BYTES];
         list[0] = 1;
@@ -109,7 +110,7 @@ pub mod tests {
     #[test]
     fn another_page_than_asked_is_refused() {
         let refused = add(&mut Health::default(), SOLID_STATE, &page(GENERAL, &[])).unwrap_err();
-        insta::assert_snapshot!(refused.0, @"page 01h where 07h belongs");
+        insta::assert_snapshot!(refused.0, @"page 01h instead of 07h");
     }
 
     #[test]

@@ -1,33 +1,35 @@
 //! INQUIRY: what a SCSI drive is.
 
 use super::super::bytes::{at_least, big_endian, padded_text};
-use super::super::{DriveIdentity, Nonsense, Rotation};
+use super::super::{DriveIdentity, InvalidAnswer, Rotation};
 
-/// Some USB bridges hang when asked for more than the 36 bytes that every device has (the kernel asks for no more at first: drivers/scsi/scsi_scan.c).
+/// Some USB bridges hang when asked for more than the 36 bytes that every device has (the kernel
+/// also starts with 36: drivers/scsi/scsi_scan.c).
 pub const STANDARD_BYTES: usize = 36;
 
-/// Room for a page of vital product data.
+/// Room for a page of vital product data, in bytes.
 pub const PAGE_BYTES: usize = 252;
 
 /// VPD page with the serial number.
 pub const SERIAL_NUMBER: u8 = 0x80;
-/// VPD page with the speed of rotation.
+/// VPD page with the rotation speed.
 pub const CHARACTERISTICS: u8 = 0xB1;
 
-/// The standard question.
+/// INQUIRY for the standard data.
 pub const STANDARD: [u8; 6] = [0x12, 0, 0, 0, STANDARD_BYTES as u8, 0];
 
-/// The question for a page of vital product data.
+/// INQUIRY for a page of vital product data.
 pub fn page(page: u8) -> [u8; 6] {
     [0x12, 0x01, page, 0, PAGE_BYTES as u8, 0]
 }
 
-/// The answer to the standard question (SPC-5, standard INQUIRY data).
+/// The standard INQUIRY data (SPC-5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inquiry {
-    /// Whether it is a disk (peripheral device type 0, or 14h for a zoned one) that is there (qualifier 0).
+    /// True if it is a disk (peripheral device type 0, or 14h if zoned) that is present (qualifier
+    /// 0).
     pub is_disk: bool,
-    /// Whether its medium can be taken out: card readers and, by custom, USB sticks.
+    /// True if the medium is removable: card readers and, by convention, USB sticks.
     pub removable: bool,
     /// T10 vendor: `ATA` for a SATA drive behind a translation layer (SAT-4).
     pub vendor: Option<String>,
@@ -39,12 +41,12 @@ pub struct Inquiry {
 
 impl Inquiry {
     /// Decodes an answer.
-    pub fn decode(answer: &[u8]) -> Result<Inquiry, Nonsense> {
+    pub fn decode(answer: &[u8]) -> Result<Inquiry, InvalidAnswer> {
         const RESPONSE_FORMAT: u8 = 2;
 
         at_least(answer, STANDARD_BYTES)?;
         if answer[3] & 0x0f != RESPONSE_FORMAT {
-            return Err(Nonsense(format!("its response data format is {} and not 2", answer[3] & 0x0f)));
+            return Err(InvalidAnswer(format!("its response data format is {}; expected 2", answer[3] & 0x0f)));
         }
         Ok(Inquiry {
             is_disk: matches!(answer[0], 0x00 | 0x14),
@@ -55,18 +57,18 @@ impl Inquiry {
         })
     }
 
-    /// Whether a SATA drive stands behind a translation layer.
+    /// Returns whether it is a SATA drive behind a translation layer.
     pub fn is_sata(&self) -> bool {
         self.vendor.as_deref() == Some("ATA")
     }
 
-    /// Who it is, as far as this answer goes.
+    /// Model and firmware; this answer has no serial number.
     pub fn identity(self) -> DriveIdentity {
         DriveIdentity { model: self.product, serial: None, firmware: self.revision, rotation: None }
     }
 }
 
-/// The body of a page of vital product data; `None` when it is another page or a short one.
+/// The content of a page of vital product data; `None` for another page or a truncated one.
 fn body(answer: &[u8], page: u8) -> Option<&[u8]> {
     let length = usize::try_from(big_endian(answer, 2, 2)?).ok()?;
     let body = &answer[4..];
@@ -78,7 +80,7 @@ pub fn serial_number(answer: &[u8]) -> Option<String> {
     padded_text(body(answer, SERIAL_NUMBER)?)
 }
 
-/// The speed of rotation of VPD page B1h (SBC-4, Block Device Characteristics).
+/// The rotation speed in VPD page B1h (SBC-4, Block Device Characteristics).
 pub fn rotation(answer: &[u8]) -> Option<Rotation> {
     Rotation::decode(big_endian(body(answer, CHARACTERISTICS)?, 0, 2)? as u16)
 }
@@ -89,7 +91,7 @@ pub mod tests {
 
     use super::*;
 
-    /// An answer to the standard question.
+    /// An answer with the standard data.
     pub fn answer(vendor: &str, product: &str, revision: &str) -> Vec<u8> {
         let mut data = vec![0, 0, 0x06, 0x02, 91, 0, 0, 0];
         data.extend(format!("{vendor:<8}{product:<16}{revision:<4}").bytes());
@@ -108,7 +110,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_no_present_disk_is_told_apart() {
+    fn what_is_not_a_present_disk_is_recognised() {
         let mut enclosure = answer("LSI", "SAS3x40", "0601");
         enclosure[0] = 0x0D;
         assert!(!Inquiry::decode(&enclosure).unwrap().is_disk);
@@ -122,8 +124,8 @@ pub mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        insta::assert_snapshot!(Inquiry::decode(&[0; 5]).unwrap_err().0, @"5 bytes where 36 belong");
-        insta::assert_snapshot!(Inquiry::decode(&[0xFF; 36]).unwrap_err().0, @"its response data format is 15 and not 2");
+        insta::assert_snapshot!(Inquiry::decode(&[0; 5]).unwrap_err().0, @"5 bytes; expected 36");
+        insta::assert_snapshot!(Inquiry::decode(&[0xFF; 36]).unwrap_err().0, @"its response data format is 15; expected 2");
     }
 
     #[test]

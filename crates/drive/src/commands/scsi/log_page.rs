@@ -1,13 +1,13 @@
 //! Log pages: a SCSI drive's health.
 
-use super::super::Nonsense;
+use super::super::InvalidAnswer;
 use super::super::bytes::{at_least, big_endian};
 use crate::Health;
 
-/// Room for a page; the counters that are of interest come first in theirs.
+/// Room for a page; the interesting counters are at its beginning.
 pub const BYTES_MAX: usize = 512;
 
-/// The page of pages.
+/// The page that lists all pages.
 pub const PAGES: u8 = 0x00;
 
 const WRITE_ERRORS: u8 = 0x02;
@@ -25,7 +25,7 @@ pub fn sense(page: u8) -> [u8; 10] {
     [0x4D, 0, CUMULATIVE | page, 0, 0, 0, 0, upper, lower, 0]
 }
 
-/// The pages, of those that are of interest here, that the page of pages lists.
+/// The listed pages that are of interest here.
 pub fn pages(list: &[u8]) -> Vec<u8> {
     let listed = body(PAGES, list).unwrap_or_default();
     listed
@@ -46,10 +46,10 @@ pub fn pages(list: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-fn body(page: u8, answer: &[u8]) -> Result<&[u8], Nonsense> {
+fn body(page: u8, answer: &[u8]) -> Result<&[u8], InvalidAnswer> {
     at_least(answer, 4)?;
     if answer[0] & 0x3f != page {
-        return Err(Nonsense(format!("page {:02X}h where {page:02X}h belongs", answer[0] & 0x3f)));
+        return Err(InvalidAnswer(format!("page {:02X}h instead of {page:02X}h", answer[0] & 0x3f)));
     }
     let length = big_endian(answer, 2, 2).unwrap_or(0) as usize;
     Ok(&answer[4..(4 + length).min(answer.len())])
@@ -67,14 +67,14 @@ fn parameter(mut body: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// A counter of whatever width.
+/// A counter of any width.
 fn counter(value: &[u8]) -> Option<u64> {
     big_endian(value, 0, value.len().min(8)).filter(|_| !value.is_empty())
 }
 
-/// Adds what a page tells (SPC-5 and SBC-4, log parameters).
-pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), Nonsense> {
-    /// "Not available" in a byte of degrees.
+/// Adds the values of a page (SPC-5 and SBC-4, log parameters).
+pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), InvalidAnswer> {
+    /// "Not available" in place of a temperature.
     const NO_TEMPERATURE: u8 = 0xFF;
     const TOTAL_UNCORRECTED: u16 = 0x0006;
     const ACCUMULATED_CYCLES: u16 = 0x0004;
@@ -90,8 +90,8 @@ pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), Nonsense>
         }
         TEMPERATURE => {
             let degrees = parameter(body, STATUS).and_then(|value| value.get(1));
-            let told = degrees.filter(|degrees| **degrees != NO_TEMPERATURE).map(|degrees| i16::from(*degrees));
-            health.temperature_celsius = told.or(health.temperature_celsius);
+            let reported = degrees.filter(|degrees| **degrees != NO_TEMPERATURE).map(|degrees| i16::from(*degrees));
+            health.temperature_celsius = reported.or(health.temperature_celsius);
         }
         START_STOP_CYCLES => health.power_cycles = parameter(body, ACCUMULATED_CYCLES).and_then(counter),
         SOLID_STATE => {
@@ -112,7 +112,7 @@ pub fn add(health: &mut Health, page: u8, answer: &[u8]) -> Result<(), Nonsense>
     Ok(())
 }
 
-/// "Failure prediction threshold exceeded", which with qualifier FFh was only rehearsed.
+/// "Failure prediction threshold exceeded"; qualifier FFh marks a rehearsal.
 fn predicts_failure(code: u8, qualifier: u8) -> bool {
     code == 0x5D && qualifier != 0xFF
 }
@@ -142,7 +142,7 @@ pub mod tests {
         page
     }
 
-    /// All the pages of a SAS drive with something to tell.
+    /// All log pages of a SAS drive.
     pub fn drive() -> Vec<Vec<u8>> {
         vec![
             raw_page(PAGES, &[0x00, 0x02, 0x03, 0x0D, 0x0E, 0x11, 0x15, 0x18, 0x2F]),
@@ -157,7 +157,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_drive_tells_its_health() {
+    fn a_drive_reports_its_health() {
         let mut health = Health::default();
         for answer in drive() {
             add(&mut health, answer[0], &answer).unwrap();
@@ -187,7 +187,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_none() {
+    fn what_is_not_reported_is_none() {
         let mut health = Health::default();
         add(&mut health, TEMPERATURE, &page(TEMPERATURE, &[(0, &[0, 0xFF])])).unwrap();
         add(&mut health, WRITE_ERRORS, &page(WRITE_ERRORS, &[(6, &[])])).unwrap();
@@ -205,8 +205,8 @@ pub mod tests {
     #[test]
     fn nonsense_is_refused() {
         let refusal = |answer: &[u8]| add(&mut Health::default(), 0x0D, answer).unwrap_err().0;
-        insta::assert_snapshot!(refusal(&[0x0D]), @"1 bytes where 4 belong");
-        insta::assert_snapshot!(refusal(&page(0x2F, &[])), @"page 2Fh where 0Dh belongs");
+        insta::assert_snapshot!(refusal(&[0x0D]), @"1 bytes; expected 4");
+        insta::assert_snapshot!(refusal(&page(0x2F, &[])), @"page 2Fh instead of 0Dh");
     }
 
     proptest! {

@@ -1,7 +1,7 @@
-//! The caching mode page, by MODE SENSE and MODE SELECT.
+//! The caching mode page, with MODE SENSE and MODE SELECT.
 
 use super::super::bytes::{at_least, big_endian};
-use super::super::{CacheReading, Nonsense};
+use super::super::{CacheReading, InvalidAnswer};
 use crate::{AfterPowerCycle, ToldBy};
 
 const CACHING: u8 = 0x08;
@@ -9,16 +9,17 @@ const CACHING: u8 = 0x08;
 /// Room for a header, a block descriptor or two, and the page.
 pub const BYTES_MAX: usize = 192;
 
-/// Which values of a page (SPC-5, MODE SENSE, page control).
+/// Page control of MODE SENSE (SPC-5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
-    /// As they are.
+    /// The current values.
     Current,
     /// A mask: ones where a value can be changed.
     Changeable,
 }
 
-/// Which of the two generations of the commands. Every drive of today knows the long one; some bridges only the short one.
+/// The two generations of the commands. Every modern drive knows the long one; some bridges know
+/// only the short one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// 10-byte commands, an 8-byte header.
@@ -27,17 +28,19 @@ pub enum Form {
     Short,
 }
 
-/// How much is asked for.
+/// The pages to request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
-    /// The caching page.
+    /// The caching page only.
     Caching,
-    /// All of them. USB bridges are tested with what Windows asks, which is this with room for 192 bytes; some fail at the question for one page
-    /// (drivers/usb/storage/scsiglue.c: `skip_ms_page_8`, `use_192_bytes_for_3f`).
+    /// All pages. USB bridges are tested with what Windows requests, which is all pages with room
+    /// for 192 bytes; some fail when asked for a single page (drivers/usb/storage/scsiglue.c:
+    /// `skip_ms_page_8`, `use_192_bytes_for_3f`).
     All,
 }
 
-/// MODE SENSE that gives the caching page. "Disable Block Descriptors" is not set: not all drives know it, and a block descriptor is skipped with ease.
+/// MODE SENSE that returns the caching page. "Disable Block Descriptors" is not set: some drives do
+/// not know it, and skipping a block descriptor is easy.
 pub fn sense(form: Form, pages: Pages, values: Values) -> Vec<u8> {
     let page = match pages {
         Pages::Caching => CACHING,
@@ -54,7 +57,7 @@ pub fn sense(form: Form, pages: Pages, values: Values) -> Vec<u8> {
     }
 }
 
-/// The caching page as it came, with what its header says.
+/// The caching page as received, with the facts in its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachingPage {
     bytes: Vec<u8>,
@@ -64,36 +67,39 @@ impl CachingPage {
     const WRITE_CACHE_ENABLE: u8 = 1 << 2;
     const SAVEABLE: u8 = 1 << 7;
 
-    /// Decodes an answer to [`sense`]: header, block descriptors, page (SPC-5, mode parameter list format; SBC-4, Caching mode page).
-    pub fn decode(form: Form, answer: &[u8]) -> Result<CachingPage, Nonsense> {
+    /// Decodes an answer to [`sense`]: header, block descriptors, page (SPC-5, mode parameter list
+    /// format; SBC-4, Caching mode page).
+    pub fn decode(form: Form, answer: &[u8]) -> Result<CachingPage, InvalidAnswer> {
         let (header_bytes, descriptors_at, descriptors_width) = match form {
             Form::Long => (8, 6, 2),
             Form::Short => (4, 3, 1),
         };
         at_least(answer, header_bytes)?;
         let descriptors_bytes = big_endian(answer, descriptors_at, descriptors_width).unwrap_or(0) as usize;
-        // A count that the answer itself does not reach; buffers are sometimes returned whole, zeros behind the answer.
-        let told = match form {
+        // A count that exceeds the answer; some buffers come back whole, with zeros after the
+        // answer.
+        let length = match form {
             Form::Long => 2 + big_endian(answer, 0, 2).unwrap_or(0) as usize,
             Form::Short => 1 + usize::from(answer[0]),
         };
-        let answer = &answer[..told.min(answer.len())];
+        let answer = &answer[..length.min(answer.len())];
         let mut pages = answer.get(header_bytes + descriptors_bytes..).unwrap_or_default();
         if pages.len() < 2 {
-            return Err(Nonsense("it ends before the pages begin".to_owned()));
+            return Err(InvalidAnswer("it ends before the first page".to_owned()));
         }
         let (page, length) = loop {
-            // Bit 6 makes it a subpage, whose length has two bytes and stands later; bit 7 only tells that it can be saved.
+            // Bit 6 marks a subpage, which has its two-byte length further back; bit 7 only says
+            // that the page can be saved.
             let (other, length) = match *pages {
                 [first, length, ..] if first & 0x7f == CACHING => break (pages, length),
                 [first, _, upper, lower, ..] if first & 0x40 != 0 => (4, u16::from_be_bytes([upper, lower])),
                 [_, length, ..] => (2, u16::from(length)),
-                _ => return Err(Nonsense("no page 08h is in it".to_owned())),
+                _ => return Err(InvalidAnswer("page 08h is missing".to_owned())),
             };
             pages = pages.get(other + usize::from(length)..).unwrap_or_default();
         };
         let whole = page.get(..2 + usize::from(length)).filter(|whole| whole.len() > 2);
-        let whole = whole.ok_or_else(|| Nonsense(format!("a page of {length} bytes in {} bytes", page.len())))?;
+        let whole = whole.ok_or_else(|| InvalidAnswer(format!("a page of {length} bytes in {} bytes", page.len())))?;
         Ok(CachingPage { bytes: whole.to_vec() })
     }
 
@@ -105,17 +111,19 @@ impl CachingPage {
         self.bytes[0] & Self::SAVEABLE != 0
     }
 
-    /// How the write cache stands. `changeable` is the mask of changeable values; a drive that refuses to give one cannot change any (SPC-5, MODE SENSE,
-    /// changeable values).
+    /// The state of the write cache. `changeable` is the mask of changeable values; a drive that
+    /// refuses to return it cannot change any (SPC-5, MODE SENSE, changeable values).
     pub fn reading(&self, changeable: Option<&CachingPage>) -> CacheReading {
         let enabled = self.write_cache();
         let switchable = changeable.is_some_and(CachingPage::write_cache);
         CacheReading {
-            // The page has no bit for a cache that is there and off: one that can be switched on must be there.
+            // The page has no bit for a cache that exists but is off. A cache that can be switched
+            // on must exist.
             present: enabled || switchable,
             enabled,
             switchable,
-            // `select` saves whatever can be saved, as the kernel's own switch does (drivers/scsi/sd.c, cache_type_store).
+            // `select` saves whatever can be saved, as the kernel's switch does (drivers/scsi/sd.c,
+            // cache_type_store).
             after_power_cycle: match (switchable, self.saveable()) {
                 (false, _) => AfterPowerCycle::Unknown,
                 (true, true) => AfterPowerCycle::Keeps,
@@ -125,8 +133,9 @@ impl CachingPage {
         }
     }
 
-    /// MODE SELECT of this very page with only the write cache changed: command and parameter list. The page goes back as it came, because bits that cannot be
-    /// changed must stand as they are; PS is reserved in this direction, and the header's lengths and medium are zero.
+    /// MODE SELECT of this page with only the write cache changed: command and parameter list. The
+    /// page is sent back as it came, because bits that cannot be changed must keep their values; PS
+    /// is reserved in this direction, and the header's lengths and medium are zero.
     pub fn select(&self, form: Form, on: bool) -> (Vec<u8>, Vec<u8>) {
         const PAGE_FORMAT: u8 = 1 << 4;
 
@@ -143,7 +152,8 @@ impl CachingPage {
         let [upper, lower] = (list.len() as u16).to_be_bytes();
         let command = match form {
             Form::Long => vec![0x55, options, 0, 0, 0, 0, 0, upper, lower, 0],
-            // A page has no more than 257 bytes, and one that came by the short command fits its answer.
+            // A page has at most 257 bytes, and one received with the short command fits its
+            // answer.
             Form::Short => vec![0x15, options, 0, 0, lower, 0],
         };
         (command, list)
@@ -156,7 +166,7 @@ pub mod tests {
 
     use super::*;
 
-    /// A caching page: 20 bytes, some of them set, as a SAS drive has it.
+    /// A caching page as a SAS drive has it: 20 bytes, some of them set.
     pub fn page(write_cache: bool, saveable: bool) -> Vec<u8> {
         let mut page = vec![0; 20];
         page[0] = CACHING | if saveable { 0x80 } else { 0 };
@@ -185,7 +195,7 @@ pub mod tests {
     }
 
     #[test]
-    fn the_cache_stands_behind_header_and_block_descriptor() {
+    fn the_cache_follows_header_and_block_descriptor() {
         for form in [Form::Long, Form::Short] {
             let mask = decode(form, &page(true, false));
             for (on, saveable, after_power_cycle) in
@@ -202,7 +212,8 @@ pub mod tests {
 
     #[test]
     fn the_page_is_found_among_all() {
-        // Error recovery, a subpage of caching with two bytes of length, caching, vendor specific without a format.
+        // Error recovery, a subpage of caching with a two-byte length, caching, and a
+        // vendor-specific page without a format.
         let mut pages = vec![0x81, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x48, 0x01, 0, 2, 0x08, 18];
         pages.extend(page(true, true));
         pages.extend([0x00, 0xFF]);
@@ -242,11 +253,11 @@ pub mod tests {
     #[test]
     fn nonsense_is_refused() {
         let refusal = |answer: &[u8]| CachingPage::decode(Form::Long, answer).unwrap_err().0;
-        insta::assert_snapshot!(refusal(&[0, 6]), @"2 bytes where 8 belong");
-        insta::assert_snapshot!(refusal(&[0; 192]), @"it ends before the pages begin");
-        insta::assert_snapshot!(refusal(&[0, 6, 0, 0, 0, 0, 0xFF, 0xFF]), @"it ends before the pages begin");
-        insta::assert_snapshot!(refusal(&[0, 26, 0, 0, 0, 0, 0, 0, 0x3F, 18, 4, 0, 0]), @"no page 08h is in it");
-        insta::assert_snapshot!(refusal(&[0, 9, 0, 0, 0, 0, 0, 0, 0x48, 1, 0]), @"no page 08h is in it");
+        insta::assert_snapshot!(refusal(&[0, 6]), @"2 bytes; expected 8");
+        insta::assert_snapshot!(refusal(&[0; 192]), @"it ends before the first page");
+        insta::assert_snapshot!(refusal(&[0, 6, 0, 0, 0, 0, 0xFF, 0xFF]), @"it ends before the first page");
+        insta::assert_snapshot!(refusal(&[0, 26, 0, 0, 0, 0, 0, 0, 0x3F, 18, 4, 0, 0]), @"page 08h is missing");
+        insta::assert_snapshot!(refusal(&[0, 9, 0, 0, 0, 0, 0, 0, 0x48, 1, 0]), @"page 08h is missing");
         insta::assert_snapshot!(refusal(&[0, 26, 0, 0, 0, 0, 0, 0, 0x08, 18, 4, 0, 0]), @"a page of 18 bytes in 5 bytes");
         insta::assert_snapshot!(refusal(&[0, 26, 0, 0, 0, 0, 0, 0, 0x08, 0, 4, 0, 0]), @"a page of 0 bytes in 5 bytes");
     }

@@ -1,8 +1,8 @@
-//! Status and sense data: what a SCSI drive says when a command did not simply go well.
+//! Status and sense data: a SCSI drive's report on a command that did not simply succeed.
 
 use std::fmt;
 
-/// SAM-5: sense data tell the rest.
+/// SAM-5: sense data has the details.
 pub const CHECK_CONDITION: u8 = 0x02;
 
 // Sense keys (SPC-5, sense key and additional sense code definitions).
@@ -13,21 +13,21 @@ pub const UNIT_ATTENTION: u8 = 0x6;
 /// Decoded sense data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sense {
-    /// What kind of trouble.
+    /// The kind of error.
     pub key: u8,
-    /// ASC: which trouble.
+    /// ASC: the error.
     pub code: u8,
-    /// ASCQ: which kind of it.
+    /// ASCQ: qualifies the error.
     pub qualifier: u8,
-    /// Whether details come as a list of descriptors.
+    /// True if details come as a list of descriptors.
     pub descriptors: bool,
 }
 
 impl Sense {
-    /// Decodes both formats; `None` for what is neither.
+    /// Decodes both formats; `None` for anything else.
     pub fn decode(sense: &[u8]) -> Option<Sense> {
         let at = |index: usize| sense.get(index).copied();
-        // Codes may be missing from a short answer: the key alone is worth having.
+        // A short answer may lack the codes: the key alone is useful, too.
         match at(0)? & 0x7f {
             0x70 | 0x71 => Some(Sense {
                 key: at(2)? & 0x0f,
@@ -86,32 +86,32 @@ fn key_in_words(key: u8) -> &'static str {
         UNIT_ATTENTION => "unit attention",
         0x7 => "data protect",
         0xB => "command aborted",
-        _ => "trouble of an uncommon kind",
+        _ => "uncommon error",
     }
 }
 
-/// The codes that questions and cache switches meet (SPC-5, ASC and ASCQ assignments).
+/// The codes that queries and cache switches can meet (SPC-5, ASC and ASCQ assignments).
 fn code_in_words(code: u8, qualifier: u8) -> Option<&'static str> {
     Some(match (code, qualifier) {
         (0x04, 0x01) => "it is becoming ready",
-        (0x04, 0x02) => "it waits to be started",
-        (0x04, 0x0B | 0x0C) => "the port is not the active one",
+        (0x04, 0x02) => "it is not started",
+        (0x04, 0x0B | 0x0C) => "the port is not active",
         (0x04, _) => "it is not ready",
         (0x1A, _) => "wrong length of the parameter list",
-        (0x20, 0x00) => "it does not know this command",
+        (0x20, 0x00) => "unknown command",
         (0x20, _) => "the initiator may not send this command",
         (0x21, _) => "address out of range",
         (0x24, _) => "invalid field in the command",
-        (0x25, _) => "no such logical unit",
+        (0x25, _) => "logical unit not supported",
         (0x26, _) => "invalid field in the parameter list",
         (0x27, _) => "write protected",
         (0x29, _) => "it was reset or switched on",
-        (0x2A, _) => "its parameters were changed by another",
+        (0x2A, _) => "another initiator changed its parameters",
         (0x39, _) => "saving parameters is not supported",
         (0x3A, _) => "no medium",
         (0x44, _) => "internal failure",
         (0x5D, _) => "it predicts its own failure",
-        (0x74, _) => "security does not allow it",
+        (0x74, _) => "denied by its security settings",
         _ => return None,
     })
 }
@@ -119,7 +119,7 @@ fn code_in_words(code: u8, qualifier: u8) -> Option<&'static str> {
 /// A status without sense data.
 pub fn status_in_words(status: u8) -> String {
     let words = match status {
-        0x02 => "check condition without saying which",
+        0x02 => "check condition without sense data",
         0x08 => "busy",
         0x18 => "reserved by another host",
         0x28 => "its queue is full",
@@ -150,11 +150,11 @@ mod tests {
     #[test]
     fn troubles_in_words() {
         let words = |key, code, qualifier| in_words(&[0x72, key, code, qualifier, 0, 0, 0, 0]);
-        insta::assert_snapshot!(words(0x5, 0x20, 0x00), @"illegal request, it does not know this command (sense 5h/20h/00h)");
+        insta::assert_snapshot!(words(0x5, 0x20, 0x00), @"illegal request, unknown command (sense 5h/20h/00h)");
         insta::assert_snapshot!(words(0x7, 0x27, 0x00), @"data protect, write protected (sense 7h/27h/00h)");
         insta::assert_snapshot!(words(0x2, 0x3A, 0x01), @"not ready, no medium (sense 2h/3Ah/01h)");
         insta::assert_snapshot!(words(0xB, 0x99, 0x07), @"command aborted (sense Bh/99h/07h)");
-        insta::assert_snapshot!(words(0x9, 0x80, 0x01), @"trouble of an uncommon kind (sense 9h/80h/01h)");
+        insta::assert_snapshot!(words(0x9, 0x80, 0x01), @"uncommon error (sense 9h/80h/01h)");
         insta::assert_snapshot!(status_in_words(0x18), @"reserved by another host (status 18h)");
         insta::assert_snapshot!(status_in_words(0x77), @"status 77h");
     }
@@ -174,7 +174,7 @@ mod tests {
         let decoded = Sense::decode(&sense).unwrap();
         assert_eq!(decoded.descriptor(&sense, 0x09), Some(&[0x09, 0x02, 0xAA, 0xBB][..]));
         assert_eq!(decoded.descriptor(&sense, 0x03), None);
-        // One that claims more than there is.
+        // A descriptor that claims more bytes than there are.
         sense[17] = 200;
         assert_eq!(decoded.descriptor(&sense, 0x09), None);
     }

@@ -1,4 +1,4 @@
-//! Drives that exist only here, below the seam of [`Carrier`]: good ones, and ones with a fault.
+//! Simulated drives below the seam of [`Carrier`]: good ones, and ones with a fault.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,36 +11,36 @@ use super::super::carrier::{Carrier, NvmeAnswer, NvmeCommand, Payload, ScsiAnswe
 use super::super::nvme;
 use super::super::scsi::{inquiry, log_page, mode_page};
 
-/// What is inside.
+/// The kind of drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Sata,
     Sas,
     Nvme,
-    /// A bridge with a disk of its own, which passes no ATA on.
+    /// A bridge with a disk, which passes no ATA commands on.
     UsbBridge,
     UsbStick,
 }
 
-/// What is wrong with it.
+/// The drive's fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     None,
-    /// The kernel ends every command with this error, from the given one on.
+    /// From the given command on, the kernel ends every command with this error.
     KernelSays(Errno, usize),
-    /// It refuses to be switched.
+    /// Refuses to be switched.
     RefusesSwitch,
-    /// It accepts the switch and does nothing.
+    /// Accepts the switch and does nothing.
     IgnoresSwitch,
-    /// Every answer is these bytes.
+    /// Answers everything with these bytes.
     Answers(Vec<u8>),
-    /// It first has so many things to tell.
+    /// First reports this many unit attentions.
     Attentions(usize),
-    /// It knows only the commands of 6 bytes.
+    /// Knows only the 6-byte commands.
     OnlyShortForm,
-    /// It has stopped to save power.
+    /// Has stopped to save power.
     Sleeps,
-    /// The driver lost it, and says so in its own way.
+    /// The driver lost the drive, and reports it.
     PathLost,
 }
 
@@ -49,7 +49,7 @@ pub struct Simulated {
     pub kind: Kind,
     pub fault: Fault,
     pub cache: Arc<Mutex<bool>>,
-    /// First bytes of the commands that came.
+    /// First bytes of the received commands.
     pub commands: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -98,7 +98,7 @@ impl Simulated {
         *self.cache.lock().unwrap()
     }
 
-    /// Whether the switch was accepted.
+    /// Returns whether the switch was accepted.
     fn switch(&self, on: bool) -> bool {
         match self.fault {
             Fault::RefusesSwitch => return false,
@@ -128,7 +128,7 @@ impl Simulated {
                 (statistics::LOG, 7) => give(payload, &statistics::tests::page(7, &[Some(13)])),
                 _ => check_condition(&BAD_FIELD),
             },
-            // A SAT layer tells an aborted command so.
+            // A SAT layer reports an aborted command like this.
             _ => check_condition(&[0x72, 0x0B, 0, 0, 0, 0, 0, 0]),
         }
     }
@@ -205,7 +205,7 @@ impl Carrier for Simulated {
                 (0, 0)
             }
             (0x0A, 0x006) => (0, u32::from(self.cache())),
-            // Saveable, it says; and refuses to save.
+            // It claims to be saveable, but refuses to save.
             (0x0A, 0x306) => (0, 0b101),
             (0x09, 0x8000_0006) => (0x10D, 0),
             (0x09, 0x006) if self.switch(command.dword11 == 1) => (0, 0),

@@ -37,10 +37,10 @@ fn request_of(flags: u16, code: u16, offset: u64, bytes: u32, data: &[u8]) -> Ve
     [&header.concat(), data].concat()
 }
 
-/// Requests with their data, answers, and whether the conversation is over.
+/// Requests with their data, replies, and whether the session has ended.
 type Said = (Vec<(Request, Vec<u8>)>, Vec<u8>, bool);
 
-/// Everything that comes out of these words, said at once: requests, and the answers.
+/// The result of feeding all of `words` at once: requests and replies.
 fn said(words: &[u8]) -> Said {
     let mut out = Vec::new();
     let mut session = Session::greet(export(), &mut out);
@@ -69,7 +69,7 @@ fn in_transmission(words: &[u8]) -> Said {
 }
 
 #[test]
-fn go_tells_size_and_flags_and_what_was_asked_for() {
+fn go_reports_size_flags_and_requested_information() {
     let words = [
         &3u32.to_be_bytes()[..],
         &option_of(option::GO, &go("consumer-nvme", &[info::NAME, info::DESCRIPTION, info::BLOCK_SIZE])),
@@ -77,7 +77,8 @@ fn go_tells_size_and_flags_and_what_was_asked_for() {
     let (_, out, over) = said(&words.concat());
     assert!(!over);
     let text: String = out.iter().map(|byte| format!("{byte:02x}")).collect();
-    // Each answer: magic, option 7, kind, length, data. Flags 0x1ed: all but read-only and rotational.
+    // Each reply: magic, option 7, kind, length, data. Flags 0x1ed: all but read-only and
+    // rotational.
     let answers: Vec<&str> = text.split("0003e889045565a9").skip(1).collect();
     insta::assert_debug_snapshot!(answers, @r#"
     [
@@ -120,7 +121,7 @@ fn the_old_way_to_choose_an_export() {
 }
 
 #[test]
-fn options_that_are_not_known_or_make_no_sense_are_answered() {
+fn unknown_and_invalid_options_are_answered() {
     let answer_of = |name, data: &[u8]| {
         let (_, out, over) = said(&[&3u32.to_be_bytes()[..], &option_of(name, data)].concat());
         (be_u32(&out, 12).unwrap(), over)
@@ -153,7 +154,7 @@ fn requests_and_their_data() {
 }
 
 #[test]
-fn requests_that_are_wrong_are_answered_and_nonsense_ends_it() {
+fn invalid_requests_are_answered_and_garbage_ends_the_session() {
     let error_of = |words: &[u8]| {
         let (asked, out, over) = in_transmission(words);
         assert!(asked.is_empty());
@@ -185,7 +186,7 @@ fn structured_answers_after_they_were_asked_for() {
     assert_eq!(out.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), expected);
 }
 
-/// What a client might say: in part sense, in part anything.
+/// Possible input of a client: partly valid, partly arbitrary.
 fn words() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(3u32.to_be_bytes().to_vec()),
@@ -199,7 +200,7 @@ fn words() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// How the words are cut into pieces on their way makes no difference.
+    /// Splitting the input into pieces makes no difference.
     #[test]
     fn what_comes_in_pieces_means_the_same(words in words(), cut in 1usize..50) {
         let whole = said(&words);

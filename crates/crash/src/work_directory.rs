@@ -1,32 +1,33 @@
-//! The directory in which a test mounts. Its name tells whose it is, so that those of killed processes are found and removed.
+//! The directory for a test's mount points. Its name contains the process ID, so those of killed
+//! processes can be found and removed.
 
 use std::fs::{DirBuilder, DirEntry};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// What all names begin with; the process follows, and a number.
+/// The prefix of all names; the process ID and a number follow.
 const OURS: &str = "flushmark-crash-";
-/// A killed process of the same number may have left things mounted, but hardly so often.
-const NUMBERS_MOST: u32 = 100;
+/// A killed process with the same ID may have left mounts behind, but hardly this often.
+const NUMBERS_MAX: u32 = 100;
 
-/// A directory of this process alone. Dropping it removes what is not mounted there.
+/// A directory for this process only. Dropping it removes everything that is not mounted there.
 #[derive(Debug)]
 pub struct WorkDirectory {
     path: PathBuf,
 }
 
 impl WorkDirectory {
-    /// Makes one, and removes those that killed processes of this user left here.
+    /// Creates a directory, and removes those left in `parent` by this user's killed processes.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn new(parent: &Path) -> io::Result<WorkDirectory> {
         for left in left_behind(parent) {
             remove(&left);
         }
         let own = |number: u32| parent.join(format!("{OURS}{}-{number}", std::process::id()));
-        for path in (0..NUMBERS_MOST).map(own) {
+        for path in (0..NUMBERS_MAX).map(own) {
             match DirBuilder::new().mode(0o700).create(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => return made.map(|()| WorkDirectory { path }),
@@ -35,7 +36,7 @@ impl WorkDirectory {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -47,7 +48,8 @@ impl Drop for WorkDirectory {
     }
 }
 
-/// Removes a directory with its files and empty directories. What is mounted there keeps its mount point, and so the directory: nothing is ever removed within a mounted filesystem.
+/// Removes a directory with its files and empty directories. A mount keeps its mount point, and
+/// thereby the directory: nothing is ever removed inside a mounted filesystem.
 fn remove(directory: &Path) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -59,7 +61,7 @@ fn remove(directory: &Path) {
     let _ = std::fs::remove_dir(directory);
 }
 
-/// Directories of this user whose process is gone.
+/// Directories of this user whose process has ended.
 fn left_behind(parent: &Path) -> Vec<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
@@ -71,7 +73,7 @@ fn left_behind(parent: &Path) -> Vec<PathBuf> {
     entries.filter(is_left).map(|entry| entry.path()).collect()
 }
 
-/// The process whose name this is.
+/// The process ID in a name.
 fn process_of(name: &str) -> Option<u32> {
     let (pid, number) = name.strip_prefix(OURS)?.split_once('-')?;
     number.parse::<u32>().ok()?;
@@ -91,7 +93,7 @@ mod tests {
         names
     }
 
-    /// The number of a process that is gone.
+    /// The ID of a process that has ended.
     fn gone() -> u32 {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
@@ -104,7 +106,7 @@ mod tests {
         let left = parent.path().join(format!("{OURS}{}-0", gone()));
         std::fs::create_dir_all(left.join("states")).unwrap();
         std::fs::write(left.join("printed-0"), "1\n").unwrap();
-        // Of a process that lives, of nobody, and no directory.
+        // Of a live process, without a process ID, and not a directory.
         let lives = format!("{OURS}{}-7", std::os::unix::process::parent_id());
         std::fs::create_dir(parent.path().join(&lives)).unwrap();
         std::fs::create_dir(parent.path().join("flushmark-crash-mine")).unwrap();
@@ -123,7 +125,7 @@ mod tests {
     #[test]
     fn nothing_is_removed_that_is_in_use() {
         let parent = tempfile::tempdir().unwrap();
-        // A directory with something in it stands for a mounted filesystem: neither lets itself be removed.
+        // A non-empty directory replaces a mounted filesystem: neither can be removed.
         let left = parent.path().join(format!("{OURS}{}-0", gone()));
         std::fs::create_dir_all(left.join("mounted")).unwrap();
         std::fs::write(left.join("mounted/file"), "precious").unwrap();

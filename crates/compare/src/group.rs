@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use measurement::{NotOfOneKind, RunDocument, TestResult, started_at};
+use measurement::{MergeError, RunDocument, TestResult, started_at};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -69,7 +69,7 @@ pub struct GroupTest<'a> {
     /// How many there were with the equal ones.
     pub named: usize,
     /// All of them together, or why they do not add up.
-    whole: Result<Cow<'a, TestResult>, NotOfOneKind>,
+    whole: Result<Cow<'a, TestResult>, MergeError>,
 }
 
 impl<'a> GroupTest<'a> {
@@ -96,7 +96,7 @@ impl<'a> GroupTest<'a> {
     }
 
     /// Why the runs do not add up, if they do not.
-    pub fn not_added_up(&self) -> Option<&NotOfOneKind> {
+    pub fn not_added_up(&self) -> Option<&MergeError> {
         self.whole.as_ref().err()
     }
 

@@ -239,7 +239,7 @@ mod tests {
         insta::assert_snapshot!(said.join("\n"), @r"
         since: `yesterday` is no day; write it as 2026-11-21
         until: `9999-12-31` is no day; write it as 2026-11-21
-        tag: `a b` is no tag; a tag is up to 64 letters, digits and any of - _ . : / +, and begins with a letter or digit
+        tag: invalid tag `a b`: expected up to 64 letters, digits and any of - _ . : / +, starting with a letter or digit
         ");
     }
 

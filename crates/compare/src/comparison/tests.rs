@@ -151,7 +151,7 @@ fn what_a_reader_has_to_know_is_noted() {
     the candidate was interrupted after 30 s
     ");
     let against = against(&[run(vec![whole.clone()])], &[run(vec![whole]), run(bare)]);
-    insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"the runs of the candidate do not add up, so that it has rates and no percentiles: `write + fsync` has percentiles of its write latencies and no histogram of them, and percentiles do not add up");
+    insta::assert_snapshot!(against.tests[0].notes.join("\n"), @"the runs of the candidate do not add up, so that it has rates and no percentiles: `write + fsync` has write latency percentiles but no histogram, and percentiles cannot be added up");
     assert!(against.tests[0].metric(Metric::CommitsPerS).is_some() && against.tests[0].metric(P50).is_none());
 }
 

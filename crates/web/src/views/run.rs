@@ -3,15 +3,15 @@
 use maud::{Markup, html};
 use measurement::RunDocument;
 use pages::Run;
-use store::{Kept, State, Summary};
+use store::{State, StoredRun, Summary};
 
 use super::frame::{Here, with_charts};
 use super::list::{drives, minute, tag_link};
 use crate::assets::Needs;
 
 /// The run's page. `form_word` is what our forms carry.
-pub fn page(kept: &Kept, form_word: &str) -> String {
-    let Kept { summary, document } = kept;
+pub fn page(kept: &StoredRun, form_word: &str) -> String {
+    let StoredRun { summary, document } = kept;
     let runs = [Run { label: label(summary), document }];
     let content = pages::content_after(&of_store(summary, form_word), &runs);
     with_charts(

@@ -131,7 +131,7 @@ fn limits_decide_the_exit_code() {
     let reads =
         results.results(&["compare", "fast.json", "slow.json", "--test", "read", "--fail-if", "commit_p99 > +10%"]);
     assert_eq!(reads.code, Some(2), "{}", reads.stderr);
-    insta::assert_snapshot!(reads.words(), @"flushmark: --fail-if `commit_p99 > +10%` was held against nothing: no test that both sides have has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
+    insta::assert_snapshot!(reads.words(), @"flushmark: --fail-if `commit_p99 > +10%` checked nothing: no test on both sides has `commit_p99`; they have iops, mib_per_s, read_mean, read_p50, read_p90, read_p99, read_p99_9");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn what_is_refused() {
     insta::assert_snapshot!(refused(&["export", "--format", "csv", "disk.json"]), @"flushmark: DIR/disk.json is the output of diskinfo -S; `flushmark results import DIR/disk.json` keeps it and says the number to name it by");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--test", "nothing"]), @"flushmark: no test that both sides have is called like `nothing`; they have `commit`, `read`");
     insta::assert_snapshot!(refused(&["compare", "slow.json", "fast.json", "--fail-if", "commit_p99 > fast"]), @"
-    error: invalid value 'commit_p99 > fast' for '--fail-if <CONDITION>': a limit is a number with % for a change from the baseline (`+10%`), or a value with its unit (`5ms`)
+    error: invalid value 'commit_p99 > fast' for '--fail-if <CONDITION>': expected a number with % for a change from the baseline (`+10%`) or a value with its unit (`5ms`)
       commit_p99 > fast
                    ^^^^
 

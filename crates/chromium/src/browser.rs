@@ -12,7 +12,7 @@ use crate::error::ChromiumError;
 use crate::page::Page;
 
 /// Longer than a start on a machine that compiles on all its processors.
-const START_MOST: Duration = Duration::from_mins(1);
+const START_MAX: Duration = Duration::from_mins(1);
 
 /// A Chromium with a profile of its own; both are gone when this is dropped.
 #[derive(Debug)]
@@ -70,13 +70,13 @@ impl Browser {
     fn listening(&self) -> Result<u16, ChromiumError> {
         let file = self.profile.path().join("DevToolsActivePort");
         let begun = Instant::now();
-        while begun.elapsed() < START_MOST {
+        while begun.elapsed() < START_MAX {
             if let Some(port) = port_in(&file) {
                 return Ok(port);
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Err(ChromiumError::Silent(START_MOST))
+        Err(ChromiumError::Silent(START_MAX))
     }
 
     /// A new page in a window of its own context: no cookies, no cache of another.

@@ -12,9 +12,9 @@ use tungstenite::{Message, WebSocket};
 use crate::error::ChromiumError;
 
 /// How long a page may take to come true.
-const WAIT_MOST: Duration = Duration::from_secs(30);
+const WAIT_MAX: Duration = Duration::from_secs(30);
 /// How long it may say nothing while it is waited for: a test that hangs would hang all others with it.
-const SILENCE_MOST: Duration = Duration::from_mins(2);
+const SILENCE_MAX: Duration = Duration::from_mins(2);
 /// How often is asked.
 const WAIT_STEP: Duration = Duration::from_millis(25);
 
@@ -29,7 +29,7 @@ pub struct Page {
 
 impl Page {
     pub(crate) fn attach(stream: TcpStream, address: &str) -> Result<Page, ChromiumError> {
-        stream.set_read_timeout(Some(SILENCE_MOST)).map_err(ChromiumError::Start)?;
+        stream.set_read_timeout(Some(SILENCE_MAX)).map_err(ChromiumError::Start)?;
         let (socket, _) = tungstenite::client(address, stream).map_err(|error| ChromiumError::Refused {
             method: "the connection".to_owned(),
             message: error.to_string(),
@@ -81,7 +81,7 @@ impl Page {
             let message = self.socket.read().map_err(|error| match error {
                 // What a socket's time limit ends a read with.
                 tungstenite::Error::Io(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                    ChromiumError::Unanswered(SILENCE_MOST)
+                    ChromiumError::Unanswered(SILENCE_MAX)
                 }
                 error => ChromiumError::Connection(Box::new(error)),
             })?;
@@ -140,8 +140,8 @@ impl Page {
     pub fn wait_for(&mut self, script: &str) -> Result<(), ChromiumError> {
         let begun = Instant::now();
         while self.value(script)? != json!(true) {
-            if begun.elapsed() > WAIT_MOST {
-                return Err(ChromiumError::Late { what: script.to_owned(), within: WAIT_MOST });
+            if begun.elapsed() > WAIT_MAX {
+                return Err(ChromiumError::Late { what: script.to_owned(), within: WAIT_MAX });
             }
             std::thread::sleep(WAIT_STEP);
         }

@@ -12,11 +12,11 @@ pub struct AuditLine {
     pub subject: String,
     /// Its current value.
     pub found: String,
-    /// What it means for a commit.
+    /// The effect on commits.
     pub grade: HostGrade,
     /// Why it matters; one or two sentences.
     pub why: String,
-    /// What to do; empty if nothing needs to be done.
+    /// Recommended action; empty if there is nothing to do.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub advice: String,
     /// The exact command that does it, if there is one that is safe to run.
@@ -24,7 +24,7 @@ pub struct AuditLine {
     pub command: Option<String>,
 }
 
-/// What a setting means for a commit.
+/// The effect of a setting on commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostGrade {

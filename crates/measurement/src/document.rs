@@ -73,15 +73,15 @@ pub struct RunDocument {
     pub started_at: String,
     /// Name of the plan or suite.
     pub suite: String,
-    /// Whether this was a smoke run, whose numbers are meaningless.
+    /// `true` for a smoke run, whose numbers are meaningless.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub smoke: bool,
-    /// What the run was made on.
+    /// The directory, file, device or model that the run was made on.
     pub target: TargetRecord,
     /// The tool that measured, if it was not flushmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// How many runs were merged into this one; `null` for an unmerged run.
+    /// Number of runs merged into this one; `null` for an unmerged run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_runs: Option<u32>,
     /// The machine it ran on.
@@ -99,7 +99,7 @@ pub struct RunDocument {
     pub skipped: Vec<Skipped>,
     /// Conclusions from the measurements and the facts.
     pub findings: Vec<Finding>,
-    /// How well the storage suits each use.
+    /// Grades of the storage for each use.
     pub fitness: BTreeMap<Use, Fitness>,
 }
 

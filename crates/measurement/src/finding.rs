@@ -12,19 +12,19 @@ pub struct Finding {
     pub title: String,
     /// The numbers and facts that support it; at least one.
     pub evidence: Vec<Evidence>,
-    /// How certain the conclusion is.
+    /// Certainty of the conclusion.
     pub confidence: Confidence,
-    /// What lowers the confidence, if there is a particular reason.
+    /// A particular reason that lowers the confidence, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// What to do, or what to check next.
+    /// Recommended action, or the next thing to check.
     pub advice: String,
 }
 
 /// A number or a fact that supports a finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What was measured or read, such as `fsync p50`.
+    /// Name of the figure or fact, such as `fsync p50`.
     pub what: String,
     /// The number, or the fact as text.
     pub value: serde_json::Value,
@@ -45,7 +45,7 @@ impl Evidence {
     }
 }
 
-/// How certain a finding is.
+/// Certainty of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
@@ -96,7 +96,7 @@ impl Use {
     }
 }
 
-/// How well storage fits a use.
+/// Grade of storage for a use, from worst to best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
@@ -131,7 +131,7 @@ impl Grade {
 /// A grade and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fitness {
-    /// How well the storage suits the use.
+    /// Grade of the storage for this use.
     pub grade: Grade,
     /// The reason, in one sentence with the deciding number.
     pub because: String,

@@ -129,7 +129,7 @@ impl Histogram {
         }
     }
 
-    /// Whether no latency was recorded.
+    /// Returns `true` if no latency was recorded.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }

@@ -15,9 +15,9 @@ pub struct HostDocument {
     pub schema: String,
     /// The version of flushmark that audited the host.
     pub flushmark: String,
-    /// What was read from the kernel.
+    /// Facts read from the kernel.
     pub facts: drive::HostFacts,
-    /// What the facts mean for a commit, most serious first.
+    /// The settings and their effect on commits, most serious first.
     pub audit: Vec<AuditLine>,
     /// The measured effect of settings that are safe to change; `null` if not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was requested from the kernel, and what arrived at the device.
+/// Requests to the kernel, and the operations that the device counted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
     /// Reads that completed with their full length.
@@ -57,7 +57,7 @@ impl DeviceProof {
     }
 }
 
-/// What the device counted while the test ran.
+/// The device's counters while the test ran.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceProof {
     /// Completed reads.

@@ -47,7 +47,7 @@ pub struct WorkloadRecord {
     /// Seconds for which the target was left idle before the test.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rest_s: f64,
-    /// Whether the page cache was really bypassed: `false` if the target refused `O_DIRECT`.
+    /// `true` if the page cache was really bypassed; `false` if the target refused `O_DIRECT`.
     pub direct: bool,
     /// The files or the device that the blocks were in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct WorkloadRecord {
     /// Whether a sync was queued like any other operation; absent: no, the job waited for it.
     #[serde(default, skip_serializing_if = "is_no")]
     pub sync_queued: bool,
-    /// Which bytes the jobs shared; absent: none.
+    /// The bytes that the jobs shared; absent: none.
     #[serde(default, skip_serializing_if = "shares_nothing")]
     pub sharing: Sharing,
     /// Offset of the first job's area in its file or device; absent: 0.
@@ -86,7 +86,7 @@ pub struct WorkloadRecord {
     /// Whether each job ended with an `fsync` within its measured time; absent: no.
     #[serde(default, skip_serializing_if = "is_no")]
     pub end_fsync: bool,
-    /// How the order of blocks differed from the default; absent: it did not.
+    /// Difference of the order of blocks from the default; absent: none.
     #[serde(default, skip_serializing_if = "BlockOrder::is_plain")]
     pub order: BlockOrder,
     /// The sizes of reads and writes, if they varied.
@@ -147,7 +147,7 @@ fn is_zero(value: &f64) -> bool {
 pub struct RateRecord {
     /// Operations per second of each job.
     pub per_second: f64,
-    /// How the operations were spaced.
+    /// Spacing of the operations.
     pub arrivals: Arrivals,
 }
 
@@ -368,11 +368,11 @@ pub struct TestResult {
     pub histograms: Histograms,
     /// Rates and latencies second by second.
     pub series: Series,
-    /// Whether the test settled; `null` if it was too short to judge.
+    /// Steady state at the end of the test; `null` if it was too short to judge.
     pub steady_state: Option<SteadyState>,
-    /// What was requested from the kernel, and what the device counted.
+    /// Requests to the kernel, and the operations that the device counted.
     pub proof: Proof,
-    /// Where the time of a sort went.
+    /// Time of a sort, divided into parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortFigures>,
     /// Processor time of the measurement.
@@ -384,7 +384,7 @@ pub struct TestResult {
     pub notes: Vec<String>,
 }
 
-/// What an engine measures; [`TestResult::new`] derives the rest.
+/// The measurement of an engine; [`TestResult::new`] derives the rest.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// The workload as it was really run.
@@ -402,7 +402,7 @@ pub struct Measured {
     pub histograms: Histograms,
     /// Rates and latencies second by second.
     pub series: Series,
-    /// What was requested from the kernel, and what the device counted.
+    /// Requests to the kernel, and the operations that the device counted.
     pub proof: Proof,
     /// Processor time of the measurement.
     pub cpu: CpuUse,

@@ -11,7 +11,7 @@ pub struct SortRecord {
     pub keys: SortKeys,
     /// Memory of each job.
     pub memory_bytes: u64,
-    /// How each run was made durable after it was written; `none` is what databases do.
+    /// Method that made each run durable after it was written; `none` is what databases do.
     pub runs_sync: SyncMethod,
 }
 

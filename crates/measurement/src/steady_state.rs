@@ -24,7 +24,7 @@ const SLOPE_MAX: f64 = 0.10;
 /// window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
-    /// Whether the last five rounds are steady in both.
+    /// `true` if the last five rounds are steady in both.
     pub reached: bool,
     /// Length of a round, in seconds.
     pub round_s: f64,
@@ -38,7 +38,7 @@ pub struct SteadyState {
     pub commit: Option<Window>,
 }
 
-/// How a tracked value moves within a window.
+/// Range and slope of a tracked value within a window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// Average over the window, in the value's own unit.

@@ -81,7 +81,7 @@ fn same<T: PartialEq>(runs: &[RunDocument], of: impl Fn(&RunDocument) -> T) -> b
     runs.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
 }
 
-/// What stays the same between runs on one machine, unlike counters and free memory.
+/// Facts that stay the same between runs on one machine, unlike counters and free memory.
 fn machine(run: &RunDocument) -> impl PartialEq + use<> {
     let host = &run.host;
     (host.kernel_release.clone(), host.cpu_model.clone(), host.logical_cpus, host.memory_bytes)
